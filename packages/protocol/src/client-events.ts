@@ -1,0 +1,29 @@
+import { CallAccept, CallCancel, CallConnected, CallEnd, CallInvite, CallReject } from './events/call.ts'
+import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
+
+/** What clients send: event name → the schema of its `data`. */
+export const clientEvents = {
+  'call.invite': CallInvite,
+  'call.accept': CallAccept,
+  'call.reject': CallReject,
+  'call.cancel': CallCancel,
+  'call.end': CallEnd,
+  'call.connected': CallConnected,
+  'webrtc.offer': WebrtcOffer,
+  'webrtc.answer': WebrtcAnswer,
+  'webrtc.ice_candidate': WebrtcIceCandidate,
+} as const
+
+export type ClientEventName = keyof typeof clientEvents
+
+export const clientEventPurposes: Record<ClientEventName, string> = {
+  'call.invite': 'Start an outgoing call.',
+  'call.accept': 'Accept an incoming call.',
+  'call.reject': 'Reject an incoming call.',
+  'call.cancel': 'Cancel before connect.',
+  'call.end': 'End an active call.',
+  'call.connected': 'Mark media connected.',
+  'webrtc.offer': 'SDP offer relay.',
+  'webrtc.answer': 'SDP answer relay.',
+  'webrtc.ice_candidate': 'ICE candidate relay.',
+}

@@ -1,0 +1,31 @@
+/** WebSocket close codes [CLOSE]. 4000 to 4999 are ours, the others are RFC 6455 section 7.4.1. */
+export const closeCodes = {
+  1001: { name: 'GOING_AWAY', meaning: 'The other side goes away.', reconnect: true },
+  1009: { name: 'MESSAGE_TOO_BIG', meaning: 'A message was over 64 KiB [WS6].', reconnect: true },
+  1011: { name: 'INTERNAL', meaning: 'Something went wrong in the service.', reconnect: true },
+  1012: {
+    name: 'SERVICE_RESTART',
+    meaning: 'The node restarts or drains; the reason holds a jitter hint in milliseconds.',
+    reconnect: true,
+  },
+  1013: { name: 'TRY_AGAIN_LATER', meaning: 'The service is overloaded.', reconnect: true },
+  4008: { name: 'SLOW_CONSUMER', meaning: 'More than 1 MiB waited unsent [WS7].', reconnect: true },
+  4400: { name: 'MALFORMED', meaning: 'Ten malformed envelopes in a row [ENV1].', reconnect: false },
+  4401: { name: 'TOKEN', meaning: 'The token is missing, invalid or expired: get a new one first.', reconnect: true },
+  4403: { name: 'FORBIDDEN', meaning: 'Origin not allowed, key disabled, or removed.', reconnect: false },
+  4408: { name: 'NO_PONG', meaning: 'The client did not answer a ping in time [WS6].', reconnect: true },
+  4409: { name: 'REPLACED', meaning: 'A newer connection of the same session took over.', reconnect: false },
+  4429: { name: 'LIMIT', meaning: 'Too many messages or too many connections [WS7].', reconnect: true },
+} as const
+
+export type CloseCode = keyof typeof closeCodes
+
+/**
+ * Whether a client should connect again after its socket closed with this code. After 4401 it needs a new token first.
+ * Codes that Ringwire does not send (1006 above all: the connection just went away) say yes, but for the ones by which
+ * an endpoint calls the client's own frames wrong.
+ */
+export function shouldReconnect(code: number): boolean {
+  if (Object.hasOwn(closeCodes, code)) return closeCodes[code as CloseCode].reconnect
+  return code !== 1002 && code !== 1003 && code !== 1007 && code !== 1008
+}

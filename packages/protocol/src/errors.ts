@@ -1,0 +1,94 @@
+/**
+ * Every error code that the service can answer, in one registry. REST codes carry their HTTP status; WebSocket codes
+ * come in `call.error` [ENV2, ENV5]. `retryable` says whether the same request may succeed later unchanged.
+ */
+export interface ErrorDefinition {
+  readonly where: 'rest' | 'ws' | 'both'
+  /** HTTP status, where the code can be a REST answer. */
+  readonly status?: number
+  readonly retryable: boolean
+  readonly message: string
+}
+
+function rest(status: number, message: string, retryable = false) {
+  return { where: 'rest', status, retryable, message } as const
+}
+function ws(message: string, retryable = false) {
+  return { where: 'ws', retryable, message } as const
+}
+function both(status: number, message: string, retryable = false) {
+  return { where: 'both', status, retryable, message } as const
+}
+
+export const errors = {
+  INVALID_REQUEST_BODY: rest(400, 'The request body is missing or invalid.'),
+  PRODUCT_REQUIRED: rest(400, 'product is required: the key maps to several products.'),
+  CONTEXT_TYPE_REQUIRED: rest(400, 'context_type is required.'),
+  CONTEXT_ID_REQUIRED: rest(400, 'context_id is required.'),
+  ROLE_REQUIRED: rest(400, 'role is required.'),
+  USER_ID_REQUIRED: rest(400, 'user_id is required.'),
+  DISPLAY_NAME_REQUIRED: rest(400, 'display_name is required.'),
+  ALLOWED_PEER_ROLE_REQUIRED: rest(400, 'allowed_peer_role is required.'),
+  PRODUCT_AUTH_KEY_ID_REQUIRED: rest(401, 'The header X-SVC-Product-Key-ID is required.'),
+  PRODUCT_AUTH_SECRET_REQUIRED: rest(401, 'The header X-SVC-Product-Secret is required.'),
+  PRODUCT_AUTH_INVALID_KEY: rest(401, 'The product key is unknown or disabled.'),
+  PRODUCT_AUTH_INVALID_SECRET: rest(401, 'The product secret is incorrect.'),
+  PRODUCT_AUTH_PRODUCT_MISMATCH: rest(403, 'The product is not one of the authenticated key.'),
+  BOOTSTRAP_IP_RATE_LIMITED: rest(429, 'Too many token requests from this address.', true),
+  BOOTSTRAP_KEY_RATE_LIMITED: rest(429, 'Too many token requests for this product key.', true),
+  CALL_HISTORY_FAILED: rest(500, 'The call history could not be loaded.', true),
+  NOT_FOUND: rest(404, 'There is nothing at this path.'),
+  METHOD_NOT_ALLOWED: rest(405, 'This path does not answer that method.'),
+
+  AUTH_TOKEN_REQUIRED: both(401, 'A session token is required.'),
+  AUTH_TOKEN_INVALID: both(401, 'The session token is invalid or expired.'),
+  INTERNAL_ERROR: both(500, 'Something went wrong in the service.', true),
+  SERVICE_UNAVAILABLE: both(503, 'The service cannot do this right now.', true),
+  SERVICE_DRAINING: both(503, 'This node is about to stop; connect again.', true),
+
+  ORIGIN_NOT_ALLOWED: rest(403, 'This origin may not connect.'),
+  UPGRADE_REQUIRED: rest(426, 'This path speaks WebSocket only.'),
+  CONNECTION_LIMIT_REACHED: rest(429, 'This participant has too many connections in calls.', true),
+
+  INVALID_MESSAGE: ws('The message is not a JSON envelope {event, request_id?, data?}.'),
+  UNKNOWN_EVENT: ws('There is no such event.'),
+  INVALID_PAYLOAD: ws('A field of data is missing or invalid.'),
+  PAYLOAD_TOO_LARGE: ws('The payload is too large.'),
+  ACTION_NOT_ALLOWED: ws('The token does not permit this action.'),
+  CALL_PEER_ROLE_NOT_ALLOWED: ws('The callee role is not allowed by the token.'),
+  CALL_TO_SELF: ws('A participant cannot call itself.'),
+  CALL_TYPE_INVALID: ws('call_type must match [a-z0-9_-]{1,32}.'),
+  CALL_NOT_FOUND: ws('There is no such call.'),
+  CALL_NOT_PARTICIPANT: ws('This side or session of the call may not do that.'),
+  CALL_INVALID_STATE: ws('The call is not in a state that allows this.'),
+  CALL_ALREADY_ANSWERED: ws('The call was already answered.'),
+  CALLEE_BUSY: ws('The callee is in another call.'),
+  CALL_GLARE: ws('The callee is calling you: answer the waiting call.'),
+  CALL_ID_CONFLICT: ws('This call_uuid belongs to your earlier call with another callee.'),
+  RELAY_BUFFER_FULL: ws('Too much is waiting for the peer.', true),
+  RATE_LIMITED: ws('Too many requests.', true),
+} as const satisfies Record<string, ErrorDefinition>
+
+export type ErrorCode = keyof typeof errors
+
+/** The error object of a REST body and of `call.error`; both modes of reading it are served [ENV2]. */
+export interface ErrorBody {
+  code: ErrorCode
+  message: string
+  /** The field that is wrong [ENV5]. */
+  field?: string
+  /** The status of the call that forbids the request. */
+  status?: string
+  /** The call that waits to be answered [INV6]. */
+  call_uuid?: string
+  retryable?: boolean
+  retry_after_ms?: number
+}
+
+/** Builds the error object of a code, with the members that belong to this case. */
+export function errorBody(code: ErrorCode, details: Omit<ErrorBody, 'code' | 'message'> & { message?: string } = {}) {
+  const { message, ...rest } = details
+  const body: ErrorBody = { code, message: message ?? errors[code].message, ...rest }
+  if (errors[code].retryable) body.retryable = true
+  return body
+}

@@ -1,0 +1,90 @@
+import Type, { type Static } from 'typebox'
+import { CallStatus } from '../rest.ts'
+import { boundedText, id, maxIdBytes, timestamp, uuid } from '../text.ts'
+
+const optional = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+const reason = () =>
+  optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$', description: 'Why, as the client names it.' }))
+
+/** Bounds of `call.invite` [INV1]. */
+export const inviteLimits = {
+  metadataBytes: 1024,
+  callTypePattern: '^[a-z0-9_-]{1,32}$',
+  defaultCallType: 'audio',
+} as const
+
+export const CallInvite = Type.Object({
+  callee_user_id: id('Callee participant ID.'),
+  callee_role: id("Callee role; must be in the token's allowed_peer_roles."),
+  context_type: optional(boundedText(maxIdBytes, "Application-defined context type; the token's by default.")),
+  context_id: optional(boundedText(maxIdBytes, "Application-defined context ID; the token's by default.")),
+  call_type: Type.Optional(Type.Unknown({ description: 'Type of call, [a-z0-9_-]{1,32}, default audio.' })),
+  call_uuid: optional(uuid('Idempotency key [INV3].')),
+  ring_timeout_ms: optional(Type.Integer({ minimum: 1, description: 'May only shorten the ring timeout.' })),
+  metadata: optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Passed on, at most 1 KiB of JSON.' })),
+})
+export type CallInvite = Static<typeof CallInvite>
+
+export const CallAccept = Type.Object({ call_uuid: uuid() })
+export const CallConnected = Type.Object({ call_uuid: uuid() })
+export const CallReject = Type.Object({ call_uuid: uuid(), reason: reason() })
+export const CallCancel = Type.Object({ call_uuid: uuid(), reason: reason() })
+export const CallEnd = Type.Object({ call_uuid: uuid(), reason: reason() })
+
+const party = {
+  caller_user_id: Type.String(),
+  caller_role: Type.String(),
+}
+
+export const CallInvited = Type.Object({
+  call_uuid: uuid(),
+  status: CallStatus,
+  call_type: Type.String(),
+  ring_timeout_ms: Type.Integer({ description: 'Milliseconds until the call is missed.' }),
+  expires_at: timestamp('When the call is missed.'),
+  delivered: Type.Boolean({ description: 'Whether any session of the callee was reached.' }),
+  callee_busy: Type.Optional(Type.Boolean()),
+})
+export type CallInvited = Static<typeof CallInvited>
+
+export const CallRinging = Type.Object({
+  call_uuid: uuid(),
+  ...party,
+  display_name: Type.String({ description: "The caller's name." }),
+  context_type: Type.String(),
+  context_id: Type.String(),
+  call_type: Type.String(),
+  ring_timeout_ms: Type.Integer({ description: 'Milliseconds that remain [RING2].' }),
+  expires_at: timestamp('When the call is missed.'),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+export type CallRinging = Static<typeof CallRinging>
+
+export const CallAccepted = Type.Object({ call_uuid: uuid(), status: Type.Literal('accepted') })
+export type CallAccepted = Static<typeof CallAccepted>
+
+/** Payload of call.rejected, call.cancelled and call.ended [END2]. */
+export const CallOver = Type.Object({
+  call_uuid: uuid(),
+  status: CallStatus,
+  reason: Type.String(),
+  by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()]),
+  ended_at: Type.Union([timestamp('The end.'), Type.Null()], { description: 'null where the call goes on elsewhere.' }),
+})
+export type CallOver = Static<typeof CallOver>
+
+export const CallMissed = Type.Object({
+  call_uuid: uuid(),
+  status: Type.Literal('missed'),
+  reason: Type.String(),
+  ...party,
+  callee_user_id: Type.String(),
+  callee_role: Type.String(),
+  display_name: Type.String({ description: "The caller's name." }),
+  context_type: Type.String(),
+  context_id: Type.String(),
+  call_type: Type.String(),
+  started_at: timestamp('The invite.'),
+  ended_at: timestamp('The end.'),
+})
+export type CallMissed = Static<typeof CallMissed>

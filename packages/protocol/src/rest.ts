@@ -1,0 +1,138 @@
+import Type, { type Static } from 'typebox'
+import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
+
+/** What a token permits; the interface's list, always whole [TOK2]. */
+export const allowedActions = [
+  'call.invite',
+  'call.accept',
+  'call.reject',
+  'call.cancel',
+  'call.end',
+  'call.connected',
+  'webrtc.offer',
+  'webrtc.answer',
+  'webrtc.ice_candidate',
+] as const
+export type AllowedAction = (typeof allowedActions)[number]
+
+export const headers = {
+  keyId: 'X-SVC-Product-Key-ID',
+  secret: 'X-SVC-Product-Secret',
+} as const
+
+const field = (description: string) => boundedText(maxIdBytes, description)
+
+const tokenRequestFields = {
+  product: field('Product namespace. Required when the key maps to several products.'),
+  context_type: field('Application-defined context type.'),
+  context_id: field('Application-defined context ID.'),
+  user_id: field('Participant ID from the application.'),
+  role: field("Participant's role."),
+  display_name: field('Name shown in the call UI.'),
+  device_id: field('Client device ID.'),
+  app_version: field('Client application version.'),
+  allowed_peer_role: field('Receiver role this participant may call.'),
+}
+
+/** POST /v1/call/session-token, as an application backend should send it. */
+export const TokenRequest = Type.Object({
+  ...tokenRequestFields,
+  product: Type.Optional(tokenRequestFields.product),
+  device_id: Type.Optional(tokenRequestFields.device_id),
+  app_version: Type.Optional(tokenRequestFields.app_version),
+})
+export type TokenRequest = Static<typeof TokenRequest>
+
+const given = <T extends ReturnType<typeof field>>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+/**
+ * The same body as it is checked first: types and lengths alone. A field that is missing, null or blank has a code of
+ * its own, in an order of its own [TOK1].
+ */
+export const TokenRequestShape = Type.Object({
+  product: given(tokenRequestFields.product),
+  context_type: given(tokenRequestFields.context_type),
+  context_id: given(tokenRequestFields.context_id),
+  user_id: given(tokenRequestFields.user_id),
+  role: given(tokenRequestFields.role),
+  display_name: given(tokenRequestFields.display_name),
+  device_id: given(tokenRequestFields.device_id),
+  app_version: given(tokenRequestFields.app_version),
+  allowed_peer_role: given(tokenRequestFields.allowed_peer_role),
+})
+export type TokenRequestShape = Static<typeof TokenRequestShape>
+
+export const IceServer = Type.Object({
+  urls: Type.Array(Type.String(), { description: 'STUN or TURN URLs.' }),
+  username: Type.Optional(Type.String({ description: 'Present on TURN entries.' })),
+  credential: Type.Optional(Type.String({ description: 'Present on TURN entries.' })),
+})
+export type IceServer = Static<typeof IceServer>
+
+export const TokenResponse = Type.Object({
+  token: Type.String({ description: 'Signed JWT session token.' }),
+  expires_at: timestamp('Expiry of the token.'),
+  ws_url: Type.String({ description: 'WebSocket URL of the signaling endpoint.' }),
+  ice_servers: Type.Array(IceServer),
+  user: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() }),
+  allowed_actions: Type.Array(Type.Enum([...allowedActions])),
+})
+export type TokenResponse = Static<typeof TokenResponse>
+
+export const callStatuses = [
+  'ringing',
+  'accepted',
+  'connected',
+  'ended',
+  'rejected',
+  'cancelled',
+  'missed',
+  'busy',
+] as const
+export const CallStatus = Type.Enum([...callStatuses], { description: 'Call status.' })
+export type CallStatus = (typeof callStatuses)[number]
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const CallRecord = Type.Object({
+  call_uuid: uuid(),
+  status: CallStatus,
+  context_type: Type.String(),
+  context_id: Type.String(),
+  started_at: timestamp('The invite.'),
+  ended_at: Type.Union([timestamp('The end.'), Type.Null()], {
+    description: 'null while the call is not over [HIST2].',
+  }),
+  end_reason: nullable(Type.String({ description: 'Why the call is over.' })),
+  direction: Type.Enum(['outgoing', 'incoming']),
+  peer: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: nullable(Type.String()) }),
+  call_type: Type.String(),
+  accepted_at: nullable(timestamp('When the call was accepted.')),
+  connected_at: nullable(timestamp('When media was first reported connected.')),
+  duration_ms: nullable(Type.Integer({ description: 'Milliseconds from accepted_at to ended_at.' })),
+})
+export type CallRecord = Static<typeof CallRecord>
+
+/** Bounds of the history query parameter `limit` [HIST1]. */
+export const historyLimit = { default: 30, min: 1, max: 100 } as const
+
+export const HistoryResponse = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(CallRecord, { description: 'Newest started_at first.' }),
+  next_cursor: nullable(Type.String({ description: 'Give it as cursor for the next page; null on the last one.' })),
+})
+export type HistoryResponse = Static<typeof HistoryResponse>
+
+export const Health = Type.Object({
+  ok: Type.Boolean(),
+  database: Type.Enum(['ok', 'error', 'unchecked']),
+  redis: Type.Enum(['ok', 'error', 'unchecked']),
+  service_ready: Type.Boolean(),
+})
+export type Health = Static<typeof Health>
+
+export const RestError = Type.Object({
+  success: Type.Literal(false),
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
+})
+export type RestError = Static<typeof RestError>

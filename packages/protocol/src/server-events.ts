@@ -1,0 +1,33 @@
+import Type from 'typebox'
+import { AuthOk } from './events/auth.ts'
+import { CallAccepted, CallInvited, CallMissed, CallOver, CallRinging } from './events/call.ts'
+import { RelayOrigin, WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
+
+/** The error object inside `call.error`, at the top level and again in `data` [ENV2]. */
+export const WsError = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  field: Type.Optional(Type.String()),
+  status: Type.Optional(Type.String()),
+  call_uuid: Type.Optional(Type.String()),
+  retryable: Type.Optional(Type.Boolean()),
+  retry_after_ms: Type.Optional(Type.Integer()),
+})
+
+/** What the service sends: event name → the schema of its `data`, and to whom it goes. */
+export const serverEvents = {
+  'auth.ok': { data: AuthOk, purpose: 'Sent after a WebSocket connection is authenticated.' },
+  'call.invited': { data: CallInvited, purpose: 'Reply to the inviter: the call exists.' },
+  'call.ringing': { data: CallRinging, purpose: 'Incoming call signal to the callee.' },
+  'call.accepted': { data: CallAccepted, purpose: 'Sent to the caller after the callee accepts.' },
+  'call.rejected': { data: CallOver, purpose: 'Sent to the caller after the callee rejects.' },
+  'call.cancelled': { data: CallOver, purpose: 'The call no longer rings here, or was cancelled.' },
+  'call.ended': { data: CallOver, purpose: 'The other peer, or the service, ended the call.' },
+  'call.missed': { data: CallMissed, purpose: 'A missed-call timeout fired.' },
+  'call.error': { data: Type.Object({ error: WsError }), purpose: 'A request failed.' },
+  'webrtc.offer': { data: Type.Intersect([WebrtcOffer, RelayOrigin]), purpose: 'SDP offer relay.' },
+  'webrtc.answer': { data: Type.Intersect([WebrtcAnswer, RelayOrigin]), purpose: 'SDP answer relay.' },
+  'webrtc.ice_candidate': { data: Type.Intersect([WebrtcIceCandidate, RelayOrigin]), purpose: 'ICE candidate relay.' },
+} as const
+
+export type ServerEventName = keyof typeof serverEvents

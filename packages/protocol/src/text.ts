@@ -1,0 +1,63 @@
+import Type from 'typebox'
+
+/** Upper bound of an identifier or a name, in bytes of UTF-8 [WS6, TOK1]. */
+export const maxIdBytes = 255
+
+/** How many bytes a string takes in UTF-8. Cheap when the string cannot reach the bound. */
+export function fitsBytes(value: string, maxBytes: number): boolean {
+  if (value.length * 3 <= maxBytes) return true
+  if (value.length > maxBytes) return false
+  return utf8Length(value) <= maxBytes
+}
+
+export function utf8Length(value: string): number {
+  let bytes = 0
+  for (let i = 0; i < value.length; i++) {
+    const unit = value.charCodeAt(i)
+    if (unit < 0x80) bytes += 1
+    else if (unit < 0x800) bytes += 2
+    else if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < value.length) {
+      bytes += 4
+      i++
+    } else bytes += 3
+  }
+  return bytes
+}
+
+/**
+ * Text that a store can keep and give back: whole Unicode (no lone surrogate, which has no UTF-8 form)
+ * and no NUL (which PostgreSQL text cannot hold).
+ */
+export function isStorable(value: string): boolean {
+  return value.isWellFormed() && !value.includes('\0')
+}
+
+/** A string of at most `maxBytes` bytes of UTF-8 that a store can keep. */
+export function boundedText(maxBytes: number, description: string) {
+  return Type.Refine(
+    Type.String({ maxLength: maxBytes, description }),
+    (value) => fitsBytes(value, maxBytes) && isStorable(value),
+    () => `must be at most ${maxBytes} bytes of UTF-8, without NUL or lone surrogates`,
+  )
+}
+
+/** The same, and not blank. */
+export function id(description: string) {
+  return Type.Refine(
+    Type.String({ minLength: 1, maxLength: maxIdBytes, pattern: '\\S', description }),
+    (value) => fitsBytes(value, maxIdBytes) && isStorable(value),
+    () => `must be 1 to ${maxIdBytes} bytes of UTF-8, not blank, without NUL or lone surrogates`,
+  )
+}
+
+/** A call identifier [UUID1]: any case comes in, lower case goes out. */
+export function uuid(description = 'Call identifier.') {
+  return Type.String({
+    pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+    description,
+  })
+}
+
+export function timestamp(description: string) {
+  return Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC.` })
+}

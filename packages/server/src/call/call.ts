@@ -1,0 +1,170 @@
+import type { CallStatus } from '@ringwire/protocol/rest'
+
+/** A participant is (product, role, user_id) [ID1]. */
+export interface Participant {
+  readonly product: string
+  readonly role: string
+  readonly userId: string
+}
+
+/** A participant as one string; equal exactly where the three parts are equal. */
+export function participantKey(participant: Participant): string {
+  return JSON.stringify([participant.product, participant.role, participant.userId])
+}
+
+export function sameParticipant(a: Participant, b: Participant): boolean {
+  return a.userId === b.userId && a.role === b.role && a.product === b.product
+}
+
+/** A call is named by its product and its call_uuid, which is always in lower case here [UUID1]. */
+export interface CallRef {
+  readonly product: string
+  readonly callUuid: string
+}
+
+/** A call as one string: the uuid has a fixed length, so nothing is ambiguous. */
+export function callKey(ref: CallRef): string {
+  return ref.callUuid + ref.product
+}
+
+export type Side = 'caller' | 'callee'
+export function otherSide(side: Side): Side {
+  return side === 'caller' ? 'callee' : 'caller'
+}
+
+/** One of the two people of a call, as the call remembers them. */
+export interface Party {
+  readonly userId: string
+  readonly role: string
+  /** The callee's name is known once it accepted. */
+  readonly displayName: string | null
+}
+
+/**
+ * The place of one side of a call [PLACE1]. `settled` says that its holder has itself sent something about the call;
+ * until then the place passes on to a session that does [PLACE2]. `since` is when it fell vacant, in ms since the epoch.
+ */
+interface PlaceBase {
+  readonly sessionId: string
+  readonly deviceId: string | null
+  readonly node: string
+  readonly settled: boolean
+}
+export type Place =
+  | (PlaceBase & { readonly state: 'held' })
+  | (PlaceBase & { readonly state: 'vacant'; readonly since: number })
+
+interface CallBase extends CallRef {
+  /** 1 for a new call, one more with every transition. */
+  readonly version: number
+  readonly caller: Party
+  readonly callee: Party
+  readonly contextType: string
+  readonly contextId: string
+  readonly callType: string
+  readonly metadata: Readonly<Record<string, unknown>> | null
+  /** Instants are milliseconds since the epoch. */
+  readonly startedAt: number
+  readonly ringTimeoutMs: number
+  readonly ringExpiresAt: number
+}
+
+/*
+ *            invite          accept            connected
+ *   (none) ─────────▶ ringing ─────▶ accepted ─────────▶ connected
+ *                        │               │                   │
+ *     rejected ◀─ reject ┤               ├─ cancel ▶ cancelled
+ *    cancelled ◀─ cancel ┤               └─ end ───┬─────────┘
+ *       missed ◀─ timeout┘                         ▼
+ *   busy (an invite that the product refuses)    ended
+ */
+export interface RingingCall extends CallBase {
+  readonly status: 'ringing'
+  readonly callerPlace: Place
+  /** Sessions of the callee that said they are busy. */
+  readonly silenced: readonly string[]
+}
+
+export interface AnsweredCall extends CallBase {
+  readonly status: 'accepted' | 'connected'
+  readonly callerPlace: Place
+  readonly calleePlace: Place
+  readonly acceptedAt: number
+  readonly connectedAt: number | null
+}
+
+export interface OverCall extends CallBase {
+  readonly status: 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'
+  /** The places as they were at the end: final notices go there. */
+  readonly callerPlace: Place
+  readonly calleePlace: Place | null
+  readonly acceptedAt: number | null
+  readonly connectedAt: number | null
+  readonly endedAt: number
+  readonly endReason: string
+}
+
+export type LiveCall = RingingCall | AnsweredCall
+export type Call = LiveCall | OverCall
+
+export function isLive(call: Call): call is LiveCall {
+  return call.status === 'ringing' || call.status === 'accepted' || call.status === 'connected'
+}
+
+export function isAnswered(call: Call): call is AnsweredCall {
+  return call.status === 'accepted' || call.status === 'connected'
+}
+
+/** The statuses in which a call is over; each is reached exactly once. */
+export const overStatuses = [
+  'ended',
+  'rejected',
+  'cancelled',
+  'missed',
+  'busy',
+] as const satisfies readonly CallStatus[]
+
+/** The side on which a participant takes part, if any. */
+export function sideOf(call: Call, participant: Participant): Side | undefined {
+  if (call.product !== participant.product) return undefined
+  if (isParty(call.caller, participant)) return 'caller'
+  if (isParty(call.callee, participant)) return 'callee'
+  return undefined
+}
+
+function isParty(party: Party, participant: Participant): boolean {
+  return party.userId === participant.userId && party.role === participant.role
+}
+
+export function participantOf(call: Call, side: Side): Participant {
+  const party = side === 'caller' ? call.caller : call.callee
+  return { product: call.product, role: party.role, userId: party.userId }
+}
+
+/** The place of a side; the callee's side has none while the call rings [PLACE1]. */
+export function placeOf(call: Call, side: Side): Place | null {
+  if (side === 'caller') return call.callerPlace
+  return call.status === 'ringing' ? null : call.calleePlace
+}
+
+/** How long things last, in milliseconds [RING1, END3]. */
+export interface CallDurations {
+  readonly callerLostMs: number
+  readonly peerLostMs: number
+  readonly maxDurationMs: number
+}
+
+/** The next instant at which time alone changes the call, if there is one. */
+export function nextDeadline(call: Call, durations: CallDurations): number | undefined {
+  if (call.status === 'ringing') {
+    const { callerPlace } = call
+    if (callerPlace.state === 'held') return call.ringExpiresAt
+    return Math.min(call.ringExpiresAt, callerPlace.since + durations.callerLostMs)
+  }
+  if (!isAnswered(call)) return undefined
+  let deadline = call.acceptedAt + durations.maxDurationMs
+  for (const place of [call.callerPlace, call.calleePlace]) {
+    if (place.state === 'vacant') deadline = Math.min(deadline, place.since + durations.peerLostMs)
+  }
+  return deadline
+}

@@ -1,0 +1,109 @@
+import type { CallAccepted, CallMissed, CallOver, CallRinging } from '@ringwire/protocol/events/call'
+import type { Call, OverCall, RingingCall, Side } from './call.ts'
+
+/** Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. */
+export type Address = { readonly place: Side } | { readonly place: 'rung'; readonly except: readonly string[] }
+
+/** One push that a transition causes. Notices are stored with the transition, so that any node can deliver them. */
+export type Notice =
+  | { readonly to: Address; readonly event: 'call.ringing'; readonly data: CallRinging }
+  | { readonly to: Address; readonly event: 'call.accepted'; readonly data: CallAccepted }
+  | { readonly to: Address; readonly event: 'call.missed'; readonly data: CallMissed }
+  | {
+      readonly to: Address
+      readonly event: 'call.rejected' | 'call.cancelled' | 'call.ended'
+      readonly data: CallOver
+    }
+
+/** Who did it; null where time or a loss did. */
+export interface By {
+  readonly userId: string
+  readonly role: string
+  readonly sessionId: string
+}
+
+/** What happened to a call in one transition: the row of `call_events` beside the call's new version. */
+export interface CallEvent {
+  readonly type:
+    | 'invited'
+    | 'busy'
+    | 'accepted'
+    | 'silenced'
+    | 'connected'
+    | 'rejected'
+    | 'cancelled'
+    | 'ended'
+    | 'missed'
+    | 'place_taken'
+    | 'place_settled'
+    | 'place_lost'
+    | 'clock_shifted'
+  readonly at: number
+  readonly by: By | null
+  readonly notices: readonly Notice[]
+}
+
+/** One call's new version and what happened. A decision may hold several, committed together. */
+export interface Step {
+  readonly call: Call
+  readonly event: CallEvent
+}
+
+const iso = (at: number) => new Date(at).toISOString()
+
+/** Data of `call.ringing`; the time that remains is of the moment it is sent [RING2]. */
+export function ringingData(call: RingingCall, now: number): CallRinging {
+  return {
+    call_uuid: call.callUuid,
+    caller_user_id: call.caller.userId,
+    caller_role: call.caller.role,
+    display_name: call.caller.displayName ?? '',
+    context_type: call.contextType,
+    context_id: call.contextId,
+    call_type: call.callType,
+    ring_timeout_ms: Math.max(0, call.ringExpiresAt - now),
+    expires_at: iso(call.ringExpiresAt),
+    ...(call.metadata === null ? {} : { metadata: call.metadata }),
+  }
+}
+
+export function acceptedData(call: Call): CallAccepted {
+  return { call_uuid: call.callUuid, status: 'accepted' }
+}
+
+export function missedData(call: OverCall): CallMissed {
+  return {
+    call_uuid: call.callUuid,
+    status: 'missed',
+    reason: call.endReason,
+    caller_user_id: call.caller.userId,
+    caller_role: call.caller.role,
+    callee_user_id: call.callee.userId,
+    callee_role: call.callee.role,
+    display_name: call.caller.displayName ?? '',
+    context_type: call.contextType,
+    context_id: call.contextId,
+    call_type: call.callType,
+    started_at: iso(call.startedAt),
+    ended_at: iso(call.endedAt),
+  }
+}
+
+/** Data of `call.rejected`, `call.cancelled` and `call.ended` of a call that is over [END2]. */
+export function overData(call: OverCall, by: By | null): CallOver {
+  return { ...heading(call, call.endReason, by), ended_at: iso(call.endedAt) }
+}
+
+/** Data of `call.cancelled` for a session where the call stops ringing while it goes on elsewhere. */
+export function elsewhereData(call: Call, reason: string, by: By | null): CallOver {
+  return { ...heading(call, reason, by), ended_at: null }
+}
+
+function heading(call: Call, reason: string, by: By | null) {
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    reason,
+    by: by === null ? null : { user_id: by.userId, role: by.role },
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * A result that may be there at once. The embedded composition answers at once, so a relay takes no turn of the event
+ * loop; a composition with a network in between answers later. `andThen` keeps one code path for both.
+ */
+export type MaybePromise<T> = T | Promise<T>
+
+export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

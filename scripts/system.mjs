@@ -1,0 +1,139 @@
+// Programs that npm cannot bring: what the tests need from the system. Plain Node, no dependencies.
+// On Debian as root a missing one is installed; anywhere else the command to run is printed and the process ends with 1.
+// By hand: `node scripts/system.mjs chromium coturn`.
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * One row per system package. `programs` are tried in order: a bare word is looked up on PATH, a path is taken as it is
+ * and may hold `*` for one whole directory name. The other members are the package's name under each package manager.
+ */
+const systemPackages = {
+  chromium: {
+    programs: [
+      '/usr/bin/chromium',
+      'chromium',
+      'chromium-browser',
+      'google-chrome',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    apt: 'chromium',
+    dnf: 'chromium',
+    brew: '--cask google-chrome',
+  },
+  coturn: {
+    programs: ['turnserver', '/opt/homebrew/opt/coturn/bin/turnserver'],
+    apt: 'coturn',
+    dnf: 'coturn',
+    brew: 'coturn',
+  },
+}
+
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** The paths that a `*` stands for, newest version number first. */
+function expand(path) {
+  const at = path.indexOf('*')
+  if (at < 0) return [path]
+  const directory = path.slice(0, at)
+  if (!existsSync(directory)) return []
+  const names = readdirSync(directory).sort((a, b) => b.localeCompare(a, 'en', { numeric: true }))
+  return names.map((name) => directory + name + path.slice(at + 1))
+}
+
+function packageRow(name) {
+  const row = systemPackages[name]
+  if (!row) throw new Error(`Unknown system package ${name}; known: ${Object.keys(systemPackages).join(', ')}`)
+  return row
+}
+
+/** The path of the program that a system package brings, or undefined. */
+export function findSystemProgram(name) {
+  const onPath = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
+  for (const program of packageRow(name).programs) {
+    const paths = program.includes('/') ? expand(program) : onPath.map((directory) => join(directory, program))
+    const found = paths.find(isProgram)
+    if (found) return found
+  }
+  return undefined
+}
+
+function linuxFamilies() {
+  if (!existsSync('/etc/os-release')) return []
+  const release = readFileSync('/etc/os-release', 'utf8')
+  const value = (key) => release.match(new RegExp(`^${key}="?([^"\n]*)"?$`, 'm'))?.[1] ?? ''
+  return [value('ID'), ...value('ID_LIKE').split(' ')]
+}
+
+/** The commands that install the packages here, or undefined where the package manager is not known. */
+function installCommands(names) {
+  const packages = (manager) => names.flatMap((name) => packageRow(name)[manager].split(' '))
+  if (process.platform === 'darwin')
+    return names.map((name) => ['brew', 'install', ...packageRow(name).brew.split(' ')])
+  const families = linuxFamilies()
+  if (families.includes('debian')) {
+    return [
+      ['apt-get', 'update'],
+      ['apt-get', 'install', '-y', '--no-install-recommends', ...packages('apt')],
+    ]
+  }
+  if (families.includes('fedora')) return [['dnf', 'install', '-y', ...packages('dnf')]]
+  return undefined
+}
+
+function printMissing(names) {
+  const commands = installCommands(names)
+  const sudo = process.platform === 'darwin' ? '' : 'sudo '
+  console.error(`Missing on this system: ${names.join(', ')}. Install it with:`)
+  if (commands) console.error(`  ${commands.map((command) => sudo + command.join(' ')).join(' && ')}`)
+  else {
+    for (const name of names) {
+      console.error(
+        `  your package manager's "${name}"; one of these programs must be found: ${packageRow(name).programs.join(', ')}`,
+      )
+    }
+  }
+}
+
+/**
+ * Makes sure that the named system packages are there and gives the path of each one's program.
+ * Ends the process where it cannot.
+ */
+export function requireSystem(names) {
+  const missing = names.filter((name) => findSystemProgram(name) === undefined)
+  if (missing.length > 0) {
+    if (process.getuid?.() !== 0 || linuxFamilies()[0] !== 'debian') {
+      printMissing(missing)
+      process.exit(1)
+    }
+    console.error(`Installing ${missing.join(', ')} (apt-get) …`)
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    for (const [command, ...args] of installCommands(missing)) {
+      // Its output belongs on stderr: stdout is the caller's.
+      const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], env })
+      if (status !== 0) {
+        console.error(`${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ` (exit code ${status})`}.`)
+        process.exit(1)
+      }
+    }
+    const still = missing.filter((name) => findSystemProgram(name) === undefined)
+    if (still.length > 0) {
+      printMissing(still)
+      process.exit(1)
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, findSystemProgram(name)]))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [name, path] of Object.entries(requireSystem(process.argv.slice(2)))) console.log(`${name} ${path}`)
+}
