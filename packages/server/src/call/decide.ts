@@ -1,0 +1,354 @@
+import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
+import {
+  type AnsweredCall,
+  type Call,
+  type CallDurations,
+  isAnswered,
+  isLive,
+  type LiveCall,
+  nextDeadline,
+  type OverCall,
+  type Participant,
+  type Place,
+  placeOf,
+  type RingingCall,
+  type Side,
+  sideOf,
+} from './call.ts'
+import {
+  acceptedData,
+  type By,
+  type CallEvent,
+  elsewhereData,
+  missedData,
+  type Notice,
+  overData,
+  type Step,
+} from './effects.ts'
+
+/** A session that asks for something. */
+export interface Actor {
+  readonly participant: Participant
+  readonly sessionId: string
+  readonly deviceId: string | null
+  readonly node: string
+  readonly displayName: string
+}
+
+/** What can be asked of one call. The first six come from clients, the others from the service itself. */
+export type CallCommand =
+  | { readonly type: 'accept' | 'connected'; readonly actor: Actor }
+  /** `rung`: the callee's sessions that are live now; a busy reject waits for all of them. */
+  | { readonly type: 'reject'; readonly actor: Actor; readonly reason: string | null; readonly rung: readonly string[] }
+  | { readonly type: 'cancel' | 'end'; readonly actor: Actor; readonly reason: string | null }
+  /** A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. */
+  | { readonly type: 'relay'; readonly actor: Actor }
+  /** A session connected: it takes what its device left behind [PLACE2 b]. */
+  | { readonly type: 'arrive'; readonly actor: Actor }
+  /** The close of a session's socket was observed [END3]. */
+  | { readonly type: 'lose'; readonly sessionId: string }
+  /** Time passed. */
+  | { readonly type: 'time' }
+  /** The service was away: nobody has a socket, and the lost clocks start in full [END3]. */
+  | { readonly type: 'restart' }
+  /** The wall clock jumped by `ms`: what remained still remains. */
+  | { readonly type: 'shift'; readonly ms: number }
+
+export type Refusal = {
+  readonly ok: false
+  readonly code: ErrorCode
+  readonly details: Omit<ErrorBody, 'code' | 'message'>
+  /** A refused invite may still leave a record [INV5]. */
+  readonly steps: readonly Step[]
+}
+export type Acceptance = {
+  readonly ok: true
+  /** The call as it is after the steps. */
+  readonly call: Call
+  readonly steps: readonly Step[]
+}
+export type Decision = Acceptance | Refusal
+
+/** How long late `webrtc.*` for an ended call are dropped without an error [END1], in milliseconds. */
+export const lateRelayMs = 60_000
+
+export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
+  return { ok: false, code, details, steps }
+}
+function unchanged(call: Call): Acceptance {
+  return { ok: true, call, steps: [] }
+}
+function changed(call: Call, event: CallEvent): Acceptance {
+  return { ok: true, call, steps: [{ call, event }] }
+}
+
+/**
+ * Decides what a command does to a call: the new version and who is told, or why not. Pure: it knows nothing but its
+ * arguments, and may run again on a newer version.
+ */
+export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
+  if (call === undefined) return refuse('CALL_NOT_FOUND')
+  if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, now) : unchanged(call)
+  if (command.type === 'time') return passTime(call, now, durations)
+  if (command.type === 'restart') return isLive(call) ? restart(call, now) : unchanged(call)
+  if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
+
+  const side = sideOf(call, command.actor.participant)
+  if (side === undefined) return refuse('CALL_NOT_FOUND')
+  if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command.actor, now) : unchanged(call)
+  if (!isLive(call)) return decideOver(call, side, command, now)
+  if (call.status === 'ringing' && side === 'callee') return decideRingingCallee(call, command, now)
+  return decideSeated(call, side, command, now)
+}
+
+type ClientCommand = Extract<CallCommand, { type: 'accept' | 'connected' | 'reject' | 'cancel' | 'end' | 'relay' }>
+
+/** A call that is over: hanging up again is fine, everything else is too late [END1]. */
+function decideOver(call: OverCall, side: Side, command: ClientCommand, now: number): Decision {
+  switch (command.type) {
+    case 'accept':
+      if (side === 'caller') return refuse('CALL_NOT_PARTICIPANT')
+      return refuse('CALL_INVALID_STATE', { status: call.status })
+    case 'relay':
+      if (now - call.endedAt < lateRelayMs) return unchanged(call)
+      return refuse('CALL_INVALID_STATE', { status: call.status })
+    default:
+      return unchanged(call)
+  }
+}
+
+/** While it rings, the callee's side is every session that was rung: no place is asked for [PLACE1]. */
+function decideRingingCallee(call: RingingCall, command: ClientCommand, now: number): Decision {
+  switch (command.type) {
+    case 'accept':
+      return accept(call, command.actor, now)
+    case 'reject':
+      if (command.reason === 'busy') return silence(call, command.actor, command.rung, now)
+      return reject(call, command.actor, command.reason ?? 'declined', now)
+    case 'end':
+      return reject(call, command.actor, command.reason ?? 'declined', now)
+    case 'cancel':
+      return refuse('CALL_NOT_PARTICIPANT')
+    case 'connected':
+      return refuse('CALL_INVALID_STATE', { status: call.status })
+    case 'relay':
+      return unchanged(call)
+  }
+}
+
+/** Verbs of a side that has a place: only its holder, or who may take it, is heard [PLACE2, PLACE3, END1]. */
+function decideSeated(call: LiveCall, side: Side, command: ClientCommand, now: number): Decision {
+  const { actor } = command
+  if (side === 'caller' && (command.type === 'accept' || command.type === 'reject'))
+    return refuse('CALL_NOT_PARTICIPANT')
+  if (side === 'callee' && command.type === 'cancel') return refuse('CALL_NOT_PARTICIPANT')
+  const place = placeOf(call, side)
+  if (place === null) return refuse('CALL_NOT_PARTICIPANT')
+  if (!maySpeak(place, actor)) {
+    return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
+  }
+  const seated = withPlace(call, side, placeFor(actor, true))
+
+  switch (command.type) {
+    case 'accept':
+    case 'relay':
+      return seat(call, seated, place, actor, now)
+    case 'connected':
+      if (seated.status === 'ringing') return refuse('CALL_INVALID_STATE', { status: seated.status })
+      if (seated.status === 'connected') return seat(call, seated, place, actor, now)
+      return changed(
+        { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
+        { type: 'connected', at: now, by: byOf(actor), notices: [] },
+      )
+    case 'cancel':
+      if (seated.status !== 'connected') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
+      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+    case 'reject':
+      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+    case 'end':
+      if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
+      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+  }
+}
+
+function accept(call: RingingCall, actor: Actor, now: number): Decision {
+  const { silenced, ...rest } = call
+  const next: AnsweredCall = {
+    ...rest,
+    version: call.version + 1,
+    status: 'accepted',
+    callee: { ...call.callee, displayName: actor.displayName },
+    calleePlace: placeFor(actor, true),
+    acceptedAt: now,
+    connectedAt: null,
+  }
+  const by = byOf(actor)
+  return changed(next, {
+    type: 'accepted',
+    at: now,
+    by,
+    notices: [
+      { to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(next) },
+      {
+        to: { place: 'rung', except: [...silenced, actor.sessionId] },
+        event: 'call.cancelled',
+        data: elsewhereData(next, 'answered_elsewhere', by),
+      },
+    ],
+  })
+}
+
+function reject(call: RingingCall, actor: Actor, reason: string, now: number): Decision {
+  const by = byOf(actor)
+  const next = endOf(call, 'rejected', reason, now)
+  return changed(next, {
+    type: 'rejected',
+    at: now,
+    by,
+    notices: [
+      { to: { place: 'caller' }, event: 'call.rejected', data: overData(next, by) },
+      {
+        to: { place: 'rung', except: [...call.silenced, actor.sessionId] },
+        event: 'call.cancelled',
+        data: { ...overData(next, by), reason: 'rejected_elsewhere' },
+      },
+    ],
+  })
+}
+
+/** One session is busy; the call rings on until every rung one said so. */
+function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: number): Decision {
+  const silenced = call.silenced.includes(actor.sessionId) ? call.silenced : [...call.silenced, actor.sessionId]
+  if (rung.every((sessionId) => silenced.includes(sessionId))) return reject({ ...call, silenced }, actor, 'busy', now)
+  if (silenced === call.silenced) return unchanged(call)
+  const next = { ...call, version: call.version + 1, silenced }
+  return changed(next, { type: 'silenced', at: now, by: byOf(actor), notices: [] })
+}
+
+/** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */
+function seat(call: LiveCall, seated: LiveCall, place: Place, actor: Actor, now: number): Decision {
+  const holds = place.state === 'held' && place.sessionId === actor.sessionId
+  if (holds && place.settled) return unchanged(call)
+  const type = holds ? 'place_settled' : 'place_taken'
+  return changed({ ...seated, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
+}
+
+function arrive(call: LiveCall, side: Side, actor: Actor, now: number): Decision {
+  const place = placeOf(call, side)
+  if (place === null || place.state === 'held' || place.deviceId !== actor.deviceId) return unchanged(call)
+  const next = withPlace(call, side, placeFor(actor, false))
+  return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
+}
+
+function lose(call: LiveCall, sessionId: string, now: number): Decision {
+  const vacated = mapPlaces(call, (place) =>
+    place.state === 'held' && place.sessionId === sessionId ? { ...place, state: 'vacant', since: now } : place,
+  )
+  if (vacated === call) return unchanged(call)
+  return changed({ ...vacated, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
+}
+
+function restart(call: LiveCall, now: number): Decision {
+  const next = mapPlaces(call, (place) => ({ ...place, state: 'vacant', since: now }))
+  return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
+}
+
+function shift(call: LiveCall, ms: number, now: number): Decision {
+  const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: place.since + ms } : place))
+  const shifted = isAnswered(next)
+    ? { ...next, acceptedAt: next.acceptedAt + ms }
+    : { ...next, ringExpiresAt: next.ringExpiresAt + ms }
+  return changed({ ...shifted, version: call.version + 1 }, { type: 'clock_shifted', at: now, by: null, notices: [] })
+}
+
+/** Ring timeout, lost places, the longest call: whichever was due first. */
+function passTime(call: Call, now: number, durations: CallDurations): Decision {
+  const deadline = nextDeadline(call, durations)
+  if (deadline === undefined || deadline > now || !isLive(call)) return unchanged(call)
+  if (call.status === 'ringing') {
+    if (deadline === call.ringExpiresAt) return over(call, 'missed', 'no_answer', null, now)
+    return over(call, 'cancelled', 'caller_lost', null, now)
+  }
+  const reason = deadline === call.acceptedAt + durations.maxDurationMs ? 'max_duration' : 'peer_lost'
+  return over(call, 'ended', reason, null, now)
+}
+
+/** Ends a live call and tells everybody who does not know it yet. */
+export function over(
+  call: LiveCall,
+  status: 'ended' | 'cancelled' | 'missed',
+  reason: string,
+  by: By | null,
+  now: number,
+): Acceptance {
+  const next = endOf(call, status, reason, now)
+  return changed(next, { type: status, at: now, by, notices: overNotices(call, next, by) })
+}
+
+function overNotices(before: LiveCall, next: OverCall, by: By | null): Notice[] {
+  const notices: Notice[] = []
+  const knows = (place: Place | null) => place === null || (by !== null && place.sessionId === by.sessionId)
+  const tell = (to: Notice['to']) => {
+    if (next.status === 'missed') notices.push({ to, event: 'call.missed', data: missedData(next) })
+    else {
+      const event = next.status === 'cancelled' ? 'call.cancelled' : 'call.ended'
+      notices.push({ to, event, data: overData(next, by) })
+    }
+  }
+  if (!knows(next.callerPlace)) tell({ place: 'caller' })
+  if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
+  else if (!knows(next.calleePlace)) tell({ place: 'callee' })
+  return notices
+}
+
+function endOf(call: LiveCall, status: OverCall['status'], endReason: string, now: number): OverCall {
+  const answered = isAnswered(call)
+  const { product, callUuid, caller, callee, contextType, contextId, callType, metadata } = call
+  return {
+    product,
+    callUuid,
+    caller,
+    callee,
+    contextType,
+    contextId,
+    callType,
+    metadata,
+    startedAt: call.startedAt,
+    ringTimeoutMs: call.ringTimeoutMs,
+    ringExpiresAt: call.ringExpiresAt,
+    version: call.version + 1,
+    status,
+    callerPlace: call.callerPlace,
+    calleePlace: answered ? call.calleePlace : null,
+    acceptedAt: answered ? call.acceptedAt : null,
+    connectedAt: answered ? call.connectedAt : null,
+    endedAt: now,
+    endReason,
+  }
+}
+
+/** A held place is never taken; a vacant one is, and so is one that its holder took only by connecting [PLACE2]. */
+export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId'>): boolean {
+  return place.sessionId === actor.sessionId || place.state === 'vacant' || !place.settled
+}
+
+export function placeFor(actor: Actor, settled: boolean): Place {
+  return { state: 'held', sessionId: actor.sessionId, deviceId: actor.deviceId, node: actor.node, settled }
+}
+
+function withPlace(call: LiveCall, side: Side, place: Place): LiveCall {
+  if (side === 'caller') return { ...call, callerPlace: place }
+  return call.status === 'ringing' ? call : { ...call, calleePlace: place }
+}
+
+function mapPlaces(call: LiveCall, change: (place: Place) => Place): LiveCall {
+  const callerPlace = change(call.callerPlace)
+  if (call.status === 'ringing') return callerPlace === call.callerPlace ? call : { ...call, callerPlace }
+  const calleePlace = change(call.calleePlace)
+  if (callerPlace === call.callerPlace && calleePlace === call.calleePlace) return call
+  return { ...call, callerPlace, calleePlace }
+}
+
+export function byOf(actor: Actor): By {
+  return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
+}

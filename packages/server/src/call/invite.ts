@@ -1,0 +1,183 @@
+import { inviteLimits } from '@ringwire/protocol/events/call'
+import {
+  type AnsweredCall,
+  isAnswered,
+  type LiveCall,
+  type OverCall,
+  type Participant,
+  type RingingCall,
+  sideOf,
+} from './call.ts'
+import { type Acceptance, type Actor, byOf, maySpeak, over, placeFor, type Refusal, refuse } from './decide.ts'
+import { ringingData, type Step } from './effects.ts'
+
+/** A `call.invite` with everything that its decision depends on. */
+export interface InviteCommand {
+  readonly actor: Actor
+  readonly callee: { readonly userId: string; readonly role: string }
+  /** The client's call_uuid in lower case, or a new one. */
+  readonly callUuid: string
+  /** Used instead where the client's belongs to strangers: nothing about their call may show. */
+  readonly freshUuid: string
+  readonly contextType: string
+  readonly contextId: string
+  readonly callType: string
+  readonly ringTimeoutMs: number
+  readonly metadata: Readonly<Record<string, unknown>> | null
+  /** The verdict of the invite limits [INV8]; it counts only for an invite that is not a repeat. */
+  readonly rate: { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
+  readonly maxRinging: number
+  readonly busy: 'allow' | 'reject'
+}
+
+export type InviteAcceptance = Acceptance & {
+  /** False where the reply names a call that was there before [INV3, INV7]. */
+  readonly created: boolean
+  /** Whether the callee is in a call with somebody else [INV2]. */
+  readonly calleeBusy: boolean
+}
+export type InviteDecision = InviteAcceptance | Refusal
+
+/** What a token says about inviting; checked before anything about the callee can show [INV1]. */
+export interface InviteRights {
+  readonly allowedActions: readonly string[]
+  readonly allowedPeerRoles: readonly string[]
+}
+
+const callTypePattern = new RegExp(inviteLimits.callTypePattern)
+
+/** The checks that need no call: action, role, self, type, in this order [INV1]. */
+export function checkInvite(
+  rights: InviteRights,
+  caller: Participant,
+  callee: { userId: string; role: string },
+  callType: unknown,
+): Refusal | undefined {
+  if (!rights.allowedActions.includes('call.invite')) return refuse('ACTION_NOT_ALLOWED')
+  if (!rights.allowedPeerRoles.includes(callee.role)) return refuse('CALL_PEER_ROLE_NOT_ALLOWED')
+  if (callee.userId === caller.userId && callee.role === caller.role) return refuse('CALL_TO_SELF')
+  if (callType != null && (typeof callType !== 'string' || !callTypePattern.test(callType))) {
+    return refuse('CALL_TYPE_INVALID', { field: 'call_type' })
+  }
+  return undefined
+}
+
+/** Decides on an invite: repeat, limits, glare, busy, in this order [INV1]. Pure, like `decide`. */
+export function decideInvite(
+  situation: { readonly sameUuid: LiveCall | OverCall | undefined; readonly live: readonly LiveCall[] },
+  command: InviteCommand,
+  now: number,
+): InviteDecision {
+  const { actor } = command
+  const caller = actor.participant
+  const callee: Participant = { product: caller.product, ...command.callee }
+  const calleeBusy = situation.live.some((call) => keepsBusy(call, callee, caller))
+
+  let callUuid = command.callUuid
+  const { sameUuid } = situation
+  if (sameUuid !== undefined) {
+    if (sideOf(sameUuid, caller) === 'caller') {
+      if (sideOf(sameUuid, callee) !== 'callee') return refuse('CALL_ID_CONFLICT')
+      return repeat(sameUuid, actor, calleeBusy, now)
+    }
+    callUuid = command.freshUuid
+  }
+
+  const between = situation.live.filter(
+    (call) => sideOf(call, caller) !== undefined && sideOf(call, callee) !== undefined,
+  )
+  const waiting = between.find((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
+  if (waiting !== undefined) {
+    const place = waiting.callerPlace
+    if (place.state === 'vacant' || place.sessionId === actor.sessionId) return repeat(waiting, actor, calleeBusy, now)
+  }
+  const steps = between.flatMap((call) => endStale(call, actor, now))
+
+  const others = situation.live.filter((call) => !steps.some((step) => step.call.callUuid === call.callUuid))
+  if (!command.rate.ok) return refuse('RATE_LIMITED', { retry_after_ms: command.rate.retryAfterMs })
+  const ringing = others.filter((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
+  if (ringing.length >= command.maxRinging) {
+    const freeAt = Math.min(...ringing.map((call) => (call.status === 'ringing' ? call.ringExpiresAt : now)))
+    return refuse('RATE_LIMITED', { retry_after_ms: Math.max(0, freeAt - now) })
+  }
+  const crossing = others.find(
+    (call) => call.status === 'ringing' && sideOf(call, caller) === 'callee' && sideOf(call, callee) === 'caller',
+  )
+  if (crossing !== undefined) return refuse('CALL_GLARE', { call_uuid: crossing.callUuid })
+
+  if (calleeBusy && command.busy === 'reject') {
+    return refuse('CALLEE_BUSY', {}, [...steps, busyStep(command, callUuid, now)])
+  }
+  const created = ring(command, callUuid, now)
+  return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
+}
+
+/** The same reply again; where the inviting place is vacant, who asks takes it [INV3, INV7]. */
+function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, now: number): InviteAcceptance {
+  const same = { ok: true, call, steps: [], created: false, calleeBusy } as const
+  if (call.status !== 'ringing') return same
+  const place = call.callerPlace
+  const holds = place.state === 'held' && place.sessionId === actor.sessionId
+  if (!maySpeak(place, actor) || (holds && place.settled)) return same
+  const next: RingingCall = { ...call, version: call.version + 1, callerPlace: placeFor(actor, true) }
+  const step: Step = {
+    call: next,
+    event: { type: holds ? 'place_settled' : 'place_taken', at: now, by: byOf(actor), notices: [] },
+  }
+  return { ok: true, call: next, steps: [step], created: false, calleeBusy }
+}
+
+/** Ends what a new invite between the two leaves behind [INV6, INV7]. */
+function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
+  const inviterIsCaller = sideOf(call, actor.participant) === 'caller'
+  if (call.status === 'ringing') {
+    if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now).steps
+    return call.callerPlace.state === 'vacant' ? over(call, 'cancelled', 'caller_lost', null, now).steps : []
+  }
+  const inviterPlace = inviterIsCaller ? call.callerPlace : call.calleePlace
+  return inviterPlace.state === 'vacant' ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []
+}
+
+/** In an answered call, or calling: with anybody but this peer [INV5]. */
+function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): boolean {
+  if (sideOf(call, callee) === undefined || sideOf(call, caller) !== undefined) return false
+  return isAnswered(call) || sideOf(call, callee) === 'caller'
+}
+
+function newCall(command: InviteCommand, callUuid: string, now: number) {
+  const { actor, callee } = command
+  return {
+    product: actor.participant.product,
+    callUuid,
+    version: 1,
+    caller: { userId: actor.participant.userId, role: actor.participant.role, displayName: actor.displayName },
+    callee: { userId: callee.userId, role: callee.role, displayName: null },
+    contextType: command.contextType,
+    contextId: command.contextId,
+    callType: command.callType,
+    metadata: command.metadata,
+    startedAt: now,
+    ringTimeoutMs: command.ringTimeoutMs,
+    ringExpiresAt: now + command.ringTimeoutMs,
+    callerPlace: placeFor(actor, true),
+  } as const satisfies Partial<AnsweredCall>
+}
+
+function ring(command: InviteCommand, callUuid: string, now: number): Step {
+  const call: RingingCall = { ...newCall(command, callUuid, now), status: 'ringing', silenced: [] }
+  const notices = [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, now) }] as const
+  return { call, event: { type: 'invited', at: now, by: byOf(command.actor), notices } }
+}
+
+function busyStep(command: InviteCommand, callUuid: string, now: number): Step {
+  const call: OverCall = {
+    ...newCall(command, callUuid, now),
+    status: 'busy',
+    calleePlace: null,
+    acceptedAt: null,
+    connectedAt: null,
+    endedAt: now,
+    endReason: 'busy',
+  }
+  return { call, event: { type: 'busy', at: now, by: byOf(command.actor), notices: [] } }
+}
