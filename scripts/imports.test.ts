@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/**
+ * The import rules of docs/architecture.md are rules of biome.json. Here each one is broken on purpose, in a directory
+ * with the same biome.json, and has to be reported; and what the rules allow has to pass.
+ */
+const root = dirname(import.meta.dir)
+const importRule = 'lint/style/noRestrictedImports'
+const plugin = 'plugin'
+
+const server = (file: string) => `packages/server/src/${file}`
+const values = (from: string) => `import * as it from '${from}'\nexport default it\n`
+const types = (names: string, from: string) => `import type { ${names} } from '${from}'\nexport type It = ${names}\n`
+
+interface Case {
+  file: string
+  code: string
+  /** The diagnostic that has to be there; undefined where nothing may be. */
+  broken: string | undefined
+}
+
+const breaks = (file: string, from: string): Case => ({ file, code: values(from), broken: importRule })
+const passes = (file: string, from: string): Case => ({ file, code: values(from), broken: undefined })
+
+/** Files that stand for the services, with a sibling folder and one further down. */
+const services = [server('calls.ts'), server('ports.ts')]
+const serviceFolders = [server('auth/tokens.ts'), server('ice/turn.ts'), server('observability/log.ts')]
+
+const rules: Record<string, Case[]> = {
+  'protocol imports typebox and its own folder alone': [
+    passes('packages/protocol/src/a.ts', 'typebox'),
+    passes('packages/protocol/src/b.ts', 'typebox/compile'),
+    passes('packages/protocol/src/c.ts', './events/call.ts'),
+    passes('packages/protocol/src/events/d.ts', '../text.ts'),
+    passes('packages/protocol/src/e.test.ts', 'fast-check'),
+    ...['node:fs', 'bun', 'hono', '@ringwire/client/x', '../../server/src/ports.ts', './../package.json'].map(
+      (from, i) => breaks(`packages/protocol/src/x${i}.ts`, from),
+    ),
+    breaks('packages/protocol/src/events/x.ts', 'ajv'),
+    breaks('packages/protocol/src/events/y.ts', '../../../server/src/ports.ts'),
+    breaks('packages/protocol/src/events/z.ts', './../../../server/src/ports.ts'),
+  ],
+  'the client imports types and constants of protocol': [
+    passes('packages/client/src/a.ts', '@ringwire/protocol/close-codes'),
+    passes('packages/client/src/media/b.ts', '../connection.ts'),
+    {
+      file: 'packages/client/src/c.ts',
+      code: types('CallInvite', '@ringwire/protocol/events/call'),
+      broken: undefined,
+    },
+    ...['validate', 'envelope', 'text'].map((file) =>
+      breaks(`packages/client/src/${file}.ts`, `@ringwire/protocol/${file}`),
+    ),
+    breaks('packages/client/src/x.ts', 'typebox'),
+    breaks('packages/client/src/y.ts', 'node:fs'),
+    breaks('packages/client/src/z.ts', '../../server/src/ports.ts'),
+    { file: 'packages/client/src/w.ts', code: values('@ringwire/protocol/events/call'), broken: plugin },
+    { file: 'packages/client/src/v.ts', code: values('@ringwire/protocol/rest'), broken: plugin },
+  ],
+  'call/ is pure': [
+    passes(server('call/a.ts'), './call.ts'),
+    { file: server('call/b.ts'), code: types('CallStatus', '@ringwire/protocol/rest'), broken: undefined },
+    { file: server('call/c.ts'), code: types('CallOver', '@ringwire/protocol/events/call'), broken: undefined },
+    passes(server('call/d.ts'), '@ringwire/protocol/errors'),
+    ...[
+      'node:fs',
+      'fs',
+      'bun',
+      'bun:sqlite',
+      'typebox',
+      'pino',
+      '../maybe.ts',
+      '../ports.ts',
+      './../ports.ts',
+      '@ringwire/protocol/validate',
+      '@ringwire/protocol/envelope',
+    ].map((from, i) => breaks(server(`call/x${i}.ts`), from)),
+  ],
+  'services never import their callers, adapters or the command line': [
+    ...services.flatMap((file, i) =>
+      ['signaling/gateway.ts', 'http/app.ts', 'adapters/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
+        (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `./${from}`),
+      ),
+    ),
+    ...serviceFolders.flatMap((file, i) =>
+      ['signaling/gateway.ts', 'http/app.ts', 'adapters/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
+        (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `../${from}`),
+      ),
+    ),
+    breaks(server('history.ts'), 'bun:sqlite'),
+    passes(server('health.ts'), './call/call.ts'),
+    passes(server('deadlines.ts'), 'node:crypto'),
+    passes(server('auth/keys.ts'), '../ports.ts'),
+  ],
+  'signaling/ imports neither http/ nor adapters/ nor what starts it': [
+    passes(server('signaling/a.ts'), '../calls.ts'),
+    passes(server('signaling/b.ts'), './connection.ts'),
+    ...['../http/app.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
+      (from, i) => breaks(server(`signaling/x${i}.ts`), from),
+    ),
+    breaks(server('signaling/y.ts'), 'bun:sqlite'),
+  ],
+  'http/ imports neither signaling/ nor adapters/ nor what starts it': [
+    passes(server('http/a.ts'), '../history.ts'),
+    ...['../signaling/gateway.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
+      (from, i) => breaks(server(`http/x${i}.ts`), from),
+    ),
+    breaks(server('http/y.ts'), 'bun:sqlite'),
+  ],
+  'cli/ reaches adapters through server.ts alone': [
+    passes(server('cli/a.ts'), '../server.ts'),
+    passes(server('cli/b.ts'), 'commander'),
+    ...['../adapters/sqlite/products.ts', '../signaling/gateway.ts', '../http/app.ts', 'bun:sqlite'].map((from, i) =>
+      breaks(server(`cli/x${i}.ts`), from),
+    ),
+  ],
+  'an adapter imports ports, call, its own folder and its driver': [
+    passes(server('adapters/sqlite/a.ts'), 'bun:sqlite'),
+    passes(server('adapters/sqlite/b.ts'), './rows.ts'),
+    passes(server('adapters/sqlite/c.ts'), '../../ports.ts'),
+    passes(server('adapters/memory/d.ts'), '../../maybe.ts'),
+    passes(server('adapters/memory/e.ts'), '../../call/call.ts'),
+    ...[
+      ['sqlite', '../memory/calls.ts'],
+      ['sqlite', './../memory/calls.ts'],
+      ['memory', '../sqlite/calls.ts'],
+      ['redis', '../postgres/calls.ts'],
+      ['postgres', '../redis/calls.ts'],
+      ['memory', 'bun:sqlite'],
+      ['sqlite', 'ioredis'],
+      ['redis', 'pg'],
+      ['sqlite', '../../calls.ts'],
+      ['sqlite', '../../signaling/gateway.ts'],
+      ['sqlite', 'hono'],
+    ].map(([adapter, from], i) => breaks(server(`adapters/${adapter}/x${i}.ts`), from ?? '')),
+  ],
+  'adapters are named only in server.ts': [
+    passes(server('server.ts'), './adapters/sqlite/calls.ts'),
+    breaks(server('main.ts'), './adapters/sqlite/calls.ts'),
+  ],
+  'hono is known only in http/': [
+    passes(server('http/hono.ts'), 'hono'),
+    passes(server('http/body.ts'), 'hono/body-limit'),
+    ...['hono.ts', 'signaling/hono.ts', 'cli/hono.ts', 'auth/hono.ts'].flatMap((file, i) => [
+      breaks(server(file), 'hono'),
+      breaks(server(file.replace('.ts', `${i}.ts`)), 'hono/body-limit'),
+    ]),
+  ],
+  "Bun's WebSocket server is known only in signaling/ and server.ts": [
+    {
+      file: server('signaling/ws.ts'),
+      code: `${types('ServerWebSocket', 'bun')}export type Other = Bun.ServerWebSocket<undefined>\n`,
+      broken: undefined,
+    },
+    ...['ws.ts', 'http/ws.ts', 'cli/ws.ts', 'adapters/redis/ws.ts', 'observability/ws.ts'].flatMap((file, i) => [
+      { file: server(file), code: types('ServerWebSocket', 'bun'), broken: importRule },
+      {
+        file: server(file.replace('.ts', `${i}.ts`)),
+        code: 'export type It = Bun.ServerWebSocket<undefined>\n',
+        broken: plugin,
+      },
+      {
+        file: server(file.replace('.ts', `${i}x.ts`)),
+        code: 'export type It = Bun.WebSocketHandler<undefined>\n',
+        broken: plugin,
+      },
+    ]),
+  ],
+  'a type is imported at the top of the file, where these rules see it': [
+    { file: server('call/inline.ts'), code: "export type It = import('../ports.ts').CallStore\n", broken: plugin },
+    { file: server('inline.ts'), code: "export type It = typeof import('./server.ts')\n", broken: plugin },
+  ],
+  'a dynamic import and a re-export count as imports': [
+    { file: server('dynamic.ts'), code: "export const it = import('./server.ts')\n", broken: importRule },
+    { file: server('export.ts'), code: "export { it } from './http/app.ts'\n", broken: importRule },
+  ],
+  'main.ts alone reads the environment': [
+    { file: server('env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
+    { file: server('cli/env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
+  ],
+  'imports form no cycle': [
+    {
+      file: server('ring-a.ts'),
+      code: "export { b as a } from './ring-b.ts'\n",
+      broken: 'lint/suspicious/noImportCycles',
+    },
+    {
+      file: server('ring-b.ts'),
+      code: "export { a as b } from './ring-a.ts'\n",
+      broken: 'lint/suspicious/noImportCycles',
+    },
+  ],
+}
+
+interface Diagnostic {
+  category: string
+  severity: string
+  location: { path: string }
+}
+
+let directory = ''
+let diagnostics: Diagnostic[] = []
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'ringwire-imports-'))
+  for (const path of ['biome.json', 'scripts/lint']) {
+    cpSync(join(root, path), join(directory, path), { recursive: true })
+  }
+  for (const { file, code } of Object.values(rules).flat()) {
+    mkdirSync(dirname(join(directory, file)), { recursive: true })
+    writeFileSync(join(directory, file), code)
+  }
+  const biome = join(root, 'node_modules', '.bin', 'biome')
+  const args = ['lint', '--vcs-enabled=false', '--max-diagnostics=none', '--reporter=json', '.']
+  const { stdout } = Bun.spawnSync([biome, ...args], { cwd: directory, stderr: 'ignore' })
+  diagnostics = JSON.parse(stdout.toString()).diagnostics
+})
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+test('no two cases share a file', () => {
+  const files = Object.values(rules).flatMap((cases) => cases.map((it) => it.file))
+  expect(files.length).toBe(new Set(files).size)
+})
+
+for (const [rule, cases] of Object.entries(rules)) {
+  describe(rule, () => {
+    for (const { file, code, broken } of cases) {
+      test(`${broken === undefined ? 'allows' : 'reports'} ${file}: ${code.split('\n')[0]}`, () => {
+        const found = diagnostics
+          .filter((it) => it.location.path === file && it.severity === 'error')
+          .map((it) => it.category)
+        if (broken === undefined) expect(found).toEqual([])
+        else expect(found).toContain(broken)
+      })
+    }
+  })
+}
