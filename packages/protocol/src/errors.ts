@@ -46,9 +46,7 @@ export const errors = {
   SERVICE_UNAVAILABLE: both(503, 'The service cannot do this right now.', true),
   SERVICE_DRAINING: both(503, 'This node is about to stop; connect again.', true),
 
-  ORIGIN_NOT_ALLOWED: rest(403, 'This origin may not connect.'),
   UPGRADE_REQUIRED: rest(426, 'This path speaks WebSocket only.'),
-  CONNECTION_LIMIT_REACHED: rest(429, 'This participant has too many connections in calls.', true),
 
   INVALID_MESSAGE: ws('The message is not a JSON envelope {event, request_id?, data?}.'),
   UNKNOWN_EVENT: ws('There is no such event.'),

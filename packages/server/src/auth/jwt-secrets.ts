@@ -1,0 +1,68 @@
+/**
+ * The keys that session tokens are signed with: from RINGWIRE_JWT_SECRETS, or made once in the data directory.
+ *
+ *   loadJwtSecrets(config) → the ring of keys for `createTokens`
+ */
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config, JwtSecret } from '../config.ts'
+import { jwtSecrets } from '../config-values.ts'
+
+export const jwtSecretsFile = 'jwt-secrets'
+
+export function loadJwtSecrets(config: Pick<Config, 'jwtSecrets' | 'dataDir'>): readonly JwtSecret[] {
+  if (config.jwtSecrets !== null) return config.jwtSecrets
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  const path = join(config.dataDir, jwtSecretsFile)
+  const made = `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64url')}\n`
+  const parsed = jwtSecrets().parse(
+    readOrCreateSecret(path, made)
+      .trim()
+      .replaceAll(/\s*\n\s*/g, ','),
+  )
+  if (!parsed.ok || parsed.value === null) throw new Error(`${path} ${parsed.ok ? 'is empty' : parsed.problem}`)
+  return parsed.value
+}
+
+/**
+ * What the file holds; where there is none, it is made with `content`, readable by its owner alone. Processes that start
+ * at once all get what the first of them wrote: the file appears under its name whole, or not at all.
+ */
+export function readOrCreateSecret(path: string, content: string): string {
+  return readIfThere(path) ?? createSecret(path, content)
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function createSecret(path: string, content: string): string {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  const file = openSync(draft, 'wx', 0o600)
+  try {
+    writeSync(file, content)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  try {
+    // Unlike a rename, a link never replaces what another process put there first.
+    linkSync(draft, path)
+    return content
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return readFileSync(path, 'utf8')
+    throw error
+  } finally {
+    unlinkSync(draft)
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === code
+}

@@ -1,0 +1,55 @@
+/**
+ * Product credentials [TOK1, TOK4].
+ *
+ *   const authenticate = createProductAuth({ products, now })
+ *   authenticate(keyId, secret) → { ok: true, key } | { ok: false, code }
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { andThen, type MaybePromise } from '../maybe.ts'
+import type { ProductKey, ProductStore } from '../ports.ts'
+
+export type ProductAuthentication =
+  | { readonly ok: true; readonly key: ProductKey }
+  | { readonly ok: false; readonly code: 'PRODUCT_AUTH_INVALID_KEY' | 'PRODUCT_AUTH_INVALID_SECRET' }
+
+export type ProductAuth = (keyId: string, secret: string) => MaybePromise<ProductAuthentication>
+
+export interface ProductAuthOptions {
+  readonly products: Pick<ProductStore, 'findKey'>
+  readonly now: () => number
+  /** Compares two hashes; tests count its calls. */
+  readonly equal?: (a: Uint8Array, b: Uint8Array) => boolean
+}
+
+/** A key has at most two secrets at once: the current one, and a rotated one in its grace period. */
+const comparisons = 2
+const nobody = new Uint8Array(32)
+
+export function hashSecret(secret: string): Uint8Array {
+  return createHash('sha256').update(secret, 'utf8').digest()
+}
+
+export function createProductAuth(options: ProductAuthOptions): ProductAuth {
+  const { products, now, equal = timingSafeEqual } = options
+
+  /** Compares with every hash, and with as many of nobody as make the work the same for every key [TOK4]. */
+  function matches(presented: Uint8Array, hashes: readonly Uint8Array[]): boolean {
+    let found = false
+    for (let i = 0; i < Math.max(comparisons, hashes.length); i++) {
+      const hash = hashes[i]
+      const usable = hash !== undefined && hash.length === presented.length
+      const same = equal(presented, usable ? hash : nobody)
+      if (same && usable) found = true
+    }
+    return found
+  }
+
+  return (keyId, secret) => {
+    const presented = hashSecret(secret)
+    return andThen(products.findKey(keyId, now()), (key): ProductAuthentication => {
+      const right = matches(presented, key?.secretHashes ?? [])
+      if (key === undefined || key.disabled) return { ok: false, code: 'PRODUCT_AUTH_INVALID_KEY' }
+      return right ? { ok: true, key } : { ok: false, code: 'PRODUCT_AUTH_INVALID_SECRET' }
+    })
+  }
+}

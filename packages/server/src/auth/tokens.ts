@@ -1,0 +1,190 @@
+/**
+ * Session tokens: JWTs signed with HS256 [TOK2]. Both functions are synchronous, because a WebSocket upgrade cannot wait.
+ *
+ *   const tokens = createTokens({ secrets: [{ kid, key }], ttlS, now })
+ *   tokens.issue({ participant, displayName, … }) → { token, expiresAt }
+ *   tokens.verify(token)                          → { ok: true, claims } | { ok: false, expired }
+ */
+import { randomBytes } from 'node:crypto'
+import { type AllowedAction, allowedActions } from '@ringwire/protocol/rest'
+import { createSigner, createVerifier } from 'fast-jwt'
+import type { Participant } from '../call/call.ts'
+
+/** Who issues and who is meant: the service itself, both times. */
+export const tokenIssuer = 'ringwire'
+export const tokenAudience = 'ringwire'
+/** Clocks of two machines may differ by this much [TOK2]. */
+export const leewayMs = 30_000
+const notBeforeS = 60
+
+/** What a valid token says. */
+export interface SessionClaims {
+  readonly participant: Participant
+  readonly displayName: string
+  readonly contextType: string
+  readonly contextId: string
+  readonly allowedPeerRoles: readonly string[]
+  readonly allowedActions: readonly string[]
+  readonly deviceId: string | null
+  readonly appVersion: string | null
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  readonly tokenId: string
+}
+
+export interface TokenInput {
+  readonly participant: Participant
+  readonly displayName: string
+  readonly contextType: string
+  readonly contextId: string
+  readonly allowedPeerRoles: readonly string[]
+  readonly deviceId?: string | null
+  readonly appVersion?: string | null
+  /** The service's own lifetime where it is not given. */
+  readonly ttlS?: number
+}
+
+/** `expired`: the token is authentic and was good once; anything else that is wrong is not expired [TOK5]. */
+export type Verification =
+  | { readonly ok: true; readonly claims: SessionClaims }
+  | { readonly ok: false; readonly expired: boolean }
+
+export interface Tokens {
+  issue(input: TokenInput): { token: string; expiresAt: number }
+  verify(token: string): Verification
+}
+
+export interface TokensOptions {
+  /** The first signs, all verify. */
+  readonly secrets: readonly { readonly kid: string; readonly key: Uint8Array }[]
+  readonly ttlS: number
+  readonly now: () => number
+}
+
+const invalid: Verification = { ok: false, expired: false }
+const expired: Verification = { ok: false, expired: true }
+
+export function createTokens(options: TokensOptions): Tokens {
+  const { secrets, ttlS, now } = options
+  const [first] = secrets
+  if (first === undefined) throw new Error('createTokens needs at least one secret')
+  const sign = createSigner({ algorithm: 'HS256', key: Buffer.from(first.key), kid: first.kid })
+  const verifiers = new Map(secrets.map(({ kid, key }) => [kid, createKeyVerifier(key)] as const))
+
+  return {
+    issue(input) {
+      const issuedAt = Math.floor(now() / 1000)
+      const expiresAtS = issuedAt + (input.ttlS ?? ttlS)
+      return { token: sign(payloadOf(input, issuedAt, expiresAtS)), expiresAt: expiresAtS * 1000 }
+    },
+    verify(token) {
+      const verifier = verifiers.get(kidOf(token) ?? '')
+      if (verifier === undefined) return invalid
+      let payload: unknown
+      try {
+        payload = verifier(token)
+      } catch {
+        return invalid
+      }
+      return readPayload(payload, now())
+    },
+  }
+}
+
+/**
+ * One verifier per key, its algorithm pinned. Times are checked by `readPayload`: the library fixes its clock when the
+ * verifier is made, and it cannot say of one token that it is expired and otherwise good.
+ */
+function createKeyVerifier(key: Uint8Array): (token: string) => unknown {
+  return createVerifier({
+    algorithms: ['HS256'],
+    key: Buffer.from(key),
+    allowedIss: tokenIssuer,
+    allowedAud: tokenAudience,
+    requiredClaims: ['iss', 'aud', 'sub', 'iat', 'nbf', 'exp', 'jti'],
+    ignoreExpiration: true,
+    ignoreNotBefore: true,
+  })
+}
+
+/** The key's name in the token's header; nothing is believed before that key has verified the token. */
+function kidOf(token: string): string | undefined {
+  const end = token.indexOf('.')
+  if (end <= 0 || end > 512) return undefined
+  try {
+    const header: unknown = JSON.parse(Buffer.from(token.slice(0, end), 'base64url').toString())
+    const kid = (header as { kid?: unknown } | null)?.kid
+    return typeof kid === 'string' ? kid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function payloadOf(input: TokenInput, issuedAt: number, expiresAtS: number) {
+  const { participant, deviceId, appVersion } = input
+  return {
+    iss: tokenIssuer,
+    aud: tokenAudience,
+    sub: participant.userId,
+    iat: issuedAt,
+    nbf: issuedAt - notBeforeS,
+    exp: expiresAtS,
+    jti: randomBytes(16).toString('base64url'),
+    product: participant.product,
+    role: participant.role,
+    display_name: input.displayName,
+    context_type: input.contextType,
+    context_id: input.contextId,
+    allowed_peer_roles: input.allowedPeerRoles,
+    allowed_actions: allowedActions satisfies readonly AllowedAction[],
+    ...(deviceId == null ? {} : { device_id: deviceId }),
+    ...(appVersion == null ? {} : { app_version: appVersion }),
+  }
+}
+
+/** Claims of an authentic payload: a token of ours has them all, so one that lacks any is no token of ours. */
+function readPayload(payload: unknown, now: number): Verification {
+  if (typeof payload !== 'object' || payload === null) return invalid
+  const claims = payload as Record<string, unknown>
+  const { exp, nbf, iat } = claims
+  if (!isInstant(exp) || !isInstant(nbf) || !isInstant(iat)) return invalid
+  const session = readSession(claims, exp * 1000)
+  if (session === undefined) return invalid
+  if (nbf * 1000 > now + leewayMs) return invalid
+  if (exp * 1000 + leewayMs <= now) return expired
+  return { ok: true, claims: session }
+}
+
+function readSession(claims: Record<string, unknown>, expiresAt: number): SessionClaims | undefined {
+  const { sub, jti, product, role, display_name, context_type, context_id } = claims
+  const { allowed_peer_roles, allowed_actions, device_id = null, app_version = null } = claims
+  if (!isName(sub) || !isName(product) || !isName(role) || !isName(jti)) return undefined
+  if (!isText(display_name) || !isText(context_type) || !isText(context_id)) return undefined
+  if (!isTexts(allowed_peer_roles) || !isTexts(allowed_actions)) return undefined
+  if ((device_id !== null && !isName(device_id)) || (app_version !== null && !isText(app_version))) return undefined
+  return {
+    participant: { product, role, userId: sub },
+    displayName: display_name,
+    contextType: context_type,
+    contextId: context_id,
+    allowedPeerRoles: allowed_peer_roles,
+    allowedActions: allowed_actions,
+    deviceId: device_id,
+    appVersion: app_version,
+    expiresAt,
+    tokenId: jti,
+  }
+}
+
+function isInstant(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 && value < 1e12
+}
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText)
+}

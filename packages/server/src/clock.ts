@@ -1,0 +1,6 @@
+import type { Clock } from './ports.ts'
+
+/** The time of this machine. */
+export function createSystemClock(): Clock {
+  return { now: () => Date.now(), monotonic: () => performance.now() }
+}

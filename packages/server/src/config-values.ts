@@ -1,0 +1,244 @@
+import ipaddr from 'ipaddr.js'
+
+/** What a text of the environment means, or what is wrong with it. A problem never repeats a secret. */
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T; readonly warnings?: readonly string[] }
+  | { readonly ok: false; readonly problem: string }
+
+/** One way to write a value: how the documents call it, and how it is read. */
+export interface ValueType<T> {
+  readonly label: string
+  parse(text: string): Parsed<T>
+}
+
+/** `count` in every `seconds`. */
+export interface Rate {
+  readonly count: number
+  readonly seconds: number
+}
+
+export interface MessageRate {
+  readonly perSecond: number
+  readonly burst: number
+}
+
+export interface BootstrapKey {
+  readonly keyId: string
+  readonly secret: string
+  readonly products: readonly string[]
+}
+
+export interface JwtSecret {
+  readonly kid: string
+  readonly key: Uint8Array
+}
+
+/** Which `X-Forwarded-For` entries are believed: the last `hops` of them, or those that proxies of `networks` wrote. */
+export type TrustProxy =
+  | { readonly kind: 'hops'; readonly hops: number }
+  | { readonly kind: 'networks'; readonly networks: readonly string[] }
+
+const ok = <T>(value: T, warnings?: readonly string[]): Parsed<T> =>
+  warnings === undefined ? { ok: true, value } : { ok: true, value, warnings }
+const bad = (problem: string): { ok: false; problem: string } => ({ ok: false, problem })
+
+export function text(label = 'text'): ValueType<string> {
+  return { label, parse: (value) => ok(value) }
+}
+
+export function host(): ValueType<string> {
+  return {
+    label: 'host name or address',
+    parse: (value) => (/^[^\s/]+$/.test(value) ? ok(value) : bad('must be a host name or an address')),
+  }
+}
+
+export function integer(min: number, max: number): ValueType<number> {
+  return {
+    label: 'integer',
+    parse(value) {
+      const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+      return number >= min && number <= max ? ok(number) : bad(`must be a whole number from ${min} to ${max}`)
+    },
+  }
+}
+
+export function flag(): ValueType<boolean> {
+  return {
+    label: '0 or 1',
+    parse(value) {
+      if (value === '1' || value === 'true') return ok(true)
+      if (value === '0' || value === 'false') return ok(false)
+      return bad('must be 1 or 0')
+    },
+  }
+}
+
+export function oneOf<const T extends string>(...choices: readonly T[]): ValueType<T> {
+  return {
+    label: choices.join(', '),
+    parse(value) {
+      const choice = choices.find((entry) => entry.toLowerCase() === value.toLowerCase())
+      return choice === undefined ? bad(`must be one of ${choices.join(', ')}`) : ok(choice)
+    },
+  }
+}
+
+export function rate(): ValueType<Rate | null> {
+  return {
+    label: 'count/seconds, or off',
+    parse(value) {
+      if (value === 'off') return ok(null)
+      const [, count, seconds] = /^(\d{1,9})\/(\d{1,6})$/.exec(value) ?? []
+      if (!Number(count) || !Number(seconds)) return bad('must be count/seconds, as 30/60, or off')
+      return ok({ count: Number(count), seconds: Number(seconds) })
+    },
+  }
+}
+
+export function messageRate(): ValueType<MessageRate | null> {
+  return {
+    label: 'per_second/burst, or off',
+    parse(value) {
+      if (value === 'off') return ok(null)
+      const [, perSecond, burst] = /^(\d{1,9})\/(\d{1,9})$/.exec(value) ?? []
+      if (!Number(perSecond) || !Number(burst)) return bad('must be per_second/burst, as 20/200, or off')
+      return ok({ perSecond: Number(perSecond), burst: Number(burst) })
+    },
+  }
+}
+
+/** An http or https URL that paths can be added to: no trailing slash in the value. */
+export function baseUrl(): ValueType<string | null> {
+  return {
+    label: 'URL',
+    parse(value) {
+      const url = URL.canParse(value) ? new URL(value) : undefined
+      if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+        return bad('must be a URL that starts with http:// or https://')
+      }
+      if (url.username !== '' || url.password !== '') return bad('must not hold a user name or a password')
+      if (value.includes('?') || value.includes('#')) return bad('must not have a query or a fragment')
+      return ok(url.origin + url.pathname.replace(/\/+$/, ''))
+    },
+  }
+}
+
+const items = (value: string) =>
+  value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+
+/** STUN and TURN URLs [RFC 7064, RFC 7065]. */
+export function iceUrls(schemes: 'stun' | 'turn'): ValueType<readonly string[]> {
+  const address = '(?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?'
+  const query = schemes === 'turn' ? '(?:\\?transport=(?:udp|tcp))?' : ''
+  const pattern = new RegExp(`^${schemes}s?:${address}${query}$`)
+  return {
+    label: `${schemes}: URLs, comma-separated`,
+    parse(value) {
+      const urls = items(value)
+      const wrong = urls.find((url) => !pattern.test(url))
+      if (wrong === undefined) return ok(urls)
+      const example = schemes === 'turn' ? 'turn:turn.example.com:3478?transport=udp' : 'stun:stun.example.com:3478'
+      return bad(`${JSON.stringify(wrong)} is not a ${schemes} URL; write it as ${example}`)
+    },
+  }
+}
+
+/** Origins as a browser sends them, in lower case. */
+export function origins(): ValueType<readonly string[] | null> {
+  return {
+    label: 'origins, comma-separated',
+    parse(value) {
+      const list = items(value).map((origin) => origin.toLowerCase())
+      const wrong = list.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/.test(origin))
+      if (wrong !== undefined)
+        return bad(`${JSON.stringify(wrong)} is not an origin; write it as https://app.example.com`)
+      return ok(list)
+    },
+  }
+}
+
+export function trustProxy(): ValueType<TrustProxy | null> {
+  return {
+    label: 'number of proxies, or addresses and CIDRs, comma-separated',
+    parse(value) {
+      if (/^\d{1,2}$/.test(value)) return ok({ kind: 'hops', hops: Number(value) })
+      const networks = items(value)
+      const wrong = networks.find((entry) => !ipaddr.isValidCIDR(entry) && !isAddress(entry))
+      if (wrong !== undefined || networks.length === 0) {
+        return bad('must be a number of proxies (1), or their addresses and CIDRs (10.0.0.0/8,::1)')
+      }
+      return ok({ kind: 'networks', networks })
+    },
+  }
+}
+
+/** ipaddr.js also reads `1`, `0x7f.1` and the like, which nobody means. */
+function isAddress(value: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value)
+}
+
+/** `kid:base64url,…`; the first signs, all verify [TOK2]. */
+export function jwtSecrets(): ValueType<readonly JwtSecret[] | null> {
+  return {
+    label: 'kid:base64url,…',
+    parse(value) {
+      const secrets: JwtSecret[] = []
+      for (const [index, entry] of items(value).entries()) {
+        const [, kid, encoded] = /^([\w.-]{1,64}):([\w-]+)={0,2}$/.exec(entry) ?? []
+        if (kid === undefined || encoded === undefined) return bad(`entry ${index + 1} is not kid:base64url`)
+        const key = Buffer.from(encoded, 'base64url')
+        // RFC 7518 section 3.2: a key of the size of the hash output or larger.
+        if (key.length < 32) return bad(`the secret of ${kid} is under 32 bytes`)
+        if (secrets.some((secret) => secret.kid === kid)) return bad(`${kid} is there twice`)
+        secrets.push({ kid, key })
+      }
+      return secrets.length === 0 ? bad('holds no secret') : ok(secrets)
+    },
+  }
+}
+
+/** `key_id:secret:product[,product…]`, several with `;`, split at the first and the last colon. */
+export function bootstrapKeys(): ValueType<readonly BootstrapKey[]> {
+  return {
+    label: 'key_id:secret:product[,product…];…',
+    parse(value) {
+      const keys: BootstrapKey[] = []
+      const warnings: string[] = []
+      const entries = value.split(';').map((entry) => entry.trim())
+      for (const [index, entry] of entries.entries()) {
+        if (entry === '') continue
+        const key = parseBootstrapKey(entry)
+        if (typeof key === 'string') return bad(`entry ${index + 1} ${key}`)
+        if (keys.some(({ keyId }) => keyId === key.keyId)) return bad(`the key ${key.keyId} is there twice`)
+        if (key.secret.length < 32) warnings.push(`the secret of the key ${key.keyId} is under 32 characters`)
+        keys.push(key)
+      }
+      return ok(keys, warnings)
+    },
+  }
+}
+
+/** The key, or what is wrong with it; its secret never shows. */
+function parseBootstrapKey(entry: string): BootstrapKey | string {
+  const first = entry.indexOf(':')
+  const last = entry.lastIndexOf(':')
+  if (first === last) return 'is not key_id:secret:product[,product…]'
+  const keyId = entry.slice(0, first)
+  const secret = entry.slice(first + 1, last)
+  const products = items(entry.slice(last + 1))
+  // Both travel in HTTP headers: what is not visible ASCII would not arrive as it was written.
+  if (!/^[\x21-\x7e]{1,255}$/.test(keyId)) return 'has a key_id that is not 1 to 255 visible ASCII characters'
+  if (!/^[\x21-\x7e]{1,255}$/.test(secret)) return 'has a secret that is not 1 to 255 visible ASCII characters'
+  if (products.length === 0) return 'names no product'
+  if (products.some((product) => Buffer.byteLength(product) > 255)) return 'names a product of over 255 bytes'
+  return { keyId, secret, products: [...new Set(products)] }
+}
+
+/** A variable of a later version: setting it now must not be ignored. */
+export function notYet(reason: string): ValueType<null> {
+  return { label: 'not in this version', parse: () => bad(reason) }
+}

@@ -1,0 +1,342 @@
+/**
+ * Every setting of the service, in one table: it gives the parser of the environment, the type `Config`, the printed
+ * documents and `ringwire config check`.
+ *
+ *   loadConfig(env)      → { ok: true, config, warnings } | { ok: false, problems, warnings }
+ *   settingRows()        → one row per variable, for documents and help
+ *   describeConfig(env)  → one row per variable with what it is set to; secrets do not show
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  type BootstrapKey,
+  baseUrl,
+  bootstrapKeys,
+  flag,
+  host,
+  iceUrls,
+  integer,
+  type JwtSecret,
+  jwtSecrets,
+  type MessageRate,
+  messageRate,
+  notYet,
+  oneOf,
+  origins,
+  type Rate,
+  rate,
+  type TrustProxy,
+  text,
+  trustProxy,
+  type ValueType,
+} from './config-values.ts'
+
+export type { BootstrapKey, JwtSecret, MessageRate, Rate, TrustProxy }
+
+interface Setting<T> {
+  readonly name: string
+  readonly type: ValueType<T>
+  /** What an unset variable means. */
+  readonly fallback: () => T
+  /** The same in the words of the documents. */
+  readonly default: string
+  readonly unit: string
+  readonly secret: boolean
+  readonly description: string
+}
+
+function setting<T>(
+  name: string,
+  type: ValueType<T>,
+  defaultText: string,
+  description: string,
+  options: { unit?: string; secret?: boolean; fallback?: () => T } = {},
+): Setting<T> {
+  const { unit = '', secret = false } = options
+  const fallback = options.fallback ?? (() => parseDefault(name, type, defaultText))
+  return { name, type, fallback, default: defaultText, unit, secret, description }
+}
+
+/** The default goes through the parser too, so the table cannot say something that it would not accept. */
+function parseDefault<T>(name: string, type: ValueType<T>, defaultText: string): T {
+  const parsed = type.parse(defaultText)
+  if (!parsed.ok) throw new Error(`the default of ${name} ${parsed.problem}`)
+  return parsed.value
+}
+
+/** A setting that is `value` where its variable is unset. */
+function unset<T, U>(
+  name: string,
+  type: ValueType<T>,
+  value: U,
+  means: string,
+  description: string,
+  options: { unit?: string; secret?: boolean } = {},
+): Setting<T | U> {
+  return setting<T | U>(name, type, means, description, { ...options, fallback: () => value })
+}
+
+/** The longest a timer can be asked to wait. */
+const longest = 2 ** 31 - 1
+const duration = (name: string, ms: number, description: string, max = longest) =>
+  setting(name, integer(1, max), String(ms), description, { unit: 'ms' })
+const limit = (name: string, value: string, description: string) => setting(name, rate(), value, description)
+
+const embeddedOnly = 'is set, but this version runs embedded only (SQLite, one process): unset it'
+
+export const settings = {
+  host: setting('RINGWIRE_HOST', host(), '127.0.0.1', 'Address to listen on.'),
+  port: setting('RINGWIRE_PORT', integer(0, 65_535), '8080', 'Port to listen on; 0 takes any free one.'),
+  publicUrl: unset(
+    'RINGWIRE_PUBLIC_URL',
+    baseUrl(),
+    null,
+    'unset: from the request',
+    'Where clients reach the service, as https://calls.example.com; ws_url is made from it.',
+  ),
+  dataDir: setting('RINGWIRE_DATA_DIR', text('directory'), './data', 'Directory of the database and of made secrets.'),
+  databaseUrl: unset(
+    'DATABASE_URL',
+    notYet(embeddedOnly),
+    null,
+    'unset: SQLite in the data directory',
+    'Refused: this version runs embedded only.',
+  ),
+  redisUrl: unset(
+    'REDIS_URL',
+    notYet(embeddedOnly),
+    null,
+    'unset: in process',
+    'Refused: this version runs embedded only.',
+  ),
+  sqliteSynchronous: setting(
+    'RINGWIRE_SQLITE_SYNCHRONOUS',
+    oneOf('FULL', 'NORMAL'),
+    'FULL',
+    'FULL: what was answered survives a power loss. NORMAL: it survives a crash of the process.',
+  ),
+  jwtSecrets: unset(
+    'RINGWIRE_JWT_SECRETS',
+    jwtSecrets(),
+    null,
+    'unset: made once in the data directory',
+    'Keys of session tokens, 32 bytes or more each; the first signs, all verify.',
+    { secret: true },
+  ),
+  bootstrapKeys: unset(
+    'RINGWIRE_BOOTSTRAP_KEYS',
+    bootstrapKeys(),
+    [] as readonly BootstrapKey[],
+    'unset: none',
+    'Product keys that exist from the start; one that is no longer listed is disabled.',
+    { secret: true },
+  ),
+  tokenTtlS: setting('RINGWIRE_TOKEN_TTL_S', integer(1, 86_400), '3600', 'Lifetime of a session token.', { unit: 's' }),
+  tokenGraceMs: duration(
+    'RINGWIRE_TOKEN_GRACE_MS',
+    30_000,
+    'How long a socket stays after its token expired, or after its last call if that is later.',
+  ),
+  ringTimeoutMs: duration(
+    'RINGWIRE_RING_TIMEOUT_MS',
+    45_000,
+    'How long a call rings before it is missed; a product may set its own.',
+    180_000,
+  ),
+  callerLostMs: duration(
+    'RINGWIRE_CALLER_LOST_MS',
+    20_000,
+    'How long a ringing call waits for a caller whose connection is lost.',
+  ),
+  peerLostMs: duration(
+    'RINGWIRE_PEER_LOST_MS',
+    120_000,
+    'How long an answered call waits for a peer whose connection is lost.',
+  ),
+  maxCallMs: duration('RINGWIRE_MAX_CALL_MS', 43_200_000, 'The longest that an answered call may last.'),
+  resumeWindowMs: duration(
+    'RINGWIRE_RESUME_WINDOW_MS',
+    120_000,
+    'How long a lost session can be resumed. Not used in this version.',
+  ),
+  pingIntervalMs: duration('RINGWIRE_PING_INTERVAL_MS', 25_000, 'How often a socket is pinged.'),
+  pongTimeoutMs: duration('RINGWIRE_PONG_TIMEOUT_MS', 10_000, 'How long a pong may take before the socket is closed.'),
+  probeTimeoutMs: duration(
+    'RINGWIRE_PROBE_TIMEOUT_MS',
+    3_000,
+    'The same for the ping that asks whether the holder of a place is still there.',
+  ),
+  tokenRateIp: limit('RINGWIRE_TOKEN_RATE_IP', '6000/60', 'Token requests per address (IPv6: per /64).'),
+  tokenFailRateIp: limit(
+    'RINGWIRE_TOKEN_FAIL_RATE_IP',
+    '20/60',
+    'Failed authentications per address; over it only further failures are refused with 429.',
+  ),
+  tokenRateKey: limit('RINGWIRE_TOKEN_RATE_KEY', '6000/60', 'Token requests per product key.'),
+  inviteRate: limit('RINGWIRE_INVITE_RATE', '30/60', 'Invites per caller.'),
+  pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '6/60', 'Invites from one caller to one callee.'),
+  maxRinging: setting('RINGWIRE_MAX_RINGING', integer(1, 1000), '5', 'Ringing calls that one caller may have at once.'),
+  maxSockets: setting('RINGWIRE_MAX_SOCKETS', integer(1, 10_000), '20', 'Sockets of one participant.'),
+  wsRate: setting('RINGWIRE_WS_RATE', messageRate(), '20/200', 'Messages that one socket may send.'),
+  stunUrls: unset(
+    'RINGWIRE_STUN_URLS',
+    iceUrls('stun'),
+    [] as readonly string[],
+    'unset: none',
+    'STUN servers for clients.',
+  ),
+  turnUrls: unset(
+    'RINGWIRE_TURN_URLS',
+    iceUrls('turn'),
+    [] as readonly string[],
+    'unset: none',
+    'TURN servers for clients; needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and RINGWIRE_TURN_CREDENTIAL.',
+  ),
+  turnSecret: unset(
+    'RINGWIRE_TURN_SECRET',
+    text(),
+    null,
+    'unset',
+    'The secret shared with the TURN servers (static-auth-secret of coturn): each token gets credentials of its own.',
+    { secret: true },
+  ),
+  turnUsername: unset(
+    'RINGWIRE_TURN_USERNAME',
+    text(),
+    null,
+    'unset',
+    'Fixed TURN user name, where there is no secret.',
+  ),
+  turnCredential: unset('RINGWIRE_TURN_CREDENTIAL', text(), null, 'unset', 'Fixed TURN credential.', { secret: true }),
+  trustProxy: unset(
+    'RINGWIRE_TRUST_PROXY',
+    trustProxy(),
+    null,
+    'unset: none',
+    'Proxies whose X-Forwarded-For is believed; the client is the right-most entry that none of them is.',
+  ),
+  tlsCert: unset('RINGWIRE_TLS_CERT', text('file'), null, 'unset: plain HTTP', 'Certificate chain, PEM.'),
+  tlsKey: unset('RINGWIRE_TLS_KEY', text('file'), null, 'unset', 'Private key of the certificate, PEM.'),
+  allowedOrigins: unset(
+    'RINGWIRE_ALLOWED_ORIGINS',
+    origins(),
+    null,
+    'unset: any',
+    'Origins of web pages that may connect and read the history.',
+  ),
+  demo: setting('RINGWIRE_DEMO', flag(), '0', '1 serves a demo page with a key of its own, on this machine only.'),
+  logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
+  nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this process in the call records.', {
+    fallback: () => randomBytes(8).toString('hex'),
+  }),
+}
+
+type Settings = typeof settings
+export type Config = {
+  readonly [K in Exclude<keyof Settings, 'databaseUrl' | 'redisUrl'>]: Settings[K] extends Setting<infer T> ? T : never
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type LoadedConfig =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
+  | { readonly ok: false; readonly problems: readonly string[]; readonly warnings: readonly string[] }
+
+/** Reads the environment; all problems at once, one line each, every line naming its variable. */
+export function loadConfig(env: Environment): LoadedConfig {
+  const problems: string[] = []
+  const warnings: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [field, entry] of Object.entries<Setting<unknown>>(settings)) {
+    const given = readVariable(env, entry.name)
+    if (given === undefined) {
+      values[field] = entry.fallback()
+      continue
+    }
+    const parsed = entry.type.parse(given)
+    if (parsed.ok) {
+      values[field] = parsed.value
+      for (const warning of parsed.warnings ?? []) warnings.push(`${entry.name}: ${warning}`)
+    } else problems.push(`${entry.name} ${parsed.problem}`)
+  }
+  warnings.push(...unknownVariables(env))
+  // A variable that could not be read is not judged a second time together with others.
+  const config = values as Config
+  problems.push(...contradictions(config))
+  return problems.length === 0 ? { ok: true, config, warnings } : { ok: false, problems, warnings }
+}
+
+/** An empty variable counts as unset, as compose files and shells write it. */
+function readVariable(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim()
+  return value === '' ? undefined : value
+}
+
+function unknownVariables(env: Environment): string[] {
+  const known = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name))
+  const unknown = Object.keys(env).filter((name) => name.startsWith('RINGWIRE_') && !known.has(name))
+  return unknown.sort().map((name) => `${name} is not a setting of Ringwire; it is ignored`)
+}
+
+/** What single values cannot show. A field is undefined here where its own value was bad. */
+function contradictions(config: Partial<Config>): string[] {
+  const problems: string[] = []
+  const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, demo, host: address } = config
+  if (tlsCert && tlsKey === null) problems.push('RINGWIRE_TLS_KEY is required with RINGWIRE_TLS_CERT')
+  if (tlsKey && tlsCert === null) problems.push('RINGWIRE_TLS_CERT is required with RINGWIRE_TLS_KEY')
+  if (turnUsername && turnCredential === null) {
+    problems.push('RINGWIRE_TURN_CREDENTIAL is required with RINGWIRE_TURN_USERNAME')
+  }
+  if (turnCredential && turnUsername === null) {
+    problems.push('RINGWIRE_TURN_USERNAME is required with RINGWIRE_TURN_CREDENTIAL')
+  }
+  if (turnSecret && (turnUsername || turnCredential)) {
+    problems.push('RINGWIRE_TURN_SECRET and fixed credentials (RINGWIRE_TURN_USERNAME) exclude each other')
+  }
+  if (turnUrls !== undefined && turnUrls.length > 0) {
+    if (turnSecret === null && turnUsername === null && turnCredential === null) {
+      problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
+    }
+  }
+  if (demo && address !== undefined && !isLoopbackHost(address)) {
+    problems.push('RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1')
+  }
+  return problems
+}
+
+/** Whether a host, as written in a URL or a Host header without its port, can only be this machine. */
+export function isLoopbackHost(name: string): boolean {
+  const bare = name
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+  return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(?:\.\d{1,3}){3}$/.test(bare)
+}
+
+export interface SettingRow {
+  readonly name: string
+  readonly type: string
+  readonly default: string
+  readonly unit: string
+  readonly secret: boolean
+  readonly description: string
+}
+
+export function settingRows(): SettingRow[] {
+  return Object.values<Setting<unknown>>(settings).map(({ name, type, unit, secret, description, ...entry }) => ({
+    name,
+    type: type.label,
+    default: entry.default,
+    unit,
+    secret,
+    description,
+  }))
+}
+
+/** What each variable is set to. A secret shows only that it is set. */
+export function describeConfig(env: Environment): { name: string; value: string; source: 'set' | 'default' }[] {
+  return Object.values<Setting<unknown>>(settings).map(({ name, secret, ...entry }) => {
+    const given = readVariable(env, name)
+    if (given === undefined) return { name, value: entry.default, source: 'default' }
+    return { name, value: secret ? '(set, not shown)' : given, source: 'set' }
+  })
+}

@@ -1,0 +1,89 @@
+/**
+ * Liveness and readiness [HEALTH1].
+ *
+ *   const health = createHealth({ checks: { database, redis }, state })
+ *   health.live()  → the answer of /healthz
+ *   health.ready() → the answer of /readyz
+ */
+import type { Health } from '@ringwire/protocol/rest'
+
+export type ServiceState = 'starting' | 'ready' | 'draining'
+
+export interface HealthOptions {
+  /** Each resolves when its dependency answers. A store that is in this process resolves at once. */
+  readonly checks: { readonly database: () => Promise<void>; readonly redis: () => Promise<void> }
+  readonly state: () => ServiceState
+  /** How long a check may take, and how long its result is good for. */
+  readonly timeoutMs?: number
+  readonly cacheMs?: number
+  readonly monotonic?: () => number
+}
+
+export interface HealthReport {
+  readonly status: 200 | 503
+  readonly body: Health
+}
+
+export interface HealthChecks {
+  live(): HealthReport
+  ready(): Promise<HealthReport>
+}
+
+type Result = 'ok' | 'error'
+
+export function createHealth(options: HealthOptions): HealthChecks {
+  const { state, timeoutMs = 1000, cacheMs = 1000, monotonic = () => performance.now() } = options
+  const database = cached(() => outcome(options.checks.database, timeoutMs), cacheMs, monotonic)
+  const redis = cached(() => outcome(options.checks.redis, timeoutMs), cacheMs, monotonic)
+
+  return {
+    live() {
+      return {
+        status: 200,
+        body: { ok: true, database: 'unchecked', redis: 'unchecked', service_ready: state() === 'ready' },
+      }
+    },
+    async ready() {
+      const [databaseResult, redisResult] = await Promise.all([database(), redis()])
+      const ok = databaseResult === 'ok' && redisResult === 'ok' && state() === 'ready'
+      return {
+        status: ok ? 200 : 503,
+        body: { ok, database: databaseResult, redis: redisResult, service_ready: ok },
+      }
+    },
+  }
+}
+
+/** What a check says in time; one that is late, throws or rejects is an error. */
+async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<Result> {
+  const { promise: late, resolve } = Promise.withResolvers<Result>()
+  const timer = setTimeout(() => resolve('error'), timeoutMs)
+  const checked = (async (): Promise<Result> => {
+    try {
+      await check()
+      return 'ok'
+    } catch {
+      return 'error'
+    }
+  })()
+  try {
+    return await Promise.race([checked, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Probes come as often as they like; the dependency is asked once in `cacheMs`, and by one of them at a time. */
+function cached(ask: () => Promise<Result>, cacheMs: number, monotonic: () => number): () => Promise<Result> {
+  let last: { at: number; result: Promise<Result> } | undefined
+  return () => {
+    if (last !== undefined && monotonic() - last.at < cacheMs) return last.result
+    const entry = { at: Number.POSITIVE_INFINITY, result: ask() }
+    // It is fresh from the moment the answer is there: until then everybody waits for the same one.
+    void entry.result.then(() => {
+      entry.at = monotonic()
+    })
+    last = entry
+    return entry.result
+  }
+}

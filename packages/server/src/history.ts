@@ -1,0 +1,61 @@
+/**
+ * The call history of a participant [HIST1, HIST2].
+ *
+ *   const history = createHistory({ calls })
+ *   history.page(participant, { limit, cursor }) → { data, next_cursor }; rejects where the store fails
+ *
+ * `limit` and `cursor` are the texts of the query, or undefined. Neither can be wrong: an unreadable `limit` means the
+ * default, and an unreadable `cursor` means the first page. A cursor holds a position and no right: whoever changes one
+ * still reads their own calls alone.
+ */
+import { type CallRecord, historyLimit } from '@ringwire/protocol/rest'
+import type { Participant } from './call/call.ts'
+import { callRecord } from './call/record.ts'
+import { andThen, type MaybePromise } from './maybe.ts'
+import type { CallStore, HistoryQuery } from './ports.ts'
+
+export interface HistoryAnswer {
+  readonly data: CallRecord[]
+  readonly next_cursor: string | null
+}
+
+export interface History {
+  page(
+    participant: Participant,
+    query: { limit?: string | undefined; cursor?: string | undefined },
+  ): MaybePromise<HistoryAnswer>
+}
+
+export function createHistory(options: { calls: Pick<CallStore, 'history'> }): History {
+  const { calls } = options
+  return {
+    page(participant, query) {
+      const limit = readLimit(query.limit)
+      const after = readCursor(query.cursor)
+      return andThen(calls.history({ participant, limit, after }), (page) => {
+        const last = page.calls.at(-1)
+        return {
+          data: page.calls.map((call) => callRecord(call, participant)),
+          next_cursor: page.more && last !== undefined ? cursorAfter(last) : null,
+        }
+      })
+    },
+  }
+}
+
+/** Unreadable: the default; too small: 1; too large: 100; a fraction is cut off [HIST1]. */
+export function readLimit(text: string | undefined): number {
+  if (text === undefined || !/^\s*[+-]?\d+(?:\.\d+)?\s*$/.test(text)) return historyLimit.default
+  return Math.min(Math.max(Math.trunc(Number(text)), historyLimit.min), historyLimit.max)
+}
+
+export function cursorAfter(call: { startedAt: number; callUuid: string }): string {
+  return Buffer.from(`${call.startedAt}.${call.callUuid}`).toString('base64url')
+}
+
+export function readCursor(text: string | undefined): HistoryQuery['after'] {
+  if (text === undefined || text.length > 128) return undefined
+  const plain = Buffer.from(text, 'base64url').toString('latin1')
+  const [, at, callUuid] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(plain) ?? []
+  return at === undefined || callUuid === undefined ? undefined : { startedAt: Number(at), callUuid }
+}

@@ -1,0 +1,107 @@
+/**
+ * The REST endpoints. The only place that knows the HTTP framework.
+ *
+ *   const app = createHttpApp({ config, logger, clock, products, tokens, iceServers, limits, history, health })
+ *   app.fetch(request, socketAddress) → Response | Promise<Response>
+ *
+ * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
+ */
+import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import { type Context, Hono } from 'hono'
+import { createProductAuth } from '../auth/product-auth.ts'
+import type { Tokens } from '../auth/tokens.ts'
+import type { Config } from '../config.ts'
+import type { HealthChecks, HealthReport } from '../health.ts'
+import type { History } from '../history.ts'
+import type { IceServersOf } from '../ice/ice-servers.ts'
+import type { Limits } from '../limits.ts'
+import type { Logger } from '../observability/logger.ts'
+import { type Clock, type ProductStore, StoreError } from '../ports.ts'
+import { createCallHistoryEndpoint } from './call-history.ts'
+import { createClientAddress } from './client-address.ts'
+import { createCors } from './cors.ts'
+import { empty, failure, json, retryAfter } from './replies.ts'
+import { createSessionTokenEndpoint } from './session-token.ts'
+import { createWsUrl } from './ws-url.ts'
+
+export interface HttpDeps {
+  readonly config: Pick<Config, 'publicUrl' | 'trustProxy' | 'allowedOrigins'>
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly products: Pick<ProductStore, 'findKey'>
+  readonly tokens: Tokens
+  readonly iceServers: IceServersOf
+  readonly limits: Limits
+  readonly history: History
+  readonly health: HealthChecks
+}
+
+export interface HttpApp {
+  fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response>
+}
+
+type Env = { Bindings: { socketAddress: string | undefined } }
+type Endpoint = (request: Request, address: string | undefined) => Response | Promise<Response>
+
+interface Route {
+  readonly path: string
+  readonly method: 'GET' | 'POST'
+  readonly endpoint: Endpoint
+  /** Whether web pages may read the answer [HIST2]; never of the token endpoint [TOK3]. */
+  readonly cors: boolean
+}
+
+export function createHttpApp(deps: HttpDeps): HttpApp {
+  const { config, logger, clock, health } = deps
+  const clientAddress = createClientAddress(config.trustProxy, logger)
+  const authenticate = createProductAuth({ products: deps.products, now: clock.now })
+  const cors = createCors(config.allowedOrigins)
+  const routes: Route[] = [
+    {
+      path: '/v1/call/session-token',
+      method: 'POST',
+      endpoint: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
+      cors: false,
+    },
+    { path: '/v1/calls/history', method: 'GET', endpoint: createCallHistoryEndpoint(deps), cors: true },
+    { path: '/healthz', method: 'GET', endpoint: () => healthReply(health.live()), cors: false },
+    { path: '/readyz', method: 'GET', endpoint: async () => healthReply(await health.ready()), cors: false },
+    { path: webSocketPath, method: 'GET', endpoint: upgradeRequired, cors: false },
+  ]
+
+  const app = new Hono<Env>()
+  for (const { path, method, endpoint, cors: readable } of routes) {
+    // Hono answers HEAD with what GET would say, without the body.
+    const allow = method === 'GET' ? 'GET, HEAD, OPTIONS' : `${method}, OPTIONS`
+    const grants = (c: Context<Env>) => (readable ? cors.grants(c.req.raw.headers) : {})
+    app.on(method, path, async (c) => {
+      const response = await endpoint(c.req.raw, clientAddress(c.req.raw.headers, c.env.socketAddress))
+      for (const [name, value] of Object.entries(grants(c))) response.headers.set(name, value)
+      return response
+    })
+    app.options(path, (c) => empty(204, { Allow: allow, ...(readable ? cors.preflight(c.req.raw.headers) : {}) }))
+    app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
+  }
+  app.notFound(() => failure('NOT_FOUND'))
+  app.onError((error, c) => unexpected(error, c, logger))
+  return { fetch: (request, socketAddress) => app.fetch(request, { socketAddress }) }
+}
+
+/** A store that is away is not the service's mistake, and passes; anything else is a bug. */
+function unexpected(error: Error, c: Context<Env>, logger: Logger): Response {
+  const where = { method: c.req.method, path: c.req.path, error }
+  if (error instanceof StoreError) {
+    logger.warn(where, 'the store could not answer a request')
+    return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
+  }
+  logger.error(where, 'a request failed')
+  return failure('INTERNAL_ERROR')
+}
+
+function healthReply(report: HealthReport): Response {
+  return json(report.status, report.body, report.status === 503 ? retryAfter(1000) : {})
+}
+
+function upgradeRequired(): Response {
+  return failure('UPGRADE_REQUIRED', { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } })
+}

@@ -1,0 +1,43 @@
+import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+
+/** Every REST answer carries these: nothing here is to be kept or guessed at. */
+const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
+
+type HeaderFields = Readonly<Record<string, string>>
+
+export function json(status: number, body: unknown, headers: HeaderFields = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json', ...always, ...headers },
+  })
+}
+
+export function empty(status: number, headers: HeaderFields = {}): Response {
+  return new Response(null, { status, headers: { ...always, ...headers } })
+}
+
+/** Codes that can be a REST answer. */
+export type RestCode = {
+  [C in ErrorCode]: (typeof errors)[C] extends { status: number } ? C : never
+}[ErrorCode]
+
+/** The REST error body, with the status of its code. */
+export function failure(code: RestCode, options: { message?: string; headers?: HeaderFields } = {}): Response {
+  const { status, message } = errors[code]
+  return json(
+    status,
+    { success: false, error: { code, message: options.message ?? message } },
+    { ...challenge(code), ...options.headers },
+  )
+}
+
+/** RFC 9110 section 11.6.1: a 401 says how to authenticate. */
+function challenge(code: RestCode): HeaderFields {
+  if (code === 'AUTH_TOKEN_REQUIRED') return { 'WWW-Authenticate': 'Bearer' }
+  if (code === 'AUTH_TOKEN_INVALID') return { 'WWW-Authenticate': 'Bearer error="invalid_token"' }
+  return errors[code].status === 401 ? { 'WWW-Authenticate': 'Product-Key' } : {}
+}
+
+export function retryAfter(ms: number): HeaderFields {
+  return { 'Retry-After': String(Math.max(1, Math.ceil(ms / 1000))) }
+}

@@ -1,0 +1,16 @@
+import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import { type Config, isLoopbackHost } from '../config.ts'
+
+/** Builds `ws_url` [TOK6]: wss, but for a public URL that says http, or plain HTTP on this machine. */
+export function createWsUrl(config: Pick<Config, 'publicUrl'>): (requestUrl: string) => string {
+  const { publicUrl } = config
+  if (publicUrl !== null) {
+    const base = publicUrl.replace(/^http/, 'ws')
+    return () => base + webSocketPath
+  }
+  return (requestUrl) => {
+    const { protocol, hostname, host } = new URL(requestUrl)
+    const scheme = protocol === 'http:' && isLoopbackHost(hostname) ? 'ws' : 'wss'
+    return `${scheme}://${host}${webSocketPath}`
+  }
+}

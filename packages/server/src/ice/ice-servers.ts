@@ -1,0 +1,50 @@
+/**
+ * ICE servers of a token response [ICE1].
+ *
+ *   const iceServers = createIceServers(config)
+ *   iceServers(participant, now) → IceServer[]
+ */
+import { createHmac } from 'node:crypto'
+import type { IceServer } from '@ringwire/protocol/rest'
+import { type Participant, participantKey } from '../call/call.ts'
+import type { Config } from '../config.ts'
+
+type IceConfig = Pick<Config, 'stunUrls' | 'turnUrls' | 'turnSecret' | 'turnUsername' | 'turnCredential' | 'tokenTtlS'>
+
+const hour = 3600
+/** A call outlives its token, so its credentials do too. */
+const minTtlS = 4 * hour
+const maxTtlS = 24 * hour
+
+export type IceServersOf = (participant: Participant, now: number) => IceServer[]
+
+export function createIceServers(config: IceConfig): IceServersOf {
+  const { stunUrls, turnUrls } = config
+  const credentialsOf = turnCredentials(config)
+  return (participant, now) => {
+    const servers: IceServer[] = []
+    if (stunUrls.length > 0) servers.push({ urls: [...stunUrls] })
+    if (turnUrls.length > 0) servers.push({ urls: [...turnUrls], ...credentialsOf(participant, now) })
+    return servers
+  }
+}
+
+type Credentials = { username: string; credential: string }
+
+/** The TURN REST scheme of coturn's `use-auth-secret`, or what is configured. */
+function turnCredentials(config: IceConfig): (participant: Participant, now: number) => Credentials {
+  const { turnSecret, turnUsername, turnCredential } = config
+  if (turnSecret === null) {
+    return () => ({ username: turnUsername ?? '', credential: turnCredential ?? '' })
+  }
+  const ttlS = Math.min(Math.max(config.tokenTtlS, minTtlS), maxTtlS)
+  return (participant, now) => {
+    const username = `${Math.floor(now / 1000) + ttlS}:${pseudonym(turnSecret, participant)}`
+    return { username, credential: createHmac('sha1', turnSecret).update(username).digest('base64') }
+  }
+}
+
+/** The same for one participant every time, and nobody reads the user_id out of it. */
+function pseudonym(secret: string, participant: Participant): string {
+  return createHmac('sha256', secret).update(participantKey(participant)).digest('base64url').slice(0, 24)
+}

@@ -1,0 +1,130 @@
+/**
+ * The log: JSON lines on stderr. What may be logged is a list, not what may not [LOG1]: a field that `LogFields` does
+ * not name is dropped, whatever it holds, and text is cleaned of what looks like a token or an SDP.
+ *
+ *   const logger = createLogger({ level: 'info' })
+ *   logger.info({ callUuid, status }, 'call ended')
+ *   logger.child({ nodeId }).error({ error }, 'store failed')
+ */
+import pino from 'pino'
+
+/** Every field that the log knows, and what it holds. `path` has no query string; `error` shows name, message and place. */
+const fieldKinds = {
+  nodeId: 'text',
+  url: 'text',
+  address: 'text',
+  method: 'text',
+  path: 'text',
+  code: 'text',
+  product: 'text',
+  keyId: 'text',
+  kid: 'text',
+  role: 'text',
+  userId: 'text',
+  sessionId: 'text',
+  socketId: 'text',
+  callUuid: 'text',
+  event: 'text',
+  status: 'textOrNumber',
+  reason: 'text',
+  signal: 'text',
+  setting: 'text',
+  state: 'text',
+  version: 'textOrNumber',
+  closeCode: 'number',
+  count: 'number',
+  sockets: 'number',
+  calls: 'number',
+  durationMs: 'number',
+  attempt: 'number',
+  error: 'error',
+} as const
+
+interface Kinds {
+  text: string
+  number: number
+  textOrNumber: string | number
+  error: unknown
+}
+
+export type LogFields = { readonly [F in keyof typeof fieldKinds]?: Kinds[(typeof fieldKinds)[F]] }
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
+export interface Logger {
+  debug(fields: LogFields, message: string): void
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
+  /** A logger that adds these fields to every line. */
+  child(fields: LogFields): Logger
+}
+
+export interface LogDestination {
+  write(line: string): void
+}
+
+export function createLogger(options: { level: LogLevel; destination?: LogDestination }): Logger {
+  const destination = options.destination ?? pino.destination({ fd: 2, sync: true })
+  const root = pino(
+    {
+      level: options.level,
+      base: null,
+      messageKey: 'message',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  )
+  return wrap(root)
+}
+
+/** A logger that writes nowhere. */
+export function createSilentLogger(): Logger {
+  return createLogger({ level: 'silent', destination: { write() {} } })
+}
+
+function wrap(target: pino.Logger): Logger {
+  return {
+    debug: (fields, message) => target.debug(allowed(fields), clean(message)),
+    info: (fields, message) => target.info(allowed(fields), clean(message)),
+    warn: (fields, message) => target.warn(allowed(fields), clean(message)),
+    error: (fields, message) => target.error(allowed(fields), clean(message)),
+    child: (fields) => wrap(target.child(allowed(fields))),
+  }
+}
+
+function allowed(fields: LogFields): Record<string, unknown> {
+  const line: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || !Object.hasOwn(fieldKinds, name)) continue
+    if (name === 'error') line.error = describe(value)
+    else if (typeof value === 'string') line[name] = clean(value)
+    else if (typeof value === 'number') line[name] = value
+  }
+  return line
+}
+
+function describe(error: unknown): Record<string, string> {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const described: Record<string, string> = { name: error.name, message: clean(error.message) }
+  const { code } = error as NodeJS.ErrnoException
+  if (typeof code === 'string') described.code = clean(code)
+  // The first line of a stack repeats the message.
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line))
+  if (frames !== undefined && frames.length > 0) described.at = clean(frames.slice(0, 8).join('\n'))
+  if (error.cause instanceof Error) described.cause = `${error.cause.name}: ${clean(error.cause.message)}`
+  return described
+}
+
+const longestText = 1000
+
+/** The second lock: a text of an allowed field that still carries a token, an SDP or a candidate. */
+function clean(text: string): string {
+  return text
+    .replaceAll(/eyJ[\w-]{8,}(?:\.[\w-]*){1,2}/g, '(token)')
+    .replaceAll(/v=0\s*\\?[rn][\s\S]*/g, '(sdp)')
+    .replaceAll(/candidate:\S+ \d+ [\s\S]*/g, '(candidate)')
+    .replaceAll(/\?[^\s"']*/g, (query) => (query.includes('=') ? '?(query)' : query))
+    .slice(0, longestText)
+}
