@@ -4,14 +4,19 @@ import { type ErrorBody, type ErrorCode, errorBody } from './errors.ts'
 import { inviteLimits } from './events/call.ts'
 import { relayLimits } from './events/webrtc.ts'
 import { fitsBytes, utf8Length } from './text.ts'
-import { createValidator } from './validate.ts'
+import { createValidator, type FieldProblem } from './validate.ts'
 
 /** Bounds of a message [WS6]. */
-export const messageLimits = { messageBytes: 64 * 1024, requestIdLength: 128 } as const
+export const messageLimits = { messageBytes: 64 * 1024, requestIdBytes: 128 } as const
 
 export const Envelope = Type.Object({
   event: Type.String({ description: 'Event name.' }),
-  request_id: Type.Optional(Type.String({ maxLength: messageLimits.requestIdLength })),
+  request_id: Type.Optional(
+    Type.String({
+      maxLength: messageLimits.requestIdBytes,
+      description: `Chosen by the client, at most ${messageLimits.requestIdBytes} bytes of UTF-8; a reply carries it.`,
+    }),
+  ),
   data: Type.Optional(Type.Object({}, { description: 'Event payload.' })),
 })
 
@@ -29,10 +34,18 @@ export type ParsedMessage =
   /** `malformed` counts towards the ten in a row that close the socket [ENV1]. */
   | { kind: 'error'; malformed: boolean; requestId: string | undefined; error: ErrorBody }
 
-function failure(code: ErrorCode, requestId: string | undefined, details: Parameters<typeof errorBody>[1] = {}) {
-  const error = errorBody(code, details)
-  return { kind: 'error', malformed: code === 'INVALID_MESSAGE', requestId, error } as const
+/** Messages name the field and what it must be, and never hold what was sent [LOG1]. */
+function failure(code: ErrorCode, requestId: string | undefined, problem?: FieldProblem) {
+  const details = problem && { field: problem.field, message: `${problem.field || 'data'} ${problem.message}` }
+  return { kind: 'error', malformed: code === 'INVALID_MESSAGE', requestId, error: errorBody(code, details) } as const
 }
+
+const requestIdProblem: FieldProblem = {
+  field: 'request_id',
+  message: `must be a string of at most ${messageLimits.requestIdBytes} bytes`,
+}
+const eventProblem: FieldProblem = { field: 'event', message: 'must be a string' }
+const dataProblem: FieldProblem = { field: 'data', message: 'must be an object' }
 
 /** Builds the parser of client messages; schemas are compiled here, once. */
 export function createMessageParser(): (text: string) => ParsedMessage {
@@ -46,26 +59,18 @@ export function createMessageParser(): (text: string) => ParsedMessage {
     if (envelope === undefined) return failure('INVALID_MESSAGE', undefined)
 
     const { event, request_id: rawId, data: rawData } = envelope
-    const requestId = typeof rawId === 'string' ? rawId : undefined
-    if (requestId !== undefined && requestId.length > messageLimits.requestIdLength) {
-      return failure('INVALID_MESSAGE', undefined, { field: 'request_id' })
-    }
-    if (rawId != null && requestId === undefined) {
-      return failure('INVALID_MESSAGE', undefined, { field: 'request_id' })
-    }
-    if (typeof event !== 'string') return failure('INVALID_MESSAGE', requestId, { field: 'event' })
+    const requestId = typeof rawId === 'string' && fitsBytes(rawId, messageLimits.requestIdBytes) ? rawId : undefined
+    if (rawId != null && requestId === undefined) return failure('INVALID_MESSAGE', undefined, requestIdProblem)
+    if (typeof event !== 'string') return failure('INVALID_MESSAGE', requestId, eventProblem)
     const data = rawData ?? {}
-    if (!isObject(data)) return failure('INVALID_MESSAGE', requestId, { field: 'data' })
+    if (!isObject(data)) return failure('INVALID_MESSAGE', requestId, dataProblem)
 
     const validate = validators.get(event)
     if (validate === undefined) return failure('UNKNOWN_EVENT', requestId)
-    const oversize = oversizeField(event as ClientEventName, data)
-    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, { field: oversize })
+    const oversize = oversizeProblem(event as ClientEventName, data)
+    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, oversize)
     const checked = validate(data)
-    if (!checked.ok) {
-      const message = `${checked.field === '' ? 'data' : checked.field} ${checked.message}`
-      return failure('INVALID_PAYLOAD', requestId, { field: checked.field, message })
-    }
+    if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, checked)
     return { kind: 'request', request: { event, requestId, data } as ClientRequest }
   }
 }
@@ -85,24 +90,30 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /** Sizes have a code of their own, so they are looked at before the shape [WS6, INV1]. */
-function oversizeField(event: ClientEventName, data: Record<string, unknown>): string | undefined {
+function oversizeProblem(event: ClientEventName, data: Record<string, unknown>): FieldProblem | undefined {
   switch (event) {
     case 'webrtc.offer':
     case 'webrtc.answer': {
       const text = isObject(data.sdp) ? data.sdp.sdp : undefined
-      return typeof text === 'string' && !fitsBytes(text, relayLimits.sdpBytes) ? 'sdp.sdp' : undefined
+      const fits = typeof text !== 'string' || fitsBytes(text, relayLimits.sdpBytes)
+      return fits ? undefined : tooLarge('sdp.sdp', relayLimits.sdpBytes)
     }
     case 'webrtc.ice_candidate': {
       const text = isObject(data.candidate) ? data.candidate.candidate : undefined
-      return typeof text === 'string' && !fitsBytes(text, relayLimits.candidateBytes)
-        ? 'candidate.candidate'
-        : undefined
+      const fits = typeof text !== 'string' || fitsBytes(text, relayLimits.candidateBytes)
+      return fits ? undefined : tooLarge('candidate.candidate', relayLimits.candidateBytes)
     }
-    case 'call.invite':
-      return isObject(data.metadata) && jsonBytes(data.metadata) > inviteLimits.metadataBytes ? 'metadata' : undefined
+    case 'call.invite': {
+      const fits = !isObject(data.metadata) || jsonBytes(data.metadata) <= inviteLimits.metadataBytes
+      return fits ? undefined : tooLarge('metadata', inviteLimits.metadataBytes)
+    }
     default:
       return undefined
   }
+}
+
+function tooLarge(field: string, bytes: number): FieldProblem {
+  return { field, message: `must have at most ${bytes} bytes` }
 }
 
 /** Bytes of a value as JSON; infinite where it is nested too deep to be written again. */

@@ -10,18 +10,28 @@ export function fitsBytes(value: string, maxBytes: number): boolean {
   return utf8Length(value) <= maxBytes
 }
 
+/** A lone surrogate counts as the three bytes of U+FFFD, which takes its place in UTF-8. */
 export function utf8Length(value: string): number {
   let bytes = 0
   for (let i = 0; i < value.length; i++) {
     const unit = value.charCodeAt(i)
     if (unit < 0x80) bytes += 1
     else if (unit < 0x800) bytes += 2
-    else if (unit >= 0xd800 && unit <= 0xdbff && i + 1 < value.length) {
+    else if (isHighSurrogate(unit) && isLowSurrogate(value.charCodeAt(i + 1))) {
       bytes += 4
       i++
     } else bytes += 3
   }
   return bytes
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}
+
+/** False for NaN, which is what charCodeAt gives past the end. */
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff
 }
 
 /**
@@ -50,12 +60,11 @@ export function id(description: string) {
   )
 }
 
+export const uuidPattern = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
+
 /** A call identifier [UUID1]: any case comes in, lower case goes out. */
 export function uuid(description = 'Call identifier.') {
-  return Type.String({
-    pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
-    description,
-  })
+  return Type.String({ pattern: uuidPattern, description })
 }
 
 export function timestamp(description: string) {

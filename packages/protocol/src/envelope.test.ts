@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'bun:test'
+import { callUuid as call_uuid, rightData } from '../test/right-data.ts'
+import { type ClientEventName, clientEvents } from './client-events.ts'
+import { createMessageParser, type ParsedMessage } from './envelope.ts'
+
+const parse = createMessageParser()
+const send = (event: string, data?: unknown, request_id: unknown = 'r1') =>
+  parse(JSON.stringify({ event, request_id, data }))
+
+function refused(result: ParsedMessage, code: string, field?: string) {
+  expect(result.kind).toBe('error')
+  if (result.kind !== 'error') return
+  expect({ code: result.error.code as string, field: result.error.field }).toEqual({ code, field })
+  expect(result.malformed).toBe(code === 'INVALID_MESSAGE')
+}
+const accepted = (result: ParsedMessage) => expect(result.kind).toBe('request')
+
+const events = Object.keys(clientEvents) as ClientEventName[]
+const offer = (sdp: unknown) => send('webrtc.offer', { call_uuid, sdp })
+const candidate = (value: unknown) => send('webrtc.ice_candidate', { call_uuid, candidate: value })
+const invite = (extra: object) => send('call.invite', { ...rightData['call.invite'], ...extra })
+
+describe('[ENV1] one JSON object a message', () => {
+  test('every event with its data is a request', () => {
+    for (const event of events) {
+      const data = rightData[event]
+      expect(send(event, data, 'r7')).toEqual({ kind: 'request', request: { event, requestId: 'r7', data } } as never)
+    }
+  })
+
+  test('request_id and data may be null or absent', () => {
+    const text = JSON.stringify({ event: 'call.accept', request_id: null, data: { call_uuid } })
+    expect(parse(text)).toMatchObject({ kind: 'request', request: { requestId: undefined } })
+    refused(parse('{"event":"call.accept","data":null}'), 'INVALID_PAYLOAD', 'call_uuid')
+    refused(parse('{"event":"call.accept"}'), 'INVALID_PAYLOAD', 'call_uuid')
+  })
+
+  test('an empty text and a bare ping are ignored, and only these', () => {
+    expect(parse('')).toEqual({ kind: 'ignored' })
+    expect(parse('ping')).toEqual({ kind: 'ignored' })
+    for (const text of [' ', 'PING', 'ping ', '"ping"', 'pong']) refused(parse(text), 'INVALID_MESSAGE')
+  })
+
+  test('what is not a JSON object is malformed', () => {
+    for (const text of ['{', '[]', '[{}]', 'null', '5', '"a"', 'true', '\0', '\ufeff{}', '{"event":"call.end"}x']) {
+      refused(parse(text), 'INVALID_MESSAGE')
+    }
+  })
+
+  test('each member has its type, and the error names it', () => {
+    for (const event of [undefined, null, 5, {}, []]) {
+      refused(parse(JSON.stringify({ event, request_id: 'r1' })), 'INVALID_MESSAGE', 'event')
+    }
+    for (const data of ['', 5, false, [], [{}]]) refused(send('call.end', data), 'INVALID_MESSAGE', 'data')
+    for (const id of [5, {}, [], false]) refused(send('call.end', { call_uuid }, id), 'INVALID_MESSAGE', 'request_id')
+  })
+
+  test('request_id is echoed where it is a string', () => {
+    for (const id of ['', 'r1', '\ud800', '\0']) {
+      expect(send('call.end', 5, id)).toMatchObject({ requestId: id })
+      expect(send('call.nothing', {}, id)).toMatchObject({ requestId: id })
+      expect(send('call.end', {}, id)).toMatchObject({ requestId: id })
+    }
+    expect(parse('{"request_id":5}')).toMatchObject({ requestId: undefined })
+  })
+
+  test('of a member that is there twice, the last counts', () => {
+    const text = `{"event":"call.nothing","event":"call.accept","data":5,"data":{"call_uuid":"x","call_uuid":"${call_uuid}"}}`
+    expect(parse(text)).toMatchObject({ kind: 'request', request: { event: 'call.accept', data: { call_uuid } } })
+  })
+
+  test('a __proto__ member is a member like any other', () => {
+    refused(
+      parse(`{"__proto__":{"event":"call.accept","data":{"call_uuid":"${call_uuid}"}}}`),
+      'INVALID_MESSAGE',
+      'event',
+    )
+    refused(
+      parse(`{"event":"call.accept","data":{"__proto__":{"call_uuid":"${call_uuid}"}}}`),
+      'INVALID_PAYLOAD',
+      'call_uuid',
+    )
+    const text = `{"event":"call.accept","data":{"call_uuid":"${call_uuid}","__proto__":{"polluted":true}}}`
+    accepted(parse(text))
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+
+  test('the name of a member that every object has is no event', () => {
+    for (const event of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
+      refused(send(event), 'UNKNOWN_EVENT')
+  })
+
+  test('nested 10,000 deep is answered, wherever the nesting is', () => {
+    const deep = '['.repeat(10_000) + ']'.repeat(10_000)
+    const objects = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
+    for (const nested of [deep, objects]) {
+      for (const text of [
+        nested,
+        `{"event":${nested}}`,
+        `{"event":"call.accept","request_id":${nested}}`,
+        `{"event":"call.accept","data":${nested}}`,
+        `{"event":"call.accept","data":{"call_uuid":${nested}}}`,
+        `{"event":"call.invite","data":{"callee_user_id":"a","callee_role":"b","metadata":{"m":${nested}}}}`,
+        `{"event":"webrtc.offer","data":{"call_uuid":"${call_uuid}","sdp":${nested}}}`,
+      ]) {
+        expect(parse(text).kind).toBe('error')
+      }
+    }
+    expect(() => parse('['.repeat(1_000_000))).not.toThrow()
+  })
+
+  test('unknown fields that are nested 10,000 deep can be written again, so that they can be relayed', () => {
+    const deep = '['.repeat(10_000) + ']'.repeat(10_000)
+    const text = `{"event":"webrtc.offer","data":{"call_uuid":"${call_uuid}","sdp":{"type":"offer","sdp":"","x":${deep}}}}`
+    const result = parse(text)
+    accepted(result)
+    if (result.kind === 'request') expect(JSON.stringify(result.request.data)).toContain(deep)
+  })
+})
+
+describe('[ENV3] unknown things', () => {
+  test('an unknown event has a code of its own and is not malformed', () => {
+    for (const event of ['', 'call.ringing', 'auth.ok', 'call.acceptt', 'Call.accept', ' call.accept']) {
+      refused(send(event, { call_uuid }), 'UNKNOWN_EVENT')
+    }
+  })
+
+  test('unknown fields are ignored, and sdp and candidate pass through whole', () => {
+    for (const event of events) accepted(send(event, { ...rightData[event], unknown: { any: [1] } }))
+    const whole = {
+      candidate: 'candidate:1 1 udp 1 192.0.2.1 9 typ host',
+      sdpMid: null,
+      usernameFragment: 'x',
+      more: [1],
+    }
+    expect(candidate(whole)).toMatchObject({ kind: 'request', request: { data: { candidate: whole } } } as never)
+    const sdp = { type: 'offer', sdp: 'v=0', more: { a: null } }
+    expect(offer(sdp)).toMatchObject({ kind: 'request', request: { data: { sdp } } } as never)
+  })
+
+  test('a candidate may be null or empty; sdpMid and sdpMLineIndex may be null or absent', () => {
+    for (const value of [null, { candidate: '' }, { candidate: '', sdpMid: null, sdpMLineIndex: null }]) {
+      accepted(candidate(value))
+    }
+    refused(send('webrtc.ice_candidate', { call_uuid }), 'INVALID_PAYLOAD', 'candidate')
+    refused(candidate({ sdpMid: '0' }), 'INVALID_PAYLOAD', 'candidate.candidate')
+    for (const index of [-1, 65_536, 0.5, '0']) {
+      refused(candidate({ candidate: '', sdpMLineIndex: index }), 'INVALID_PAYLOAD', 'candidate.sdpMLineIndex')
+    }
+  })
+
+  test('sdp.type matches the event', () => {
+    refused(offer({ type: 'answer', sdp: '' }), 'INVALID_PAYLOAD', 'sdp.type')
+    refused(send('webrtc.answer', { call_uuid, sdp: { type: 'offer', sdp: '' } }), 'INVALID_PAYLOAD', 'sdp.type')
+    for (const type of ['pranswer', 'rollback', '', null, undefined])
+      refused(offer({ type, sdp: '' }), 'INVALID_PAYLOAD', 'sdp.type')
+  })
+})
+
+describe('[WS6] sizes, to the byte', () => {
+  const characters = { 1: 'a', 2: 'é', 3: '通', 4: '📞' } as const
+  const ofBytes = (bytes: number, width: 1 | 2 | 3 | 4) =>
+    characters[width].repeat(Math.floor(bytes / width)) + 'a'.repeat(bytes % width)
+
+  for (const width of [1, 2, 3, 4] as const) {
+    const text = (bytes: number) => ofBytes(bytes, width)
+    test(`sdp 48 KiB, in characters of ${width} bytes`, () => {
+      accepted(offer({ type: 'offer', sdp: text(48 * 1024) }))
+      refused(offer({ type: 'offer', sdp: text(48 * 1024 + 1) }), 'PAYLOAD_TOO_LARGE', 'sdp.sdp')
+      const answer = { call_uuid, sdp: { type: 'answer', sdp: text(48 * 1024 + 1) } }
+      refused(send('webrtc.answer', answer), 'PAYLOAD_TOO_LARGE', 'sdp.sdp')
+    })
+    test(`candidate 4 KiB, in characters of ${width} bytes`, () => {
+      accepted(candidate({ candidate: text(4096) }))
+      refused(candidate({ candidate: text(4097) }), 'PAYLOAD_TOO_LARGE', 'candidate.candidate')
+    })
+    test(`ids 255 bytes, in characters of ${width} bytes`, () => {
+      for (const field of ['callee_user_id', 'callee_role', 'context_type', 'context_id']) {
+        accepted(invite({ [field]: text(255) }))
+        refused(invite({ [field]: text(256) }), 'INVALID_PAYLOAD', field)
+      }
+    })
+    test(`request_id 128 bytes, in characters of ${width} bytes`, () => {
+      accepted(send('call.end', { call_uuid }, text(128)))
+      refused(send('call.end', { call_uuid }, text(129)), 'INVALID_MESSAGE', 'request_id')
+    })
+    test(`[INV1] metadata 1 KiB of JSON, in characters of ${width} bytes`, () => {
+      accepted(invite({ metadata: { m: text(1024 - '{"m":""}'.length) } }))
+      refused(invite({ metadata: { m: text(1025 - '{"m":""}'.length) } }), 'PAYLOAD_TOO_LARGE', 'metadata')
+    })
+  }
+
+  test('a size is told before a shape', () => {
+    refused(offer({ type: 'answer', sdp: 'a'.repeat(48 * 1024 + 1) }), 'PAYLOAD_TOO_LARGE', 'sdp.sdp')
+  })
+})
+
+describe('[INV1] the payload of call.invite', () => {
+  test('callee_user_id and callee_role are required', () => {
+    refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_user_id')
+    refused(send('call.invite', { callee_user_id: 'bob' }), 'INVALID_PAYLOAD', 'callee_role')
+    for (const value of ['', ' ', null, 5, 'a\0', '\ud800']) {
+      refused(invite({ callee_user_id: value }), 'INVALID_PAYLOAD', 'callee_user_id')
+      refused(invite({ callee_role: value }), 'INVALID_PAYLOAD', 'callee_role')
+    }
+  })
+
+  test('the other fields may be null or absent, but not anything', () => {
+    const wrong: Record<string, unknown[]> = {
+      context_type: [5, {}, 'a\0', '\udc00'],
+      context_id: [5, {}, 'a\0', '\udc00'],
+      call_uuid: ['', 'x', 5, `${call_uuid} `],
+      ring_timeout_ms: [0, -1, 1.5, '5'],
+      metadata: ['', 5, [], true],
+    }
+    for (const [field, values] of Object.entries(wrong)) {
+      accepted(invite({ [field]: null }))
+      for (const value of values) refused(invite({ [field]: value }), 'INVALID_PAYLOAD', field)
+    }
+  })
+
+  test('call_type is looked at later: it has a code and a turn of its own', () => {
+    for (const value of ['video', 'NOT ALLOWED', 5, null, {}]) accepted(invite({ call_type: value }))
+  })
+})
+
+describe('messages are for people', () => {
+  const cases: [string, ParsedMessage, string][] = [
+    ['a missing id', send('call.invite', {}), 'callee_user_id is required'],
+    ['a blank id', invite({ callee_role: ' ' }), 'callee_role must not be blank'],
+    ['a wrong type', invite({ callee_role: 5 }), 'callee_role must be a string'],
+    ['a wrong type of an optional field', invite({ metadata: 5 }), 'metadata must be an object or null'],
+    ['no UUID', send('call.end', { call_uuid: 'x' }), 'call_uuid must be a UUID'],
+    ['a small number', invite({ ring_timeout_ms: 0 }), 'ring_timeout_ms must be at least 1'],
+    ['a reason', send('call.end', { call_uuid, reason: 'No!' }), 'reason must match [a-z0-9_]{1,64}'],
+    ['a wrong constant', offer({ type: 'answer', sdp: '' }), 'sdp.type must be "offer"'],
+    ['a nested field', offer({ type: 'offer' }), 'sdp.sdp is required'],
+    ['a choice of shapes', candidate({ candidate: 5 }), 'candidate.candidate must be a string'],
+    ['no shape of the choice', candidate(5), 'candidate must be an object or null'],
+    ['a size', candidate({ candidate: 'a'.repeat(4097) }), 'candidate.candidate must have at most 4096 bytes'],
+    ['a request_id', send('call.end', {}, 5), 'request_id must be a string of at most 128 bytes'],
+    ['data', send('call.end', 5), 'data must be an object'],
+    ['an event', parse('{}'), 'event must be a string'],
+    ['no envelope', parse('['), 'The message is not a JSON envelope {event, request_id?, data?}.'],
+    ['an unknown event', send('call.nothing'), 'There is no such event.'],
+  ]
+  for (const [name, result, message] of cases) {
+    test(name, () => expect(result).toMatchObject({ kind: 'error', error: { message } }))
+  }
+})

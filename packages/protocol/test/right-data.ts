@@ -1,0 +1,16 @@
+import type { ClientEventName } from '../src/client-events.ts'
+
+export const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
+
+/** Right data for every event that a client sends. */
+export const rightData: Record<ClientEventName, object> = {
+  'call.invite': { callee_user_id: 'bob', callee_role: 'agent' },
+  'call.accept': { call_uuid: callUuid },
+  'call.reject': { call_uuid: callUuid },
+  'call.cancel': { call_uuid: callUuid },
+  'call.end': { call_uuid: callUuid },
+  'call.connected': { call_uuid: callUuid },
+  'webrtc.offer': { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0\r\n' } },
+  'webrtc.answer': { call_uuid: callUuid, sdp: { type: 'answer', sdp: 'v=0\r\n' } },
+  'webrtc.ice_candidate': { call_uuid: callUuid, candidate: { candidate: '', sdpMid: '0', sdpMLineIndex: 0 } },
+}
