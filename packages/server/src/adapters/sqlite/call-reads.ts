@@ -1,0 +1,79 @@
+import type { Database } from 'bun:sqlite'
+import type { CallRef, LiveCall, OverCall, Participant } from '../../call/call.ts'
+import { isLive, sideOf } from '../../call/call.ts'
+import type { Step } from '../../call/effects.ts'
+import type { HistoryPage, HistoryQuery } from '../../ports.ts'
+import type { SqlValue } from './connection.ts'
+import { type CallRow, callColumns, callOf, type EventRow, eventOf, type StoredCall } from './rows.ts'
+
+/** Every read of calls: each one finds its rows through an index. */
+export interface CallReads {
+  load(ref: CallRef): StoredCall | undefined
+  live(): StoredCall<LiveCall>[]
+  liveOf(participant: Participant): LiveCall[]
+  overSince(since: number): { call: OverCall; step: Step }[]
+  history(query: HistoryQuery): HistoryPage
+  ping(): void
+}
+
+const columns = callColumns.map((column) => `calls.${column}`).join(', ')
+
+export const loadSql = `SELECT ${columns} FROM calls WHERE call_uuid = ? AND product = ?`
+export const liveSql = `SELECT ${columns} FROM calls WHERE ended_at IS NULL`
+export const overSinceSql = `
+  SELECT ${columns}, type, at, by_user_id, by_role, by_session_id, notices
+  FROM calls JOIN call_events ON call_events.call_id = calls.id AND call_events.version = calls.version
+  WHERE ended_at >= ? ORDER BY ended_at`
+
+const historyHalf = (side: 'caller' | 'callee') => `
+  SELECT ${columns} FROM calls
+  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) < (?, ?)`
+
+/** Both directions, each in the order of its index, merged [HIST1]. */
+export const historySql = `
+  ${historyHalf('caller')} UNION ALL ${historyHalf('callee')}
+  ORDER BY started_at DESC, call_uuid DESC LIMIT ?`
+
+/** Before the first page: later than every call. */
+const start = { startedAt: Number.MAX_SAFE_INTEGER, callUuid: '' }
+
+export function createCallReads(db: Database): CallReads {
+  const load = db.query<CallRow, [string, string]>(loadSql)
+  const live = db.query<CallRow, []>(liveSql)
+  const overSince = db.query<CallRow & EventRow, [number]>(overSinceSql)
+  const history = db.query<CallRow, SqlValue[]>(historySql)
+  const ping = db.query('SELECT 1 FROM schema_migrations')
+
+  function readLive(): StoredCall<LiveCall>[] {
+    return live.all().flatMap((row) => {
+      const call = callOf(row)
+      return isLive(call) ? [{ id: row.id, call }] : []
+    })
+  }
+
+  return {
+    load(ref) {
+      const row = load.get(ref.callUuid, ref.product)
+      return row === null ? undefined : { id: row.id, call: callOf(row) }
+    },
+    live: readLive,
+    liveOf: (participant) =>
+      readLive()
+        .map((stored) => stored.call)
+        .filter((call) => sideOf(call, participant) !== undefined),
+    overSince: (since) =>
+      overSince.all(since).flatMap((row) => {
+        const call = callOf(row)
+        return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
+      }),
+    history({ participant, limit, after = start }) {
+      const { product, role, userId } = participant
+      const half = [userId, role, product, after.startedAt, after.callUuid]
+      const rows = history.all(...half, ...half, limit + 1)
+      return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
+    },
+    ping: () => {
+      ping.get()
+    },
+  }
+}

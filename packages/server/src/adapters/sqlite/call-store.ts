@@ -1,0 +1,178 @@
+import { type Call, type CallRef, callKey, type LiveCall, type Participant, participantKey } from '../../call/call.ts'
+import type { Step } from '../../call/effects.ts'
+import type { MaybePromise } from '../../maybe.ts'
+import { type CallStore, type Changes, type InviteSituation, StoreError } from '../../ports.ts'
+import { conflict, encodeStep, refused } from './batch.ts'
+import type { CallReads } from './call-reads.ts'
+import { type SqlValue, sqlFailure } from './connection.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { createKeyLocks } from './key-locks.ts'
+import type { LiveCalls } from './live-calls.ts'
+import { writeOf } from './rows.ts'
+
+/** A guard fails only where somebody else writes; far more often than that would be a fault. */
+const maxAttempts = 20
+
+export interface CallStoreParts {
+  readonly reads: CallReads
+  readonly live: LiveCalls
+  readonly commits: GroupCommit
+  readonly close: () => Promise<void>
+}
+
+/**
+ * The calls of the serving process. It is the only writer, so it decides on what it committed last, from memory; the
+ * guard in the database has the last word. Transitions of one call take turns, and so do invites of one participant.
+ */
+export function createCallStore({ reads, live, commits, close }: CallStoreParts): CallStore {
+  const locks = createKeyLocks()
+
+  function find(ref: CallRef): Call | undefined {
+    const known = live.find(ref)
+    if (known !== undefined) return known.call
+    const stored = reads.load(ref)
+    if (stored !== undefined) live.put(stored)
+    return stored?.call
+  }
+
+  /** What a guard that failed was right about. */
+  function readAgain(steps: readonly Step[]): void {
+    for (const { call } of steps) {
+      const stored = reads.load(call)
+      if (stored === undefined) live.drop(call)
+      else live.put(stored)
+    }
+  }
+
+  /** True where the steps are committed, false where a guard failed and nothing was written. */
+  function commit(steps: readonly Step[]): Promise<boolean> {
+    const values: SqlValue[] = []
+    for (const step of steps) {
+      const stored = live.find(step.call)
+      encodeStep(values, step, writeOf(step, stored?.call), stored?.id ?? 0)
+    }
+    return new Promise((resolve, reject) => {
+      commits.submit(
+        { size: steps.length, values },
+        {
+          done(ids) {
+            if (ids[0] === refused) return reject(new Error('The database refused the values of a transition.'))
+            if (ids[0] === conflict) return resolve(false)
+            steps.forEach(({ call }, index) => {
+              live.committed({ id: ids[index] as number, call })
+            })
+            resolve(true)
+          },
+          failed: reject,
+        },
+      )
+    })
+  }
+
+  async function write<S, D extends Changes>(first: D, situation: () => S, decide: (situation: S) => D): Promise<D> {
+    let decision = first
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      if (decision.steps.length === 0 || (await commit(decision.steps))) return decision
+      if (!commits.isUp) await commits.whenUp()
+      try {
+        readAgain(decision.steps)
+        decision = decide(situation())
+      } catch (error) {
+        throw sqlFailure(error)
+      }
+    }
+    throw new StoreError('unavailable', 'The call changed again and again while it was decided on.')
+  }
+
+  /** Runs with all locks held and gives them back; at once where nothing has to be written. */
+  function run<S, D extends Changes>(
+    held: readonly string[],
+    situation: () => S,
+    decide: (situation: S) => D,
+  ): MaybePromise<D> {
+    const release = () => {
+      for (const key of held) locks.release(key)
+    }
+    let decision: D
+    try {
+      decision = decide(situation())
+    } catch (error) {
+      release()
+      return Promise.reject(sqlFailure(error))
+    }
+    if (decision.steps.length > 0) return write(decision, situation, decide).finally(release)
+    release()
+    return decision
+  }
+
+  async function runLater<D>(missing: readonly string[], held: readonly string[], next: () => MaybePromise<D>) {
+    for (const key of missing) await locks.acquire(key)
+    try {
+      await commits.whenUp()
+    } catch (error) {
+      for (const key of held) locks.release(key)
+      throw error
+    }
+    return next()
+  }
+
+  /** Takes the locks in the order given: at once where they are free, as nearly all are. */
+  function locked<S, D extends Changes>(keys: readonly string[], situation: () => S, decide: (situation: S) => D) {
+    let taken = 0
+    while (taken < keys.length && locks.take(keys[taken] as string)) taken++
+    if (taken === keys.length && commits.isUp) return run(keys, situation, decide)
+    return runLater(keys.slice(taken), keys, () => run(keys, situation, decide))
+  }
+
+  return {
+    transition: (ref, decide) => locked([callKey(ref)], () => find(ref), decide),
+    invite(caller, callee, callUuid, decide) {
+      const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
+      const situation = (): InviteSituation => ({
+        sameUuid: find({ product: caller.product, callUuid }),
+        live: liveOfBoth(live, caller, callee),
+      })
+      return locked(keys, situation, decide)
+    },
+    load: (ref) => attempt(() => find(ref)),
+    liveCallsOf: (participant) => live.liveOf(participant),
+    liveCalls: () => live.all(),
+    overSince: (since) => attempt(() => reads.overSince(since)),
+    history: (query) => attempt(() => reads.history(query)),
+    async ping() {
+      await commits.ping()
+      await attempt(reads.ping)
+    },
+    close,
+  }
+}
+
+function liveOfBoth(live: LiveCalls, caller: Participant, callee: Participant): LiveCall[] {
+  return [...new Set([...live.liveOf(caller), ...live.liveOf(callee)])]
+}
+
+/** Beside a serving process: it reads, and writes no call. */
+export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<void>): CallStore {
+  const refuse = () => Promise.reject(new StoreError('unavailable', 'Calls are written by the serving process alone.'))
+  return {
+    transition: refuse,
+    invite: refuse,
+    load: (ref) => attempt(() => reads.load(ref)?.call),
+    liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
+    liveCalls: () => attempt(() => reads.live().map(({ call }) => call)),
+    overSince: (since) => attempt(() => reads.overSince(since)),
+    history: (query) => attempt(() => reads.history(query)),
+    async ping() {
+      await attempt(reads.ping)
+    },
+    close,
+  }
+}
+
+function attempt<T>(read: () => T): MaybePromise<T> {
+  try {
+    return read()
+  } catch (error) {
+    return Promise.reject(sqlFailure(error))
+  }
+}

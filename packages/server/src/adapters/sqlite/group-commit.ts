@@ -1,0 +1,267 @@
+import { StoreError } from '../../ports.ts'
+import type { Encoded } from './batch.ts'
+import type { SqlValue } from './connection.ts'
+import type { FromWriter, ToWriter } from './write-worker.ts'
+
+/** What becomes of a transition: per step the id of its call (or why it was not written), or the error. */
+export interface Settle {
+  done(results: readonly number[]): void
+  failed(error: StoreError): void
+}
+
+export interface GroupCommitOptions {
+  readonly startWorker: () => Worker
+  readonly open: Extract<ToWriter, { type: 'open' }>
+  /** A commit that takes longer is given up: its outcome is unknown. And so long a transition waits for a writer. */
+  readonly limitMs: number
+  /** Runs whenever a writer is there again, before anything is decided: what is stored may have changed. */
+  readonly onOpened: () => void
+}
+
+/** Figures since the start, for metrics and tests. */
+export interface CommitCounts {
+  readonly commits: number
+  readonly transitions: number
+  readonly writersStarted: number
+}
+
+/** A batch stays well within the time limit, whatever has piled up. */
+const maxBatch = 1000
+const firstBackoffMs = 50
+const maxBackoffMs = 2000
+
+interface Waiting {
+  readonly encoded: Encoded
+  readonly settle: Settle
+}
+
+/**
+ * The writer thread, as seen by the main thread. A transition is posted at once when no commit is in flight; what
+ * comes meanwhile goes together with the next one. One batch is in flight at most.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions
+  /** `down`: between writers; transitions wait. `failed`: that lasts too long; they are refused. */
+  #state: 'down' | 'failed' | 'up' | 'closed' = 'down'
+  #worker: Worker | undefined
+  #queue: Waiting[] = []
+  #inFlight: Waiting[] | undefined
+  #limit: ReturnType<typeof setTimeout> | undefined
+  #pings: { resolve(): void; reject(error: StoreError): void }[] = []
+  #whenUp: { resolve(): void; reject(error: StoreError): void }[] = []
+  #whenIdle: (() => void) | undefined
+  #patience: ReturnType<typeof setTimeout> | undefined
+  #restart: ReturnType<typeof setTimeout> | undefined
+  #backoffMs = firstBackoffMs
+  #lastError: StoreError | undefined
+  #counts = { commits: 0, transitions: 0, writersStarted: 0 }
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options
+  }
+
+  get isUp(): boolean {
+    return this.#state === 'up'
+  }
+
+  get counts(): CommitCounts {
+    return { ...this.#counts }
+  }
+
+  start(): Promise<void> {
+    this.#startWorker()
+    return this.whenUp()
+  }
+
+  /** Resolves once a writer is there and what is stored was read again; rejects where that takes too long. */
+  whenUp(): Promise<void> {
+    if (this.#state === 'up') return Promise.resolve()
+    if (this.#state !== 'down') return Promise.reject(this.#refusal())
+    this.#patience ??= setTimeout(() => this.#refuseAll(), this.#options.limitMs)
+    return new Promise((resolve, reject) => this.#whenUp.push({ resolve, reject }))
+  }
+
+  submit(encoded: Encoded, settle: Settle): void {
+    if (this.#state === 'closed' || this.#state === 'failed') {
+      settle.failed(this.#refusal())
+    } else {
+      this.#queue.push({ encoded, settle })
+      if (this.#inFlight === undefined) this.#post()
+    }
+  }
+
+  ping(): Promise<void> {
+    if (this.#state !== 'up') return Promise.reject(this.#refusal())
+    return new Promise((resolve, reject) => {
+      this.#pings.push({ resolve, reject })
+      this.#send({ type: 'ping' })
+    })
+  }
+
+  /** Commits what is waiting, then ends the writer. */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return
+    if (this.#state === 'up' && (this.#inFlight !== undefined || this.#queue.length > 0)) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve
+      })
+    }
+    const graceful = this.#state === 'up'
+    const worker = this.#worker
+    this.#state = 'closed'
+    clearTimeout(this.#restart)
+    this.#refuseAll()
+    if (worker === undefined) return
+    await new Promise<void>((resolve) => {
+      worker.addEventListener('close', () => resolve())
+      worker.onmessage = () => worker.terminate()
+      if (graceful) this.#send({ type: 'close' })
+      else worker.terminate()
+    })
+  }
+
+  #send(message: ToWriter): void {
+    this.#worker?.postMessage(message)
+  }
+
+  #post(): void {
+    if (this.#state !== 'up' || this.#queue.length === 0) return
+    const batch = this.#queue.length <= maxBatch ? this.#queue : this.#queue.slice(0, maxBatch)
+    this.#queue = batch === this.#queue ? [] : this.#queue.slice(maxBatch)
+    this.#inFlight = batch
+    const values: SqlValue[] = []
+    for (const { encoded } of batch) {
+      values.push(encoded.size)
+      for (const value of encoded.values) values.push(value)
+    }
+    this.#limit = setTimeout(() => this.#giveUp(batch), this.#options.limitMs)
+    this.#send(values)
+  }
+
+  #receive(message: FromWriter): void {
+    if (!('type' in message)) this.#committed(message)
+    else if (message.type === 'opened') this.#opened()
+    else if (message.type === 'pong') this.#pings.shift()?.resolve()
+    else if (message.type === 'failed') {
+      const error = new StoreError(message.kind, message.message)
+      if (message.of === 'ping') this.#pings.shift()?.reject(error)
+      else if (error.kind === 'unknown') this.#lost(error)
+      else this.#notCommitted(error)
+    }
+  }
+
+  #committed(results: readonly number[]): void {
+    const batch = this.#taken()
+    this.#counts.commits++
+    this.#counts.transitions += batch.length
+    this.#post()
+    let from = 0
+    for (const { encoded, settle } of batch) {
+      settle.done(encoded.size === results.length ? results : results.slice(from, from + encoded.size))
+      from += encoded.size
+    }
+    this.#idle()
+  }
+
+  #notCommitted(error: StoreError): void {
+    const batch = this.#taken()
+    this.#post()
+    for (const { settle } of batch) settle.failed(error)
+    this.#idle()
+  }
+
+  #taken(): Waiting[] {
+    clearTimeout(this.#limit)
+    const batch = this.#inFlight ?? []
+    this.#inFlight = undefined
+    return batch
+  }
+
+  #idle(): void {
+    if (this.#inFlight === undefined && this.#queue.length === 0) this.#whenIdle?.()
+  }
+
+  /** The answer may be waiting behind a main thread that was itself held up: it gets one more turn. */
+  #giveUp(batch: Waiting[]): void {
+    this.#limit = setTimeout(() => {
+      if (this.#inFlight === batch) this.#lost(new StoreError('unknown', 'The commit took too long.'))
+    }, 50)
+  }
+
+  #startWorker(): void {
+    const worker = this.#options.startWorker()
+    this.#worker = worker
+    this.#counts.writersStarted++
+    worker.onmessage = ({ data }: MessageEvent<FromWriter>) => this.#receive(data)
+    worker.onerror = (event) => {
+      event.preventDefault()
+      this.#lost(new StoreError('unknown', `The writer thread failed: ${event.message}`))
+    }
+    worker.addEventListener('close', () => {
+      this.#lost(new StoreError('unknown', 'The writer thread ended.'))
+      this.#worker = undefined
+      // Only now: a writer that is still at its last commit must not be overtaken by the next one.
+      this.#startLater()
+    })
+    this.#send(this.#options.open)
+  }
+
+  #opened(): void {
+    try {
+      this.#options.onOpened()
+    } catch (error) {
+      this.#lost(new StoreError('unavailable', String(error)))
+      return
+    }
+    this.#state = 'up'
+    this.#lastError = undefined
+    this.#backoffMs = firstBackoffMs
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    const waiting = this.#whenUp
+    this.#whenUp = []
+    for (const { resolve } of waiting) resolve()
+    this.#post()
+  }
+
+  /** The writer is of no more use. What was not posted yet stays in the queue for the next one. */
+  #lost(error: StoreError): void {
+    if (this.#state === 'up') this.#state = 'down'
+    this.#lastError ??= error
+    const worker = this.#worker
+    if (worker !== undefined) worker.onmessage = null
+    worker?.terminate()
+    const batch = this.#taken()
+    const pings = this.#pings
+    this.#pings = []
+    for (const { reject } of pings) reject(error)
+    for (const { settle } of batch) settle.failed(error)
+    this.#idle()
+    if (this.#state === 'down') this.#patience ??= setTimeout(() => this.#refuseAll(), this.#options.limitMs)
+  }
+
+  #startLater(): void {
+    if (this.#state === 'closed') return
+    this.#restart = setTimeout(() => this.#startWorker(), this.#backoffMs)
+    this.#backoffMs = Math.min(maxBackoffMs, this.#backoffMs * 2)
+  }
+
+  /** Nothing of it was written. */
+  #refuseAll(): void {
+    if (this.#state === 'down') this.#state = 'failed'
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    const queue = this.#queue
+    const waiting = this.#whenUp
+    this.#queue = []
+    this.#whenUp = []
+    for (const { settle } of queue) settle.failed(this.#refusal())
+    for (const { reject } of waiting) reject(this.#refusal())
+    this.#idle()
+  }
+
+  #refusal(): StoreError {
+    if (this.#state === 'closed') return new StoreError('unavailable', 'The store is closed.')
+    return new StoreError('unavailable', 'The store has no writer.', { cause: this.#lastError })
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  isLive,
+  type LiveCall,
+  type Participant,
+  participantKey,
+  participantOf,
+} from '../../call/call.ts'
+import type { StoredCall } from './rows.ts'
+
+/**
+ * Calls that need no SQL: every live one, and those that were over last. There is one writer, so what it committed is
+ * what is stored; where a guard says otherwise, `put` and `drop` bring the row that is really there.
+ */
+export interface LiveCalls {
+  find(ref: CallRef): StoredCall | undefined
+  liveOf(participant: Participant): LiveCall[]
+  all(): LiveCall[]
+  /** What a commit wrote; an older version than the one that is known is no news. */
+  committed(stored: StoredCall): void
+  /** What was read from the database, whatever was known before. */
+  put(stored: StoredCall): void
+  drop(ref: CallRef): void
+  /** All live calls, read again; nothing else is known any more. */
+  replaceAll(stored: readonly StoredCall[]): void
+}
+
+/** How many calls that are over stay known: late messages come within a minute of the end. */
+const maxOver = 10_000
+
+export function createLiveCalls(): LiveCalls {
+  const live = new Map<string, StoredCall<LiveCall>>()
+  const byParticipant = new Map<string, Map<string, StoredCall<LiveCall>>>()
+  /** In the order of their end, or of being read. */
+  const over = new Map<string, StoredCall>()
+
+  function index(stored: StoredCall<LiveCall>, key: string): void {
+    for (const side of ['caller', 'callee'] as const) {
+      const participant = participantKey(participantOf(stored.call, side))
+      const calls = byParticipant.get(participant)
+      if (calls === undefined) byParticipant.set(participant, new Map([[key, stored]]))
+      else calls.set(key, stored)
+    }
+  }
+
+  function unindex(call: Call, key: string): void {
+    for (const side of ['caller', 'callee'] as const) {
+      const participant = participantKey(participantOf(call, side))
+      const calls = byParticipant.get(participant)
+      calls?.delete(key)
+      if (calls?.size === 0) byParticipant.delete(participant)
+    }
+  }
+
+  function forget(key: string): void {
+    const known = live.get(key)
+    if (known !== undefined) unindex(known.call, key)
+    live.delete(key)
+    over.delete(key)
+  }
+
+  function put({ id, call }: StoredCall): void {
+    const key = callKey(call)
+    if (isLive(call)) {
+      const stored = { id, call }
+      over.delete(key)
+      live.set(key, stored)
+      index(stored, key)
+      return
+    }
+    forget(key)
+    over.set(key, { id, call })
+    if (over.size <= maxOver) return
+    for (const oldest of over.keys()) {
+      over.delete(oldest)
+      break
+    }
+  }
+
+  function find(ref: CallRef): StoredCall | undefined {
+    const key = callKey(ref)
+    return live.get(key) ?? over.get(key)
+  }
+
+  return {
+    find,
+    put,
+    drop: (ref) => forget(callKey(ref)),
+    liveOf(participant) {
+      const calls = byParticipant.get(participantKey(participant))
+      return calls === undefined ? [] : Array.from(calls.values(), (stored) => stored.call)
+    },
+    all: () => Array.from(live.values(), (stored) => stored.call),
+    committed(stored) {
+      const known = find(stored.call)
+      if (known === undefined || known.call.version < stored.call.version) put(stored)
+    },
+    replaceAll(stored) {
+      live.clear()
+      byParticipant.clear()
+      over.clear()
+      for (const call of stored) put(call)
+    },
+  }
+}

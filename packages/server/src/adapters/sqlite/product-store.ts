@@ -1,0 +1,122 @@
+import type { Database } from 'bun:sqlite'
+import type { MaybePromise } from '../../maybe.ts'
+import { defaultProductSettings, type ProductKey, type ProductSettings, type ProductStore } from '../../ports.ts'
+import { sqlFailure } from './connection.ts'
+
+interface KeyRow {
+  key_id: string
+  products: string
+  disabled: number
+  origin: ProductKey['origin']
+  created_at: number
+  secret_hash: Uint8Array
+}
+
+interface SettingsRow {
+  product: string
+  busy: ProductSettings['busy']
+  reveal_busy: number
+  ring_timeout_ms: number | null
+}
+
+/** The secrets that are valid at an instant, the current one first. */
+const keysSql = (where: string) => `
+  SELECT product_keys.key_id, products, disabled, origin, created_at, secret_hash
+  FROM product_keys JOIN product_key_secrets USING (key_id)
+  WHERE ${where} (valid_until IS NULL OR valid_until > ?)
+  ORDER BY product_keys.key_id, valid_until IS NOT NULL, valid_until DESC`
+
+/**
+ * Product keys and settings, each read from the file: what another process changed is seen at once. Writes are rare
+ * (at start and from the command line) and made on the calling thread.
+ */
+export function createProductStore(db: Database): ProductStore {
+  const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
+  const listKeys = db.query<KeyRow, [number]>(keysSql(''))
+  const putKey = db.query(`
+    INSERT INTO product_keys (key_id, products, disabled, origin, created_at) VALUES (?, ?, 0, ?, ?)
+    ON CONFLICT (key_id) DO UPDATE SET products = excluded.products, disabled = 0, origin = excluded.origin`)
+  const putSecret = db.query(`
+    INSERT INTO product_key_secrets (key_id, secret_hash) VALUES (?, ?)
+    ON CONFLICT (key_id, secret_hash) DO UPDATE SET valid_until = NULL`)
+  const dropSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND secret_hash <> ?')
+  const dropOldSecrets = db.query('DELETE FROM product_key_secrets WHERE key_id = ? AND valid_until <= ?')
+  const retireSecret = db.query(
+    'UPDATE product_key_secrets SET valid_until = ? WHERE key_id = ? AND valid_until IS NULL AND secret_hash <> ?',
+  )
+  const hasKey = db.query('SELECT 1 FROM product_keys WHERE key_id = ?')
+  const setDisabled = db.query('UPDATE product_keys SET disabled = ? WHERE key_id = ?')
+  const settings = db.query<SettingsRow, [string]>('SELECT * FROM product_settings WHERE product = ?')
+  const listSettings = db.query<SettingsRow, []>('SELECT * FROM product_settings ORDER BY product')
+  const putSettings = db.query('INSERT OR REPLACE INTO product_settings VALUES (?, ?, ?, ?)')
+
+  return {
+    findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
+    listKeys: (now) => attempt(() => keysOf(listKeys.all(now))),
+    putKey(key, now) {
+      const put = db.transaction(() => {
+        putKey.run(key.keyId, JSON.stringify(key.products), key.origin, now)
+        putSecret.run(key.keyId, key.secretHash)
+        dropSecrets.run(key.keyId, key.secretHash)
+      })
+      return attempt(() => put.immediate())
+    },
+    setDisabled: (keyId, disabled) => attempt(() => setDisabled.run(disabled ? 1 : 0, keyId).changes > 0),
+    rotateKey(keyId, secretHash, oldValidUntil, now) {
+      const rotate = db.transaction(() => {
+        if (hasKey.get(keyId) === null) return false
+        retireSecret.run(oldValidUntil, keyId, secretHash)
+        putSecret.run(keyId, secretHash)
+        dropOldSecrets.run(keyId, now)
+        return true
+      })
+      return attempt(() => rotate.immediate())
+    },
+    settings(product) {
+      return attempt(() => {
+        const row = settings.get(product)
+        return row === null ? defaultProductSettings : settingsOf(row)
+      })
+    },
+    listSettings: () =>
+      attempt(() => listSettings.all().map((row) => ({ product: row.product, settings: settingsOf(row) }))),
+    putSettings(product, { busy, revealBusy, ringTimeoutMs }) {
+      return attempt(() => {
+        putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs)
+      })
+    },
+    close: () => db.close(),
+  }
+}
+
+/** Rows of one key follow each other, one per secret. */
+function keysOf(rows: readonly KeyRow[]): ProductKey[] {
+  const keys: (ProductKey & { secretHashes: Uint8Array[] })[] = []
+  for (const row of rows) {
+    const last = keys.at(-1)
+    if (last?.keyId === row.key_id) last.secretHashes.push(row.secret_hash)
+    else {
+      keys.push({
+        keyId: row.key_id,
+        secretHashes: [row.secret_hash],
+        products: JSON.parse(row.products) as string[],
+        disabled: row.disabled !== 0,
+        origin: row.origin,
+        createdAt: row.created_at,
+      })
+    }
+  }
+  return keys
+}
+
+function settingsOf(row: SettingsRow): ProductSettings {
+  return { busy: row.busy, revealBusy: row.reveal_busy !== 0, ringTimeoutMs: row.ring_timeout_ms }
+}
+
+function attempt<T>(action: () => T): MaybePromise<T> {
+  try {
+    return action()
+  } catch (error) {
+    return Promise.reject(sqlFailure(error))
+  }
+}
