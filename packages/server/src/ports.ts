@@ -121,6 +121,86 @@ export interface ProductStore {
   close(): MaybePromise<void>
 }
 
+/** The socket end of a session: what the node that holds it can do with it. */
+export interface Sink {
+  /** Hands a text to the socket; never blocks, never throws. */
+  send(text: string): void
+  /** Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. */
+  pushed(seq: number): void
+  /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
+  probe(): Promise<boolean>
+  /** Closes because the service says so [CLOSE]. */
+  close(code: number, reason: string): void
+}
+
+/** Who a session is [ID2]. A base session lives as long as its socket. */
+export interface SessionIdentity {
+  readonly sessionId: string
+  readonly participant: Participant
+  /** null: a device without a name; undefined: not known any more, after a restart. */
+  readonly deviceId: string | null | undefined
+}
+
+/**
+ * One push on its way to a session. `ringing` starts a ring there; `state` is the call's state for the place's holder;
+ * `relay` is a peer's message; `final` ends what the session knows of the call. `version` is of the call, and undefined
+ * for relays.
+ */
+export interface Push {
+  readonly kind: 'ringing' | 'state' | 'relay' | 'final'
+  readonly call: string
+  readonly version: number | undefined
+  readonly text: string
+}
+
+/**
+ * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
+ * such a session holds no more [REL2]. `dropped`: nothing is kept for it (its client closed it, the push is not news, or
+ * it never rang there). `gone`: there is no such session; append never creates one.
+ */
+export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'gone'
+
+/**
+ * Where sessions are, and the log of each: one `append` carries every delivery.
+ *
+ * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
+ * a version of a call that is not newer than the last one is dropped [ORD3]; what the client has not proven to have
+ * received when its socket dies stays for whoever takes its places [PLACE5]; a log is bounded.
+ */
+export interface Sessions {
+  /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
+  open(identity: SessionIdentity, sink: Sink): void
+  /** Hands out what was kept back. */
+  ready(sessionId: string): void
+  /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
+  openDetached(identity: SessionIdentity, at: number): void
+  /** The socket is gone. `clean`: its client closed it with a close frame [PLACE5]. */
+  detach(sessionId: string, clean: boolean, at: number): void
+  sinkOf(sessionId: string): Sink | undefined
+  /** The sessions of a participant that have a socket, oldest first. */
+  liveOf(participant: Participant): readonly string[]
+  append(sessionId: string, push: Push): AppendResult
+  /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
+  appendRung(participant: Participant, push: Push, except: readonly string[]): void
+  /** Remembers that a call rings at a session, as a `ringing` push does. */
+  ring(sessionId: string, call: string): void
+  /** The client has received everything up to `seq`. */
+  prove(sessionId: string, seq: number): void
+  /** Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. */
+  hold(sessionId: string, call: string, settled: boolean): void
+  release(sessionId: string, call: string): void
+  holdsAny(sessionId: string): boolean
+  /** Whether the session has a place, or rings as a callee [WS5]. */
+  inCall(sessionId: string): boolean
+  /** Moves what waits about a call from one session's log to another's, in order [PLACE2]. */
+  move(call: string, from: string, to: string): void
+  /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
+   * which the new session has a place. */
+  collectFinals(identity: SessionIdentity): void
+  /** Forgets what is older than the window. */
+  sweep(now: number): void
+}
+
 /** Milliseconds since the epoch, and the same for time that has to pass at its own pace whatever the wall clock does. */
 export interface Clock {
   /** Wall clock. */

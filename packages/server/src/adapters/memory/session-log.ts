@@ -1,0 +1,88 @@
+import type { Push } from '../../ports.ts'
+
+/** Bounds of a log with a socket [RES1], and of one that waits for a socket [REL2]. */
+const attachedBounds = { entries: 512, bytes: 1024 * 1024 } as const
+const detachedBounds = { entries: 256, bytes: 256 * 1024 } as const
+
+export interface LogEntry {
+  readonly seq: number
+  readonly push: Push
+}
+
+/**
+ * What a session was sent and has not proven to have received, in order. A ring over an array: entries leave at the
+ * head, so the array is cut only now and then.
+ */
+export class SessionLog {
+  private entries: LogEntry[] = []
+  private head = 0
+  private bytes = 0
+  private lastSeq = 0
+
+  get size(): number {
+    return this.entries.length - this.head
+  }
+
+  /** Appends; with a socket the oldest entries make room. */
+  append(push: Push): number {
+    this.add(push)
+    while (this.size > attachedBounds.entries || this.bytes > attachedBounds.bytes) this.dropHead()
+    return this.lastSeq
+  }
+
+  /** Appends where nobody reads yet; undefined when it is full. Call events always have room: they are few. */
+  appendWaiting(push: Push): number | undefined {
+    const full = this.size >= detachedBounds.entries || this.bytes + push.text.length > detachedBounds.bytes
+    if (full && push.kind === 'relay') return undefined
+    this.add(push)
+    return this.lastSeq
+  }
+
+  private add(push: Push): void {
+    this.lastSeq++
+    this.entries.push({ seq: this.lastSeq, push })
+    this.bytes += push.text.length
+  }
+
+  private dropHead(): void {
+    const entry = this.entries[this.head]
+    if (entry === undefined) return
+    this.bytes -= entry.push.text.length
+    this.head++
+    if (this.head > 64 && this.head * 2 > this.entries.length) {
+      this.entries = this.entries.slice(this.head)
+      this.head = 0
+    }
+  }
+
+  /** Forgets what was received: everything up to `seq`, but for the calls of `keep`. */
+  prove(seq: number, keep: ReadonlySet<string> | undefined): void {
+    if (keep !== undefined && keep.size > 0) {
+      this.retain((entry) => entry.seq > seq || keep.has(entry.push.call))
+      return
+    }
+    while (this.size > 0 && this.entries[this.head]!.seq <= seq) this.dropHead()
+    if (this.size === 0 && this.entries.length > 0) {
+      this.entries = []
+      this.head = 0
+    }
+  }
+
+  /** Keeps the entries that pass. */
+  retain(passes: (entry: LogEntry) => boolean): void {
+    this.entries = this.all().filter(passes)
+    this.head = 0
+    this.bytes = this.entries.reduce((sum, entry) => sum + entry.push.text.length, 0)
+  }
+
+  /** Takes the entries that match out of the log, in order. */
+  take(matches: (entry: LogEntry) => boolean): Push[] {
+    const taken = this.all().filter(matches)
+    if (taken.length > 0) this.retain((entry) => !matches(entry))
+    return taken.map((entry) => entry.push)
+  }
+
+  all(): readonly LogEntry[] {
+    return this.head === 0 ? this.entries : this.entries.slice(this.head)
+  }
+}

@@ -1,0 +1,229 @@
+import { participantKey } from '../../call/call.ts'
+import type { AppendResult, Push, SessionIdentity, Sessions, Sink } from '../../ports.ts'
+import { type LogEntry, SessionLog } from './session-log.ts'
+
+/** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
+interface Session {
+  readonly identity: SessionIdentity
+  readonly participantKey: string
+  log: SessionLog | undefined
+  sink: Sink | undefined
+  /** False until the state of the participant's calls was read; pushes wait in the log. */
+  ready: boolean
+  detachedAt: number
+  closedByClient: boolean
+  /** Calls that ring here. */
+  ringing: Set<string> | undefined
+  /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
+  places: Set<string> | undefined
+  unsettled: Set<string> | undefined
+  /** The last version of each of its calls that it was told. */
+  versions: Map<string, number> | undefined
+}
+
+export interface MemorySessionsOptions {
+  /** How long final notices and places without a call are remembered, in ms [WS4, RES1]. */
+  readonly windowMs: number
+}
+
+/** The sessions of one process: the embedded default. */
+export function createMemorySessions(options: MemorySessionsOptions): Sessions {
+  const sessions = new Map<string, Session>()
+  const live = new Map<string, Set<Session>>()
+  const detached = new Map<string, Set<Session>>()
+
+  function add(index: Map<string, Set<Session>>, session: Session): void {
+    const set = index.get(session.participantKey)
+    if (set === undefined) index.set(session.participantKey, new Set([session]))
+    else set.add(session)
+  }
+  function remove(index: Map<string, Set<Session>>, session: Session): void {
+    const set = index.get(session.participantKey)
+    set?.delete(session)
+    if (set?.size === 0) index.delete(session.participantKey)
+  }
+
+  function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
+    const session: Session = {
+      identity,
+      participantKey: participantKey(identity.participant),
+      log: undefined,
+      sink,
+      ready: false,
+      detachedAt: at,
+      closedByClient: false,
+      ringing: undefined,
+      places: undefined,
+      unsettled: undefined,
+      versions: undefined,
+    }
+    sessions.set(identity.sessionId, session)
+    add(sink === undefined ? detached : live, session)
+    return session
+  }
+
+  function forget(session: Session): void {
+    remove(detached, session)
+    sessions.delete(session.identity.sessionId)
+  }
+
+  function append(session: Session, push: Push): AppendResult {
+    if (!isNews(session, push)) return 'dropped'
+    session.log ??= new SessionLog()
+    if (session.sink === undefined) {
+      if (session.closedByClient && push.kind !== 'state') return 'dropped'
+      return session.log.appendWaiting(push) === undefined ? 'full' : 'kept'
+    }
+    const seq = session.log.append(push)
+    if (!session.ready) return 'kept'
+    session.sink.send(push.text)
+    session.sink.pushed(seq)
+    return 'sent'
+  }
+
+  return {
+    open(identity, sink) {
+      create(identity, sink, 0)
+    },
+    ready(sessionId) {
+      const session = sessions.get(sessionId)
+      if (session?.sink === undefined || session.ready) return
+      session.ready = true
+      for (const { seq, push } of session.log?.all() ?? []) {
+        session.sink.send(push.text)
+        session.sink.pushed(seq)
+      }
+    },
+    openDetached(identity, at) {
+      if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
+    },
+    detach(sessionId, clean, at) {
+      const session = sessions.get(sessionId)
+      if (session?.sink === undefined) return
+      session.sink = undefined
+      session.detachedAt = at
+      session.closedByClient = clean
+      remove(live, session)
+      add(detached, session)
+      if (clean) {
+        session.log?.retain(({ push }) => push.kind === 'state')
+        session.ringing = undefined
+      }
+      session.log?.retain(({ push }) => push.kind !== 'ringing')
+      if (isForgettable(session)) forget(session)
+    },
+    sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
+    liveOf(participant) {
+      const set = live.get(participantKey(participant))
+      return set === undefined ? [] : [...set].map((session) => session.identity.sessionId)
+    },
+    append(sessionId, push) {
+      const session = sessions.get(sessionId)
+      return session === undefined ? 'gone' : append(session, push)
+    },
+    appendRung(participant, push, except) {
+      const key = participantKey(participant)
+      for (const index of [live, detached]) {
+        for (const session of [...(index.get(key) ?? [])]) {
+          if (!session.ringing?.has(push.call)) continue
+          if (except.includes(session.identity.sessionId)) {
+            session.ringing.delete(push.call)
+            session.versions?.delete(push.call)
+          } else append(session, push)
+        }
+      }
+    },
+    ring(sessionId, call) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return
+      session.ringing ??= new Set()
+      session.ringing.add(call)
+    },
+    prove(sessionId, seq) {
+      const session = sessions.get(sessionId)
+      session?.log?.prove(seq, session.unsettled)
+    },
+    hold(sessionId, call, settled) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return
+      session.places ??= new Set()
+      session.places.add(call)
+      if (settled) session.unsettled?.delete(call)
+      else {
+        session.unsettled ??= new Set()
+        session.unsettled.add(call)
+      }
+    },
+    release(sessionId, call) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return
+      session.places?.delete(call)
+      session.unsettled?.delete(call)
+      session.ringing?.delete(call)
+      session.versions?.delete(call)
+      if (session.sink === undefined && isForgettable(session)) forget(session)
+    },
+    holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
+    inCall(sessionId) {
+      const session = sessions.get(sessionId)
+      return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0
+    },
+    move(call, from, to) {
+      const source = sessions.get(from)
+      const target = sessions.get(to)
+      if (source === undefined || target === undefined || source === target) return
+      for (const push of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push)
+    },
+    collectFinals(identity) {
+      const target = sessions.get(identity.sessionId)
+      if (target === undefined) return
+      for (const source of [...(detached.get(target.participantKey) ?? [])]) {
+        const device = source.identity.deviceId
+        if (device !== undefined && device !== identity.deviceId) continue
+        const isOwed = ({ push }: LogEntry) => push.kind === 'final' && !target.places?.has(push.call)
+        for (const push of source.log?.take(isOwed) ?? []) append(target, push)
+        if (isForgettable(source)) forget(source)
+      }
+    },
+    sweep(now) {
+      for (const set of [...detached.values()]) {
+        for (const session of [...set]) {
+          // The window begins when the last call of the session is over.
+          if ((session.places?.size ?? 0) > 0 || (session.ringing?.size ?? 0) > 0) session.detachedAt = now
+          else if (now - session.detachedAt >= options.windowMs) forget(session)
+        }
+      }
+    },
+  }
+}
+
+/** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
+function isNews(session: Session, push: Push): boolean {
+  if (push.kind === 'relay') return true
+  const { call, version } = push
+  const last = session.versions?.get(call)
+  if (version !== undefined && last !== undefined && version <= last) return false
+  if (push.kind === 'final') {
+    session.ringing?.delete(call)
+    session.versions?.delete(call)
+    return true
+  }
+  if (push.kind === 'ringing') {
+    session.ringing ??= new Set()
+    session.ringing.add(call)
+  }
+  if (version !== undefined) {
+    session.versions ??= new Map()
+    session.versions.set(call, version)
+  }
+  return true
+}
+
+/** Nothing waits in it, and nothing can come to it any more. */
+function isForgettable(session: Session): boolean {
+  return (
+    (session.places?.size ?? 0) === 0 &&
+    (session.ringing?.size ?? 0) === 0 &&
+    (session.log === undefined || session.log.size === 0)
+  )
+}

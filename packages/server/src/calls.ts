@@ -1,0 +1,181 @@
+import type { ErrorBody } from '@ringwire/protocol/errors'
+import { errorBody } from '@ringwire/protocol/errors'
+import type { CallInvite, CallInvited } from '@ringwire/protocol/events/call'
+import { inviteLimits } from '@ringwire/protocol/events/call'
+import {
+  type Call,
+  type CallDurations,
+  type CallRef,
+  callKey,
+  isLive,
+  type LiveCall,
+  type OverCall,
+  type Participant,
+  placeOf,
+  sideOf,
+} from './call/call.ts'
+import { type Actor, type CallCommand, type Decision, decide, type Refusal } from './call/decide.ts'
+import { checkInvite, decideInvite, type InviteDecision } from './call/invite.ts'
+import type { Delivery } from './delivery.ts'
+import type { CallStore, ProductStore, Sessions } from './ports.ts'
+import type { SteadyClock } from './steady-clock.ts'
+
+/** A connected client as the calls see it. */
+export interface ClientSession extends Actor {
+  readonly allowedActions: readonly string[]
+  readonly allowedPeerRoles: readonly string[]
+  /** Of the token; an invite's own by default [INV1]. */
+  readonly contextType: string
+  readonly contextId: string
+}
+
+/** The limits that an invite has to pass [INV8]. */
+export interface InviteLimits {
+  invite(caller: Participant, callee: Participant): Promise<{ ok: true } | { ok: false; retryAfterMs: number }>
+  refundInvite(caller: Participant, callee: Participant): Promise<void>
+}
+
+export interface CallsOptions {
+  readonly store: CallStore
+  readonly products: ProductStore
+  readonly sessions: Sessions
+  readonly delivery: Delivery
+  readonly limits: InviteLimits
+  readonly clock: SteadyClock
+  readonly durations: CallDurations
+  readonly ringTimeoutMs: number
+  readonly maxRinging: number
+}
+
+export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: ErrorBody }
+
+/** What a client can ask of one call. */
+export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
+
+export interface Calls {
+  invite(session: ClientSession, data: CallInvite): Promise<Outcome<CallInvited>>
+  verb(session: ClientSession, verb: Verb, callUuid: string, reason: string | null): Promise<Outcome<Call>>
+  /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
+  seat(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
+  /** The service's own commands: a loss, an arrival, the time. */
+  run(ref: CallRef, command: CallCommand): Promise<Decision>
+}
+
+export function createCalls(options: CallsOptions): Calls {
+  const { store, products, sessions, delivery, limits, clock, durations } = options
+
+  async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
+    const decision = await store.transition(ref, (call) => decide(call, command, clock.now(), durations))
+    return handOn(decision)
+  }
+
+  /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
+  function handOn<D extends Decision | InviteDecision>(decision: D): D {
+    for (const step of decision.steps) {
+      delivery.apply(step)
+      if (isLive(step.call)) loseDeadHolders(step.call)
+    }
+    return decision
+  }
+
+  /** A holder whose socket closed while its request was being committed: nobody else will observe that close [END3]. */
+  function loseDeadHolders(call: LiveCall): void {
+    for (const place of [placeOf(call, 'caller'), placeOf(call, 'callee')]) {
+      if (place?.state !== 'held' || sessions.sinkOf(place.sessionId) !== undefined) continue
+      void run(call, { type: 'lose', sessionId: place.sessionId }).catch(() => {
+        // The store is away: the sweep finds the holder dead again.
+      })
+    }
+  }
+
+  async function ask(session: ClientSession, callUuid: string, command: CallCommand): Promise<Outcome<Call>> {
+    const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
+    let decision = await run(ref, command)
+    if (!decision.ok && (await holderDied(session, ref, decision))) decision = await run(ref, command)
+    if (!decision.ok) return { ok: false, error: errorOf(decision) }
+    return { ok: true, value: decision.call }
+  }
+
+  /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */
+  async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
+    if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
+    const call = delivery.known.get(callKey(ref))
+    const side = call === undefined ? undefined : sideOf(call, session.participant)
+    const place = call === undefined || side === undefined ? null : placeOf(call, side)
+    if (place?.state !== 'held' || place.sessionId === session.sessionId) return false
+    if (place.deviceId !== session.deviceId) return false
+    const alive = (await sessions.sinkOf(place.sessionId)?.probe()) ?? false
+    if (!alive) await run(ref, { type: 'lose', sessionId: place.sessionId })
+    return !alive
+  }
+
+  async function invite(session: ClientSession, data: CallInvite): Promise<Outcome<CallInvited>> {
+    const caller = session.participant
+    const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
+    const refused = checkInvite(session, caller, callee, data.call_type)
+    if (refused !== undefined) return { ok: false, error: errorOf(refused) }
+
+    const settings = await products.settings(caller.product)
+    const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
+    const rate = await limits.invite(caller, callee)
+    const freshUuid = crypto.randomUUID()
+    const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
+    const decision = handOn(
+      await store.invite(caller, callee, callUuid, (situation) =>
+        decideInvite(
+          situation,
+          {
+            actor: session,
+            callee: { userId: callee.userId, role: callee.role },
+            callUuid,
+            freshUuid,
+            contextType: data.context_type ?? session.contextType,
+            contextId: data.context_id ?? session.contextId,
+            callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+            ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+            metadata: data.metadata ?? null,
+            rate,
+            maxRinging: options.maxRinging,
+            busy: settings.busy,
+          },
+          clock.now(),
+        ),
+      ),
+    )
+    if (rate.ok && (!decision.ok || !decision.created)) await limits.refundInvite(caller, callee)
+    if (!decision.ok) return { ok: false, error: errorOf(decision) }
+    const reached = sessions.liveOf(callee).length > 0
+    const invited = invitedData(decision.call, reached)
+    return { ok: true, value: settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited }
+  }
+
+  return {
+    invite,
+    run,
+    seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
+    verb(session, verb, callUuid, reason) {
+      return ask(session, callUuid, commandOf(session, verb, reason, sessions))
+    },
+  }
+}
+
+function commandOf(actor: ClientSession, verb: Verb, reason: string | null, sessions: Sessions): CallCommand {
+  if (verb === 'reject') return { type: verb, actor, reason, rung: sessions.liveOf(actor.participant) }
+  if (verb === 'cancel' || verb === 'end') return { type: verb, actor, reason }
+  return { type: verb, actor }
+}
+
+function errorOf(refusal: Refusal): ErrorBody {
+  return errorBody(refusal.code, refusal.details)
+}
+
+function invitedData(call: LiveCall | OverCall, delivered: boolean): CallInvited {
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    call_type: call.callType,
+    ring_timeout_ms: call.ringTimeoutMs,
+    expires_at: new Date(call.ringExpiresAt).toISOString(),
+    delivered,
+  }
+}

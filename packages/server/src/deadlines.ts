@@ -1,0 +1,125 @@
+import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, nextDeadline } from './call/call.ts'
+import type { CallCommand, Decision } from './call/decide.ts'
+import type { CallStore, Sessions } from './ports.ts'
+import type { SteadyClock } from './steady-clock.ts'
+
+/** setTimeout holds no more than this. */
+const longestTimeoutMs = 2 ** 31 - 1
+const sweepIntervalMs = 500
+
+export interface DeadlinesOptions {
+  readonly store: CallStore
+  readonly sessions: Sessions
+  readonly clock: SteadyClock
+  readonly durations: CallDurations
+  readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
+  readonly onSweep: (now: number) => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface Deadlines {
+  /** Watches a call's next deadline: a local timer makes it prompt. */
+  watch(call: Call): void
+  start(): void
+  stop(): void
+}
+
+/**
+ * Time's part in the calls [RING1, END3]. A local timer a call makes it prompt, a sweep every 500 ms makes it sure, the
+ * version guard makes it once.
+ */
+export function createDeadlines(options: DeadlinesOptions): Deadlines {
+  const { store, sessions, clock, durations, run, onSweep, onError } = options
+  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  let sweeper: ReturnType<typeof setInterval> | undefined
+  let sweeping = false
+  let jumping = false
+
+  function watch(call: Call): void {
+    const key = callKey(call)
+    clearTimeout(timers.get(key))
+    timers.delete(key)
+    const deadline = nextDeadline(call, durations)
+    if (deadline === undefined || sweeper === undefined) return
+    const delay = Math.min(Math.max(0, deadline - clock.now()), longestTimeoutMs)
+    timers.set(
+      key,
+      setTimeout(() => {
+        timers.delete(key)
+        fire(call)
+      }, delay),
+    )
+  }
+
+  function fire(call: Call): void {
+    if (jumping) return
+    run(call, { type: 'time' })
+      .then(({ ok, steps }) => {
+        // A timer may be a moment early.
+        if (ok && steps.length === 0 && !timers.has(callKey(call))) watch(call)
+      })
+      .catch(onError)
+  }
+
+  async function sweep(): Promise<void> {
+    if (clock.jumped() !== 0) await followJump()
+    const now = clock.now()
+    const live = await store.liveCalls()
+    await Promise.all(live.map((call) => catchUp(call, now)))
+    sessions.sweep(now)
+    onSweep(now)
+  }
+
+  /** The wall clock jumped: what remained of every ring and every lost place still remains. */
+  async function followJump(): Promise<void> {
+    jumping = true
+    try {
+      const ms = Math.round(clock.jumped())
+      clock.follow()
+      const live = await store.liveCalls()
+      await Promise.all(live.map((call) => run(call, { type: 'shift', ms })))
+    } finally {
+      jumping = false
+    }
+  }
+
+  async function catchUp(call: LiveCall, now: number): Promise<void> {
+    const deadline = nextDeadline(call, durations)
+    if (deadline !== undefined && deadline <= now) await run(call, { type: 'time' })
+    else await loseDeadHolders(call)
+  }
+
+  /** Closes that could not be written while the store was away. */
+  async function loseDeadHolders(call: LiveCall): Promise<void> {
+    const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
+    for (const { state, sessionId } of places) {
+      if (state === 'held' && sessions.sinkOf(sessionId) === undefined) await run(call, { type: 'lose', sessionId })
+    }
+  }
+
+  return {
+    watch,
+    start() {
+      sweeper = setInterval(() => {
+        if (sweeping) return
+        sweeping = true
+        sweep()
+          .catch(onError)
+          .finally(() => {
+            sweeping = false
+          })
+      }, sweepIntervalMs)
+    },
+    stop() {
+      clearInterval(sweeper)
+      sweeper = undefined
+      for (const timer of timers.values()) clearTimeout(timer)
+      timers.clear()
+    },
+  }
+}
+
+/** What a call's clocks are right after the service was away: a ring never lasts longer than it was meant to. */
+export function ringBeyondTimeout(call: LiveCall, now: number): number {
+  return call.status === 'ringing' ? Math.max(0, call.ringExpiresAt - now - call.ringTimeoutMs) : 0
+}

@@ -1,0 +1,223 @@
+import { createDemo } from '@ringwire/demo/demo'
+import { createMessageParser } from '@ringwire/protocol/envelope'
+import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import type { Server } from 'bun'
+import { createMemorySessions } from './adapters/memory/sessions.ts'
+import { openSqlite, type SqliteStores } from './adapters/sqlite/open.ts'
+import { type Arrivals, createArrivals } from './arrivals.ts'
+import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
+import { loadJwtSecrets } from './auth/jwt-secrets.ts'
+import { createTokens } from './auth/tokens.ts'
+import { type Calls, createCalls } from './calls.ts'
+import { createSystemClock } from './clock.ts'
+import { type Config, isLoopbackHost } from './config.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { createDelivery } from './delivery.ts'
+import { createHealth, type ServiceState } from './health.ts'
+import { createHistory } from './history.ts'
+import { createHttpApp } from './http/app.ts'
+import { createClientAddress } from './http/client-address.ts'
+import { createIceServers } from './ice/ice-servers.ts'
+import { createLimits, type Limits } from './limits.ts'
+import type { Logger } from './observability/logger.ts'
+import type { Clock, Sessions } from './ports.ts'
+import { createRelay, type Relay } from './relay.ts'
+import { createDispatch } from './signaling/dispatch.ts'
+import { createGateway, type Gateway } from './signaling/gateway.ts'
+import { createSteadyClock } from './steady-clock.ts'
+
+export interface ServerDeps {
+  readonly config: Config
+  readonly logger: Logger
+  /** The machine's, where it is not given. */
+  readonly clock?: Clock
+}
+
+export interface RingwireServer {
+  /** Opens the stores, takes live calls over and listens. */
+  start(): Promise<{ url: string }>
+  /** Tells every client to come back and closes; live calls stay in the store. */
+  stop(): Promise<void>
+}
+
+/** The parts that know calls, wired together. */
+interface Domain {
+  readonly sessions: Sessions
+  readonly calls: Calls
+  readonly relay: Relay
+  readonly arrivals: Arrivals
+  readonly deadlines: Deadlines
+}
+
+/** The composition root: adapters are chosen here and nowhere else. */
+export function createServer(deps: ServerDeps): RingwireServer {
+  const { config, logger } = deps
+  const clock = deps.clock ?? createSystemClock()
+  let state: ServiceState = 'starting'
+  let close: () => Promise<void> = async () => {}
+
+  async function start(): Promise<{ url: string }> {
+    const stores = await openSqlite({
+      dataDir: config.dataDir,
+      synchronous: config.sqliteSynchronous,
+      exclusive: true,
+      clock,
+    })
+    close = stores.close
+    await applyBootstrapKeys(stores.products, config, clock.now(), logger)
+    const limits = createLimits(config)
+    const domain = createDomain({ config, logger, clock, stores, limits })
+    domain.deadlines.start()
+    await domain.arrivals.recover()
+
+    const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
+    const gateway = createGateway({
+      config,
+      tokens,
+      limits,
+      sessions: domain.sessions,
+      arrivals: domain.arrivals,
+      dispatch: createDispatch({
+        parse: createMessageParser(),
+        calls: domain.calls,
+        relay: domain.relay,
+        now: clock.now,
+        onError: (error, event) => logger.error({ error, event }, 'a request failed'),
+      }),
+      clock,
+      state: () => state,
+      onError: (error) => logger.error({ error }, 'a connection failed'),
+    })
+    const app = createHttpApp({
+      config,
+      logger,
+      clock,
+      products: stores.products,
+      tokens,
+      iceServers: createIceServers(config),
+      limits,
+      history: createHistory({ calls: stores.calls }),
+      health: createHealth({
+        checks: { database: () => stores.calls.ping(), redis: async () => {} },
+        state: () => state,
+      }),
+    })
+    const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
+    const server = listen(config, logger, gateway, app, demo)
+    const url = urlOf(server, config)
+    gateway.start()
+    state = 'ready'
+    close = () => shutDown(server, gateway, domain, stores)
+    return { url }
+  }
+
+  async function stop(): Promise<void> {
+    state = 'draining'
+    await close()
+  }
+
+  return { start, stop }
+}
+
+interface DomainDeps {
+  readonly config: Config
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly stores: SqliteStores
+  readonly limits: Limits
+}
+
+function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Domain {
+  const store = stores.calls
+  const durations = {
+    callerLostMs: config.callerLostMs,
+    peerLostMs: config.peerLostMs,
+    maxDurationMs: config.maxCallMs,
+  }
+  const steady = createSteadyClock(clock)
+  const sessions = createMemorySessions({ windowMs: finalsMs })
+  const delivery = createDelivery({ sessions, onApplied: (call) => deadlines.watch(call) })
+  const onError = (error: unknown) => logger.error({ error }, 'a call could not be looked after')
+  const calls = createCalls({
+    store,
+    products: stores.products,
+    sessions,
+    delivery,
+    limits,
+    clock: steady,
+    durations,
+    ringTimeoutMs: config.ringTimeoutMs,
+    maxRinging: config.maxRinging,
+  })
+  const deadlines = createDeadlines({
+    store,
+    sessions,
+    clock: steady,
+    durations,
+    run: calls.run,
+    onSweep: delivery.sweep,
+    onError,
+  })
+  const arrivals = createArrivals({ store, sessions, delivery, calls, clock: steady, finalsMs, onError })
+  return { sessions, calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
+}
+
+/** Final notices are worth telling for this long [WS4], in ms. */
+const finalsMs = 120_000
+
+type Demo = ReturnType<typeof createDemo>
+
+async function mountDemo(stores: SqliteStores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
+  if (!isLoopbackHost(config.host)) throw new Error('RINGWIRE_DEMO needs RINGWIRE_HOST to be a loopback address')
+  const key = await ensureDemoKey(stores.products, config, clock.now())
+  return createDemo({ serviceUrl: url, ...key })
+}
+
+function listen(
+  config: Config,
+  logger: Logger,
+  gateway: Gateway,
+  app: ReturnType<typeof createHttpApp>,
+  demo: Demo | undefined,
+): Server<unknown> {
+  const clientAddress = createClientAddress(config.trustProxy, logger)
+  const { tlsCert, tlsKey } = config
+  return Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey) } }),
+    // A body of the REST API is at most 16 KiB; what is much larger is refused before it is read.
+    maxRequestBodySize: 1024 * 1024,
+    websocket: gateway.websocket,
+    async fetch(request, server) {
+      const address = server.requestIP(request)?.address
+      if (isUpgrade(request)) return gateway.upgrade(request, server, clientAddress(request.headers, address))
+      return (await demo?.fetch(request, address)) ?? app.fetch(request, address)
+    },
+  })
+}
+
+function isUpgrade(request: Request): boolean {
+  return (
+    request.headers.get('upgrade')?.toLowerCase() === 'websocket' && new URL(request.url).pathname === webSocketPath
+  )
+}
+
+function urlOf(server: Server<unknown>, config: Config): string {
+  const scheme = config.tlsCert === null ? 'http' : 'https'
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  return `${scheme}://${host}:${server.port}`
+}
+
+async function shutDown(
+  server: Server<unknown>,
+  gateway: Gateway,
+  domain: Domain,
+  stores: SqliteStores,
+): Promise<void> {
+  await gateway.closeAll()
+  gateway.stop()
+  domain.deadlines.stop()
+  await server.stop(true)
+  await stores.close()
+}
