@@ -17,12 +17,12 @@ import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
+import { createWsUrl } from '../ws-url.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
 import { createClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
-import { createWsUrl } from './ws-url.ts'
 
 export interface HttpDeps {
   readonly config: Pick<Config, 'publicUrl' | 'trustProxy' | 'allowedOrigins'>

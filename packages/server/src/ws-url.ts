@@ -1,5 +1,11 @@
+/**
+ * The address that clients connect to.
+ *
+ *   const wsUrl = createWsUrl(config)
+ *   wsUrl(requestUrl) → ws_url of a token that was asked for at this URL
+ */
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
-import { type Config, isLoopbackHost } from '../config.ts'
+import { type Config, isLoopbackHost } from './config.ts'
 
 /** Builds `ws_url` [TOK6]: wss, but for a public URL that says http, or plain HTTP on this machine. */
 export function createWsUrl(config: Pick<Config, 'publicUrl'>): (requestUrl: string) => string {

@@ -1,0 +1,84 @@
+/** What every command of the command line has: where it writes, what it may use, and how it ends. */
+import { type Config, type Environment, loadConfig } from '../config.ts'
+import type { CallStore, ProductStore } from '../ports.ts'
+
+/** The stores of a data directory. */
+export interface OpenStore {
+  readonly calls: CallStore
+  readonly products: ProductStore
+  close(): void | Promise<void>
+}
+
+/** The world outside, given by main.ts. */
+export interface Surroundings {
+  readonly env: Environment
+  readonly now: () => number
+  out(text: string): void
+  err(text: string): void
+  readInput(): Promise<string>
+  /** Opens the store beside a running service. */
+  openStore(config: Config): Promise<OpenStore>
+  /** Runs the service until it is told to stop, and gives the exit code. */
+  serve(config: Config, warnings: readonly string[]): Promise<number>
+}
+
+export const exitCodes = {
+  done: 0,
+  /** Refused, or it went wrong. */
+  failed: 1,
+  /** The command line itself is wrong. */
+  usage: 2,
+  /** There is no such key, or the token is not valid. */
+  negative: 3,
+} as const
+
+/** Ends a command: `message` goes to stderr. */
+export class CommandFailure extends Error {
+  readonly exitCode: number
+  constructor(exitCode: number, message: string) {
+    super(message)
+    this.name = 'CommandFailure'
+    this.exitCode = exitCode
+  }
+}
+
+/** The configuration, or the end with one line per problem. */
+export function requireConfig(surroundings: Surroundings): { config: Config; warnings: readonly string[] } {
+  const loaded = loadConfig(surroundings.env)
+  if (!loaded.ok) {
+    const warnings = loaded.warnings.map((warning) => `warning: ${warning}`)
+    throw new CommandFailure(exitCodes.failed, [...loaded.problems, ...warnings].join('\n'))
+  }
+  return { config: loaded.config, warnings: loaded.warnings }
+}
+
+/** Opens the store for one command and closes it whatever happens. */
+export async function withStore<T>(
+  surroundings: Surroundings,
+  work: (store: OpenStore, config: Config) => T | Promise<T>,
+): Promise<T> {
+  const { config } = requireConfig(surroundings)
+  const store = await surroundings.openStore(config)
+  try {
+    return await work(store, config)
+  } finally {
+    await store.close()
+  }
+}
+
+export function printJson(surroundings: Surroundings, value: unknown): void {
+  surroundings.out(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Rows under a heading, in columns. */
+export function printTable(
+  surroundings: Surroundings,
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+): void {
+  const widths = heading.map((_, column) => Math.max(...[heading, ...rows].map((row) => row[column]?.length ?? 0)))
+  for (const row of [heading, ...rows]) {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    surroundings.out(`${cells.join('  ').trimEnd()}\n`)
+  }
+}

@@ -1,0 +1,132 @@
+/** `ringwire keys …`: product keys of application backends [TOK4]. */
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { hashSecret } from '../auth/product-auth.ts'
+import type { ProductKey } from '../ports.ts'
+import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
+import { keyId, names, whole } from './options.ts'
+
+const dayS = 86_400
+const newSecret = () => randomBytes(32).toString('base64url')
+
+export function addKeyCommands(program: Command, surroundings: Surroundings): void {
+  const keys = program.command('keys').description('Product keys: what application backends ask for tokens with.')
+  keys
+    .command('create')
+    .description('Make a key. Its secret is shown this once; only a hash of it is stored.')
+    .requiredOption('--product <name>', 'a product that the key is for; give it several times for several', names)
+    .option('--key-id <id>', 'the ID of the key (default: a random one)', keyId)
+    .option('--json', 'print JSON')
+    .action((options) => create(surroundings, options))
+  keys
+    .command('list')
+    .description('List the keys.')
+    .option('--json', 'print JSON')
+    .action((options) => list(surroundings, options))
+  keys
+    .command('disable <key-id>')
+    .description('Refuse a key from now on. Tokens that it has already asked for stay valid.')
+    .action((id: string) => setDisabled(surroundings, id, true))
+  keys
+    .command('enable <key-id>')
+    .description('Accept a disabled key again.')
+    .action((id: string) => setDisabled(surroundings, id, false))
+  keys
+    .command('rotate <key-id>')
+    .description('Give a key a new secret, shown this once. The old one stays valid for a while.')
+    .option('--grace <seconds>', 'how long the old secret stays valid', whole(0, 90 * dayS), dayS)
+    .option('--json', 'print JSON')
+    .action((id: string, options) => rotate(surroundings, id, options))
+}
+
+interface CreateOptions {
+  product: string[]
+  keyId?: string
+  json?: boolean
+}
+
+async function create(surroundings: Surroundings, options: CreateOptions): Promise<void> {
+  const id = options.keyId ?? `key_${randomBytes(8).toString('hex')}`
+  const secret = newSecret()
+  const products = [...new Set(options.product)]
+  await withStore(surroundings, async (store, config) => {
+    const now = surroundings.now()
+    if ((await store.products.findKey(id, now)) !== undefined) {
+      throw new CommandFailure(
+        exitCodes.failed,
+        `There is already a key ${id}; ringwire keys rotate gives it a new secret.`,
+      )
+    }
+    await store.products.putKey({ keyId: id, secretHash: hashSecret(secret), products, origin: 'cli' }, now)
+    if (!options.json) surroundings.err(`Stored in ${resolve(config.dataDir)}\n`)
+  })
+  if (options.json) return printJson(surroundings, { key_id: id, secret, products })
+  surroundings.out(`Key ID    ${id}\nSecret    ${secret}\nProducts  ${products.join(', ')}\n`)
+  surroundings.err('The secret is not shown again. Keep it in the application backend, never in a client.\n')
+}
+
+async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
+  const keys = await withStore(surroundings, (store) => store.products.listKeys(surroundings.now()))
+  if (options.json) return printJson(surroundings, keys.map(describe))
+  if (keys.length === 0) return surroundings.err('There are no keys yet: ringwire keys create --product <name>\n')
+  const rows = keys.map((key) => {
+    const { key_id, products, state, origin, created_at } = describe(key)
+    return [key_id, products.join(', '), state, origin, created_at]
+  })
+  printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows)
+}
+
+function describe(key: ProductKey) {
+  return {
+    key_id: key.keyId,
+    products: key.products,
+    state: key.disabled ? 'disabled' : 'enabled',
+    origin: key.origin,
+    created_at: new Date(key.createdAt).toISOString(),
+    secrets: key.secretHashes.length,
+  }
+}
+
+async function setDisabled(surroundings: Surroundings, id: string, disabled: boolean): Promise<void> {
+  await withStore(surroundings, async (store) => {
+    const key = await requireKey(store.products, id, surroundings.now())
+    await store.products.setDisabled(id, disabled, surroundings.now())
+    if (key.origin === 'bootstrap') {
+      surroundings.err(`${id} is of RINGWIRE_BOOTSTRAP_KEYS: the next start of the service follows that list again.\n`)
+    }
+  })
+  surroundings.err(`${id} is ${disabled ? 'disabled' : 'enabled'}.\n`)
+}
+
+async function rotate(
+  surroundings: Surroundings,
+  id: string,
+  options: { grace: number; json?: boolean },
+): Promise<void> {
+  const secret = newSecret()
+  const now = surroundings.now()
+  const oldValidUntil = now + options.grace * 1000
+  await withStore(surroundings, async (store) => {
+    const key = await requireKey(store.products, id, now)
+    if (key.origin !== 'cli') {
+      const where = key.origin === 'bootstrap' ? 'in RINGWIRE_BOOTSTRAP_KEYS' : 'by the demo'
+      throw new CommandFailure(exitCodes.failed, `The secret of ${id} is set ${where}: change it there.`)
+    }
+    await store.products.rotateKey(id, hashSecret(secret), oldValidUntil, now)
+  })
+  const until = new Date(oldValidUntil).toISOString()
+  if (options.json) return printJson(surroundings, { key_id: id, secret, old_secret_valid_until: until })
+  surroundings.out(`Key ID    ${id}\nSecret    ${secret}\n`)
+  surroundings.err(`The secret is not shown again. The old one is valid until ${until}.\n`)
+}
+
+async function requireKey(
+  products: { findKey(id: string, now: number): ProductKey | undefined | Promise<ProductKey | undefined> },
+  id: string,
+  now: number,
+): Promise<ProductKey> {
+  const key = await products.findKey(id, now)
+  if (key === undefined) throw new CommandFailure(exitCodes.negative, `There is no key ${id}.`)
+  return key
+}

@@ -1,0 +1,81 @@
+/** `ringwire products …`: what a product sets for itself [INV2, INV5, RING1]. */
+import { type Command, Option } from 'commander'
+import type { ProductSettings } from '../ports.ts'
+import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
+import { name, whole, yesNo } from './options.ts'
+
+export function addProductCommands(program: Command, surroundings: Surroundings): void {
+  const products = program.command('products').description('Settings of single products.')
+  products
+    .command('list')
+    .description('List the products that have settings of their own.')
+    .option('--json', 'print JSON')
+    .action((options) => list(surroundings, options))
+  products
+    .command('set')
+    .argument('<product>', 'the name of the product', name)
+    .description('Change settings of a product; what is not given stays as it is.')
+    .addOption(
+      new Option('--busy <answer>', 'what a callee in another call means for an invite').choices(['allow', 'reject']),
+    )
+    .option('--reveal-busy <true|false>', 'whether call.invited says callee_busy', yesNo)
+    .option('--ring-timeout-ms <ms>', 'how long calls ring: 5000 to 180000, or default', ringTimeout)
+    .option('--json', 'print JSON')
+    .action((product: string, options) => set(surroundings, product, options))
+}
+
+/** null: the service's own. */
+function ringTimeout(text: string): number | null {
+  return text === 'default' ? null : whole(5000, 180_000)(text)
+}
+
+async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
+  const entries = await withStore(surroundings, (store) => store.products.listSettings())
+  if (options.json) {
+    const described = entries.map(({ product, settings }) => describe(product, settings))
+    return printJson(surroundings, described)
+  }
+  if (entries.length === 0) return surroundings.err('No product has settings of its own.\n')
+  printTable(
+    surroundings,
+    heading,
+    entries.map(({ product, settings }) => row(product, settings)),
+  )
+}
+
+interface SetOptions {
+  busy?: ProductSettings['busy']
+  revealBusy?: boolean
+  ringTimeoutMs?: number | null
+  json?: boolean
+}
+
+async function set(surroundings: Surroundings, product: string, options: SetOptions): Promise<void> {
+  const { busy, revealBusy, ringTimeoutMs, json } = options
+  if (busy === undefined && revealBusy === undefined && ringTimeoutMs === undefined) {
+    throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy or --ring-timeout-ms.')
+  }
+  const settings = await withStore(surroundings, async (store) => {
+    const before = await store.products.settings(product)
+    const after: ProductSettings = {
+      busy: busy ?? before.busy,
+      revealBusy: revealBusy ?? before.revealBusy,
+      ringTimeoutMs: ringTimeoutMs === undefined ? before.ringTimeoutMs : ringTimeoutMs,
+    }
+    await store.products.putSettings(product, after)
+    return after
+  })
+  if (json) return printJson(surroundings, describe(product, settings))
+  printTable(surroundings, heading, [row(product, settings)])
+}
+
+const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS']
+
+function row(product: string, settings: ProductSettings): string[] {
+  return [product, settings.busy, String(settings.revealBusy), String(settings.ringTimeoutMs ?? 'default')]
+}
+
+function describe(product: string, settings: ProductSettings) {
+  const { busy, revealBusy, ringTimeoutMs } = settings
+  return { product, busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs }
+}

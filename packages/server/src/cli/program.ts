@@ -1,0 +1,94 @@
+/**
+ * The command line.
+ *
+ *   await runCommandLine(args, surroundings) → the exit code
+ */
+import { Command, CommanderError } from 'commander'
+import description from '../../package.json' with { type: 'json' }
+import { StoreError } from '../ports.ts'
+import { addCallCommands } from './call.ts'
+import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
+import { addConfigCommands, fileProblems } from './config.ts'
+import { addKeyCommands } from './keys.ts'
+import { addProductCommands } from './products.ts'
+import { addTokenCommands } from './token.ts'
+
+const help = `
+Start here:
+  $ ringwire keys create --product shop      make a key for an application backend
+  $ ringwire serve                           run the service; Ctrl-C stops it
+  $ ringwire token --product shop --user ann --role customer --peer-role agent
+                                             a token for a test, without a backend
+
+Try it with two browser tabs, no backend needed:
+  $ RINGWIRE_DEMO=1 ringwire serve
+
+Settings are environment variables: ringwire config list explains them, ringwire config check shows what they are now.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such key or token not valid.
+`
+
+export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  let exitCode: number = exitCodes.done
+  const program = createProgram(surroundings, (code) => {
+    exitCode = code
+  })
+  try {
+    if (args.length === 0) {
+      surroundings.err(program.helpInformation() + help)
+      return exitCodes.usage
+    }
+    await program.parseAsync([...args], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    return endWith(error, surroundings)
+  }
+}
+
+function createProgram(surroundings: Surroundings, exit: (code: number) => void): Command {
+  const program = new Command('ringwire')
+    .description('Call signaling between two participants of an application.')
+    .version(versionText(), '--version', 'print the version')
+    .addHelpText('after', help)
+    .showHelpAfterError('Add --help for help.')
+    .exitOverride()
+    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+  program
+    .command('serve')
+    .description('Run the service until SIGTERM or SIGINT. It prints one line with its URL when it listens.')
+    .action(async () => {
+      const { config, warnings } = requireConfig(surroundings)
+      const problems = fileProblems(config)
+      if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
+      exit(await surroundings.serve(config, warnings))
+    })
+  addKeyCommands(program, surroundings)
+  addProductCommands(program, surroundings)
+  addTokenCommands(program, surroundings)
+  addCallCommands(program, surroundings)
+  addConfigCommands(program, surroundings)
+  program
+    .command('version')
+    .description('Print the version.')
+    .action(() => surroundings.out(`${versionText()}\n`))
+  return program
+}
+
+function versionText(): string {
+  return `${description.name} ${description.version} (Bun ${Bun.version})`
+}
+
+/** What a command ends with is told in one place; a bug goes on to whoever started the command line. */
+function endWith(error: unknown, surroundings: Surroundings): number {
+  // Commander has already written its message; help and version are no mistakes.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+  if (error instanceof CommandFailure) {
+    surroundings.err(`${error.message}\n`)
+    return error.exitCode
+  }
+  if (error instanceof StoreError) {
+    surroundings.err(`The store cannot be used: ${error.message}\n`)
+    return exitCodes.failed
+  }
+  throw error
+}

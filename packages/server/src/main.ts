@@ -1,0 +1,60 @@
+/** Where the process begins: the only reader of the environment, the arguments and the signals. */
+// biome-ignore lint/style/noRestrictedImports: the command line opens the store beside the service; no server is made
+import { openSqlite } from './adapters/sqlite/open.ts'
+import type { Surroundings } from './cli/command.ts'
+import { runCommandLine } from './cli/program.ts'
+import { type StopSignal, serve } from './cli/serve.ts'
+import type { Config } from './config.ts'
+import { createLogger } from './observability/logger.ts'
+import { createServer } from './server.ts'
+
+const surroundings: Surroundings = {
+  env: process.env,
+  now: () => Date.now(),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  readInput: () => Bun.stdin.text(),
+  openStore: ({ dataDir, sqliteSynchronous }) =>
+    openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false }),
+  serve: runService,
+}
+
+async function runService(config: Config, warnings: readonly string[]): Promise<number> {
+  const logger = createLogger({ level: config.logLevel }).child({ nodeId: config.nodeId })
+  for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(kind, (error) => {
+      logger.error({ error }, 'a bug: the process ends')
+      process.exit(1)
+    })
+  }
+  return serve({
+    config,
+    warnings,
+    logger,
+    service: createServer({ config, logger }),
+    out: surroundings.out,
+    err: surroundings.err,
+    onSignal,
+    exit: (code) => process.exit(code),
+    monotonic: () => performance.now(),
+  })
+}
+
+function onSignal(listener: (signal: StopSignal) => void): () => void {
+  const signals: StopSignal[] = ['SIGINT', 'SIGTERM']
+  for (const signal of signals) process.on(signal, listener)
+  return () => {
+    for (const signal of signals) process.off(signal, listener)
+  }
+}
+
+/** What was written to a pipe may still wait in this process. A reader that is gone (`| head`) waits for nothing. */
+async function finish(stream: NodeJS.WriteStream): Promise<void> {
+  await new Promise<void>((resolve) => stream.end(() => resolve()))
+}
+
+const streams = [process.stdout, process.stderr]
+for (const stream of streams) stream.on('error', () => {})
+const exitCode = await runCommandLine(process.argv.slice(2), surroundings)
+await Promise.all(streams.map(finish))
+process.exit(exitCode)
