@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import type { Subprocess } from 'bun'
+import { Client, type ClientOptions } from './client.ts'
+
+const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
+const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
+
+/** Who a token is for; everything else has a default. */
+export type TokenWish = Partial<TokenRequest> & { user_id: string }
+
+/** The service as its own process, with real sockets and a data directory of its own. */
+export class Service {
+  url = ''
+  /** What it logged. */
+  log = ''
+  readonly dataDir: string
+  private readonly env: Record<string, string>
+  private process: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
+
+  constructor(env: Record<string, string> = {}) {
+    this.dataDir = mkdtempSync(join(tmpdir(), 'ringwire-test-'))
+    this.env = env
+  }
+
+  /** Starts it, or starts it again on the same data and, where it had one, the same port. */
+  async start(env: Record<string, string> = {}): Promise<this> {
+    const port = this.url === '' ? '0' : new URL(this.url).port
+    const child = Bun.spawn([process.execPath, mainFile, 'serve'], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        RINGWIRE_PORT: port,
+        RINGWIRE_DATA_DIR: this.dataDir,
+        RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,
+        RINGWIRE_TOKEN_RATE_IP: 'off',
+        RINGWIRE_TOKEN_RATE_KEY: 'off',
+        RINGWIRE_INVITE_RATE: 'off',
+        RINGWIRE_PAIR_INVITE_RATE: 'off',
+        ...this.env,
+        ...env,
+      },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    this.process = child
+    this.collect(child.stderr)
+    const reader = child.stdout.getReader()
+    let text = ''
+    while (!text.includes('\n')) {
+      const { done, value } = await reader.read()
+      if (done) throw new Error(`the service did not start:\n${text}${this.log}`)
+      text += new TextDecoder().decode(value)
+    }
+    const url = /Ringwire listens on (\S+)/.exec(text)?.[1]
+    if (url === undefined) throw new Error(`no URL in: ${text}`)
+    this.url = url
+    reader.releaseLock()
+    void drain(child.stdout)
+    return this
+  }
+
+  private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder()
+    for await (const bytes of stream) this.log += decoder.decode(bytes, { stream: true })
+  }
+
+  get pid(): number {
+    return this.process?.pid ?? 0
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    this.process?.kill('SIGKILL')
+    await this.process?.exited
+  }
+
+  /** SIGTERM; answers the exit code. */
+  async terminate(): Promise<number> {
+    this.process?.kill('SIGTERM')
+    return (await this.process?.exited) ?? 0
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.process?.kill(signal)
+  }
+
+  /** Ends it and removes its data. */
+  async dispose(): Promise<void> {
+    await this.kill()
+    rmSync(this.dataDir, { recursive: true, force: true })
+  }
+
+  async issue(wish: TokenWish): Promise<TokenResponse> {
+    const response = await fetch(`${this.url}/v1/call/session-token`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-SVC-Product-Key-ID': productKey.id,
+        'X-SVC-Product-Secret': productKey.secret,
+      },
+      body: JSON.stringify(tokenRequest(wish)),
+    })
+    if (response.status !== 200) throw new Error(`token request: ${response.status} ${await response.text()}`)
+    return (await response.json()) as TokenResponse
+  }
+
+  async token(wish: TokenWish): Promise<string> {
+    return (await this.issue(wish)).token
+  }
+
+  /** A connected client that has had its `auth.ok`. */
+  async connect(wish: TokenWish, options: Partial<ClientOptions> = {}): Promise<Client> {
+    const client = new Client({ url: this.url, token: await this.token(wish), ...options })
+    await client.next('auth.ok')
+    return client
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
+  async history(token: string, query = ''): Promise<any> {
+    const response = await fetch(`${this.url}/v1/calls/history${query}`, {
+      headers: { Authorization: `Bearer ${token}` },
+    })
+    return response.json()
+  }
+}
+
+function tokenRequest(wish: TokenWish): TokenRequest {
+  const role = wish.role ?? 'customer'
+  return {
+    context_type: 'order',
+    context_id: 'order-1',
+    role,
+    display_name: wish.user_id,
+    allowed_peer_role: role === 'customer' ? 'agent' : 'customer',
+    ...wish,
+  }
+}
+
+async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of stream);
+}
