@@ -75,7 +75,7 @@ export const lateRelayMs = 60_000
 export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
   return { ok: false, code, details, steps }
 }
-function unchanged(call: Call): Acceptance {
+export function unchanged(call: Call): Acceptance {
   return { ok: true, call, steps: [] }
 }
 function changed(call: Call, event: CallEvent): Acceptance {
@@ -97,8 +97,9 @@ export function decide(call: Call | undefined, command: CallCommand, now: number
   if (side === undefined) return refuse('CALL_NOT_FOUND')
   if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command.actor, now) : unchanged(call)
   if (!isLive(call)) return decideOver(call, side, command, now)
-  if (call.status === 'ringing' && side === 'callee') return decideRingingCallee(call, command, now)
-  return decideSeated(call, side, command, now)
+  if (side === 'caller') return decideSeated(call, side, call.callerPlace, command, now)
+  if (call.status === 'ringing') return decideRingingCallee(call, command, now)
+  return decideSeated(call, side, call.calleePlace, command, now)
 }
 
 type ClientCommand = Extract<CallCommand, { type: 'accept' | 'connected' | 'reject' | 'cancel' | 'end' | 'relay' }>
@@ -137,13 +138,11 @@ function decideRingingCallee(call: RingingCall, command: ClientCommand, now: num
 }
 
 /** Verbs of a side that has a place: only its holder, or who may take it, is heard [PLACE2, PLACE3, END1]. */
-function decideSeated(call: LiveCall, side: Side, command: ClientCommand, now: number): Decision {
+function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientCommand, now: number): Decision {
   const { actor } = command
   if (side === 'caller' && (command.type === 'accept' || command.type === 'reject'))
     return refuse('CALL_NOT_PARTICIPANT')
   if (side === 'callee' && command.type === 'cancel') return refuse('CALL_NOT_PARTICIPANT')
-  const place = placeOf(call, side)
-  if (place === null) return refuse('CALL_NOT_PARTICIPANT')
   if (!maySpeak(place, actor)) {
     return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
   }
@@ -152,10 +151,10 @@ function decideSeated(call: LiveCall, side: Side, command: ClientCommand, now: n
   switch (command.type) {
     case 'accept':
     case 'relay':
-      return seat(call, seated, place, actor, now)
+      return seat(call, side, place, actor, now)
     case 'connected':
       if (seated.status === 'ringing') return refuse('CALL_INVALID_STATE', { status: seated.status })
-      if (seated.status === 'connected') return seat(call, seated, place, actor, now)
+      if (seated.status === 'connected') return seat(call, side, place, actor, now)
       return changed(
         { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
         { type: 'connected', at: now, by: byOf(actor), notices: [] },
@@ -226,11 +225,12 @@ function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: 
 }
 
 /** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */
-function seat(call: LiveCall, seated: LiveCall, place: Place, actor: Actor, now: number): Decision {
+export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now: number): Acceptance {
   const holds = place.state === 'held' && place.sessionId === actor.sessionId
   if (holds && place.settled) return unchanged(call)
   const type = holds ? 'place_settled' : 'place_taken'
-  return changed({ ...seated, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
+  const next = withPlace(call, side, placeFor(actor, true))
+  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
 }
 
 function arrive(call: LiveCall, side: Side, actor: Actor, now: number): Decision {

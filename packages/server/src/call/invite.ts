@@ -2,13 +2,25 @@ import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type AnsweredCall,
   isAnswered,
+  isLive,
   type LiveCall,
   type OverCall,
   type Participant,
   type RingingCall,
   sideOf,
 } from './call.ts'
-import { type Acceptance, type Actor, byOf, maySpeak, over, placeFor, type Refusal, refuse } from './decide.ts'
+import {
+  type Acceptance,
+  type Actor,
+  byOf,
+  maySpeak,
+  over,
+  placeFor,
+  type Refusal,
+  refuse,
+  seat,
+  unchanged,
+} from './decide.ts'
 import { ringingData, type Step } from './effects.ts'
 
 /** A `call.invite` with everything that its decision depends on. */
@@ -112,19 +124,11 @@ export function decideInvite(
   return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
 }
 
-/** The same reply again; where the inviting place is vacant, who asks takes it [INV3, INV7]. */
+/** The same reply again. To repeat an invite is to name the call: it takes or settles the place [INV3, INV7, PLACE2]. */
 function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, now: number): InviteAcceptance {
-  const same = { ok: true, call, steps: [], created: false, calleeBusy } as const
-  if (call.status !== 'ringing') return same
-  const place = call.callerPlace
-  const holds = place.state === 'held' && place.sessionId === actor.sessionId
-  if (!maySpeak(place, actor) || (holds && place.settled)) return same
-  const next: RingingCall = { ...call, version: call.version + 1, callerPlace: placeFor(actor, true) }
-  const step: Step = {
-    call: next,
-    event: { type: holds ? 'place_settled' : 'place_taken', at: now, by: byOf(actor), notices: [] },
-  }
-  return { ok: true, call: next, steps: [step], created: false, calleeBusy }
+  const speaks = isLive(call) && maySpeak(call.callerPlace, actor)
+  const seated = speaks ? seat(call, 'caller', call.callerPlace, actor, now) : unchanged(call)
+  return { ...seated, created: false, calleeBusy }
 }
 
 /** Ends what a new invite between the two leaves behind [INV6, INV7]. */

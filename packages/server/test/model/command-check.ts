@@ -1,0 +1,219 @@
+import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
+import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
+import type { Step } from '../../src/call/effects.ts'
+import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
+import { byActor, difference, seatOf, transitionOf } from './expected.ts'
+import { type Machine, strict, violated } from './machine.ts'
+import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, overCall, ringingCall, start } from './people.ts'
+
+/** Part A: every state, every command, every side and session, against the tables. */
+
+const now = start + 10_000
+const longAfter = 3_600_000
+const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled'] as const
+type PlaceKind = (typeof placeKinds)[number]
+const over = ['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const
+
+interface Case {
+  readonly name: string
+  readonly call: Call
+}
+
+function placeOfKind(kind: PlaceKind, holder: Actor): Place {
+  const settled = !kind.endsWith('unsettled')
+  return kind.startsWith('vacant') ? leftBy(holder, start + 7_000, settled) : heldBy(holder, settled)
+}
+
+/** The sessions of one side: the holder, and others of the same participant. */
+export function sessionsOf(side: Side, device: string | null): readonly Actor[] {
+  const [participant, prefix] = side === 'caller' ? [alice, 'a'] : [bob, 'b']
+  return [
+    actorOf(participant, `${prefix}-1`, device),
+    actorOf(participant, `${prefix}-2`, device),
+    actorOf(participant, `${prefix}-3`, 'tablet'),
+    actorOf(participant, `${prefix}-4`, null),
+  ]
+}
+
+/** Nobody of the call: another user, the same user_id under the peer's role or another, another product [ID1]. */
+const strangers: readonly Actor[] = [
+  { ...alice, userId: 'carol' },
+  { ...alice, role: 'agent' },
+  { ...bob, role: 'customer' },
+  { ...alice, product: 'bank' },
+  { ...bob, product: 'bank' },
+].map((participant: Participant) => actorOf(participant, 'x-1', 'phone'))
+
+export function liveCases(device: string | null): { name: string; call: LiveCall }[] {
+  const [caller, callee] = [sessionsOf('caller', device)[0]!, sessionsOf('callee', device)[0]!]
+  const cases: { name: string; call: LiveCall }[] = []
+  for (const kind of placeKinds) {
+    const callerPlace = placeOfKind(kind, caller)
+    for (const silenced of [[], ['b-2', 'b-9']]) {
+      const call = ringingCall({ callerPlace, silenced })
+      cases.push({ name: `ringing, caller ${kind}, silenced ${silenced.length}`, call })
+    }
+    for (const other of placeKinds) {
+      const calleePlace = placeOfKind(other, callee)
+      for (const status of ['accepted', 'connected'] as const) {
+        const call = answeredCall({ status, callerPlace, calleePlace })
+        cases.push({ name: `${status}, caller ${kind}, callee ${other}`, call })
+      }
+    }
+  }
+  return cases
+}
+
+export function overCases(): Case[] {
+  return over.flatMap((status) => [
+    { name: `${status}, never answered`, call: overCall({ status }) },
+    {
+      name: `${status}, answered`,
+      call: overCall({ status, calleePlace: heldBy(actorOf(bob, 'b-1', 'desk')), acceptedAt: start + 1_000 }),
+    },
+  ])
+}
+
+export function placeAt(call: Call, side: Side): Place | null {
+  if (side === 'caller') return call.callerPlace
+  return call.status === 'ringing' ? null : call.calleePlace
+}
+
+/** Compares a decision with what is expected: a refusal, nothing, or one step. */
+export function compare(name: string, decision: Decision, outcome: Outcome, call: Call, step: Step | undefined) {
+  const codes = { no: 'CALL_NOT_PARTICIPANT', late: 'CALL_ALREADY_ANSWERED', state: 'CALL_INVALID_STATE' } as const
+  const refused = outcome.kind === 'no' || outcome.kind === 'late' || outcome.kind === 'state'
+  const details = outcome.kind === 'state' ? { status: call.status } : {}
+  const expected = refused
+    ? { ok: false, code: codes[outcome.kind], details, steps: [] }
+    : { ok: true, call: step?.call ?? call, steps: step === undefined ? [] : [step] }
+  const wrong = difference(decision, expected)
+  if (wrong !== undefined) violated('table', `${name}\n${wrong}`)
+}
+
+/** The verb as commands: with and without a reason, where it takes one. */
+function commandsOf(verb: Row['verb'], actor: Actor): { command: CallCommand; given: string | null }[] {
+  const reasons = [null, 'in_a_meeting']
+  switch (verb) {
+    case 'reject':
+      return reasons.map((reason) => ({ command: { type: verb, actor, reason, rung: ['b-1', 'b-2'] }, given: reason }))
+    case 'cancel':
+    case 'end':
+      return reasons.map((reason) => ({ command: { type: verb, actor, reason }, given: reason }))
+    default:
+      return [{ command: { type: verb, actor }, given: null }]
+  }
+}
+
+function speaks(call: Call, side: Side, actor: Actor): boolean {
+  const place = placeAt(call, side)
+  return place === null || place.state === 'vacant' || !place.settled || place.sessionId === actor.sessionId
+}
+
+function stepOf(call: LiveCall, outcome: Outcome, side: Side, actor: Actor, given: string | null): Step | undefined {
+  if (outcome.kind === 'seat') return seatOf(call, side, actor, now)
+  return outcome.kind === 'to' ? transitionOf(call, outcome, { actor, side }, given, now) : undefined
+}
+
+/** Every verb of every session in every live state. */
+export function checkVerbs(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const device of ['phone', null]) {
+    for (const { name, call } of liveCases(device)) {
+      for (const row of commandRows.filter((each) => each.from === call.status)) {
+        const side = row.side as Side
+        for (const actor of sessionsOf(side, device)) {
+          for (const { command, given } of commandsOf(row.verb, actor)) {
+            const outcome = speaks(call, side, actor) ? row.speaks : row.other
+            const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side}`
+            compare(
+              title,
+              decide(call, command, now, durations),
+              outcome!,
+              call,
+              stepOf(call, outcome!, side, actor, given),
+            )
+            cases++
+          }
+        }
+      }
+    }
+  }
+  return cases
+}
+
+/** Every verb on a call that is over, early and late [END1]. */
+export function checkOver(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const { name, call } of overCases()) {
+    for (const side of ['caller', 'callee'] as const) {
+      for (const actor of sessionsOf(side, 'phone')) {
+        for (const row of commandRows.filter((each) => each.from === 'over' && [side, 'either'].includes(each.side))) {
+          for (const { command } of commandsOf(row.verb, actor)) {
+            const decision = decide(call, command, start + longAfter, durations)
+            compare(`${name}: ${row.verb} by ${actor.sessionId}`, decision, row.speaks, call, undefined)
+            cases++
+          }
+        }
+        for (const [after, kind] of [
+          [0, 'same'],
+          [59_999, 'same'],
+          [60_000, 'state'],
+          [longAfter, 'state'],
+        ] as const) {
+          const decision = decide(call, { type: 'relay', actor }, start + 45_000 + after, durations)
+          compare(`${name}: relay ${after} ms after the end`, decision, { kind }, call, undefined)
+          cases++
+        }
+        compare(
+          `${name}: arrive`,
+          decide(call, { type: 'arrive', actor }, now, durations),
+          { kind: 'same' },
+          call,
+          undefined,
+        )
+      }
+    }
+  }
+  return cases
+}
+
+/** Strangers learn nothing, whatever they ask and of whatever call. */
+export function checkStrangers(machine: Machine): number {
+  const { decide } = strict(machine)
+  const verbs = ['accept', 'reject', 'cancel', 'end', 'connected', 'relay'] as const
+  const expected = { ok: false, code: 'CALL_NOT_FOUND', details: {}, steps: [] }
+  let cases = 0
+  for (const { name, call } of [{ name: 'no call', call: undefined }, ...liveCases('phone'), ...overCases()]) {
+    for (const actor of call === undefined ? sessionsOf('caller', null) : strangers) {
+      const commands: CallCommand[] = verbs.flatMap((verb) => commandsOf(verb, actor).map(({ command }) => command))
+      for (const command of [...commands, { type: 'arrive', actor } as const]) {
+        const wrong = difference(decide(call, command, now, durations), expected)
+        if (wrong !== undefined) violated('ENV5', `${name}: ${command.type} by a stranger\n${wrong}`)
+        cases++
+      }
+    }
+  }
+  return cases
+}
+
+/** Busy rejects of several sessions. */
+export function checkBusy(machine: Machine): number {
+  const { decide } = strict(machine)
+  const actor = actorOf(bob, 'b-1', 'desk')
+  for (const { silenced, rung, does } of busyRows) {
+    const call = ringingCall({ silenced })
+    const all = silenced.includes('b-1') ? silenced : [...silenced, 'b-1']
+    const ends = transitionOf({ ...call, silenced: all }, rejectedBusy, { actor, side: 'callee' }, null, now)
+    const event = { type: 'silenced', at: now, by: byActor(actor), notices: [] } as const
+    const silences: Step = { call: { ...call, version: call.version + 1, silenced: all }, event }
+    const step = { rejected: ends, silenced: silences, same: undefined }[does]
+    const command = { type: 'reject', actor, reason: 'busy', rung } as const
+    const title = `busy, said before by [${silenced}], rung [${rung}]`
+    compare(title, decide(call, command, now, durations), { kind: 'same' }, call, step)
+  }
+  return busyRows.length
+}
+const rejectedBusy = parseOutcome('rejected busy > caller rung') as Extract<Outcome, { kind: 'to' }>

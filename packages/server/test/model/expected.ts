@@ -1,0 +1,129 @@
+import { type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
+import type { Actor } from '../../src/call/decide.ts'
+import type { By, Step } from '../../src/call/effects.ts'
+import type { Outcome } from './command-table.ts'
+import { heldBy } from './people.ts'
+
+/** The step that an outcome of a table stands for, whole: the next version of the call, the event and its notices. */
+
+const iso = (at: number) => new Date(at).toISOString()
+type To = Extract<Outcome, { kind: 'to' }>
+
+export function byActor(actor: Actor): By {
+  return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
+}
+
+export function seatedStep(
+  call: LiveCall,
+  side: Side,
+  place: Place,
+  type: Step['event']['type'],
+  by: By | null,
+  now: number,
+): Step {
+  const seats = side === 'caller' ? { callerPlace: place } : { calleePlace: place }
+  return { call: { ...call, ...seats, version: call.version + 1 }, event: { type, at: now, by, notices: [] } }
+}
+
+/** `seat`: nothing where the actor holds the place and has spoken before. */
+export function seatOf(call: LiveCall, side: Side, actor: Actor, now: number): Step | undefined {
+  const place = side === 'caller' ? call.callerPlace : isAnswered(call) ? call.calleePlace : undefined
+  const holds = place?.state === 'held' && place.sessionId === actor.sessionId
+  if (place === undefined || (holds && place.settled)) return undefined
+  return seatedStep(call, side, heldBy(actor), holds ? 'place_settled' : 'place_taken', byActor(actor), now)
+}
+
+/** Who did it: a session, that thereby has the place of its side, if it spoke about this call. */
+export interface Doer {
+  readonly actor: Actor
+  readonly side: Side | null
+}
+
+export function transitionOf(call: LiveCall, to: To, doer: Doer | null, given: string | null, now: number): Step {
+  const reason = to.own && given !== null ? given : to.reason
+  const next = nextCall(call, to, doer, reason, now)
+  const by = doer === null ? null : byActor(doer.actor)
+  const silenced = call.status === 'ringing' ? call.silenced : []
+  const self = doer !== null && doer.side === 'callee' ? [doer.actor.sessionId] : []
+  const notices = to.told.map((who) => {
+    const address =
+      who === 'rung' ? ({ place: 'rung', except: [...silenced, ...self] } as const) : ({ place: who } as const)
+    return { to: address, ...noticeOf(next, who, reason, by, now) }
+  })
+  return { call: next, event: { type: to.status, at: now, by, notices } } as Step
+}
+
+function nextCall(call: LiveCall, to: To, doer: Doer | null, reason: string | null, now: number): Call {
+  const version = call.version + 1
+  const callerPlace = doer?.side === 'caller' ? heldBy(doer.actor) : call.callerPlace
+  const sat = isAnswered(call) ? call.calleePlace : null
+  const calleePlace = doer?.side === 'callee' && (sat !== null || to.status === 'accepted') ? heldBy(doer.actor) : sat
+  const { silenced: _, ...rest } = { silenced: null, ...call }
+  if (to.status === 'accepted') {
+    const callee = { ...call.callee, displayName: doer?.actor.displayName ?? null }
+    const answer = { acceptedAt: now, connectedAt: null }
+    return { ...rest, version, status: 'accepted', callee, callerPlace, calleePlace, ...answer } as Call
+  }
+  if (to.status === 'connected') {
+    return { ...rest, version, status: 'connected', callerPlace, calleePlace, connectedAt: now } as Call
+  }
+  const answer = isAnswered(call)
+    ? { acceptedAt: call.acceptedAt, connectedAt: call.connectedAt }
+    : { acceptedAt: null, connectedAt: null }
+  const end = { endedAt: now, endReason: reason }
+  return { ...rest, version, status: to.status, callerPlace, calleePlace, ...answer, ...end } as Call
+}
+
+/** The push for one addressee [END2]. */
+export function noticeOf(
+  call: Call,
+  who: 'caller' | 'callee' | 'rung',
+  reason: string | null,
+  by: By | null,
+  at: number,
+) {
+  const head = { call_uuid: call.callUuid, status: call.status }
+  const party = by === null ? null : { user_id: by.userId, role: by.role }
+  switch (call.status) {
+    case 'missed':
+      return { event: 'call.missed', data: missedOf(call, reason, at) }
+    case 'accepted':
+      if (who === 'caller') return { event: 'call.accepted', data: head }
+      return { event: 'call.cancelled', data: { ...head, reason: 'answered_elsewhere', by: party, ended_at: null } }
+    case 'rejected':
+      if (who === 'caller') return { event: 'call.rejected', data: { ...head, reason, by: party, ended_at: iso(at) } }
+      return { event: 'call.cancelled', data: { ...head, reason: 'rejected_elsewhere', by: party, ended_at: iso(at) } }
+    default:
+      return { event: `call.${call.status}`, data: { ...head, reason, by: party, ended_at: iso(at) } }
+  }
+}
+
+function missedOf(call: Call, reason: string | null, at: number) {
+  return {
+    call_uuid: call.callUuid,
+    status: 'missed',
+    reason,
+    caller_user_id: call.caller.userId,
+    caller_role: call.caller.role,
+    callee_user_id: call.callee.userId,
+    callee_role: call.callee.role,
+    display_name: call.caller.displayName,
+    context_type: call.contextType,
+    context_id: call.contextId,
+    call_type: call.callType,
+    started_at: iso(call.startedAt),
+    ended_at: iso(at),
+  }
+}
+
+/** Every place of a live call, changed. */
+export function withPlaces(call: LiveCall, change: (place: Place) => Place): LiveCall {
+  const callerPlace = change(call.callerPlace)
+  return isAnswered(call) ? { ...call, callerPlace, calleePlace: change(call.calleePlace) } : { ...call, callerPlace }
+}
+
+/** What differs, in a line short enough to read. */
+export function difference(actual: unknown, expected: unknown): string | undefined {
+  if (Bun.deepEquals(actual, expected, true)) return undefined
+  return `expected ${JSON.stringify(expected)}\n     got ${JSON.stringify(actual)}`
+}

@@ -1,0 +1,310 @@
+import type { AnsweredCall, Call, LiveCall, OverCall, Participant, Place, RingingCall } from '../../src/call/call.ts'
+import type { Step } from '../../src/call/effects.ts'
+import type { InviteCommand } from '../../src/call/invite.ts'
+import { type Outcome, parseOutcome } from './command-table.ts'
+import { byActor, difference, seatedStep, transitionOf } from './expected.ts'
+import { type InviteCase, type InviteOutcome, inviteOutcome } from './invite-table.ts'
+import { type Machine, strict, violated } from './machine.ts'
+import {
+  actorOf,
+  alice,
+  answeredCall,
+  between,
+  bob,
+  carol,
+  dave,
+  heldBy,
+  leftBy,
+  overCall,
+  ringingCall,
+  start,
+  uuidOf,
+} from './people.ts'
+
+/** Part A for invites: every situation between two people, every uuid, limit and engagement, against the table. */
+
+const now = start + 10_000
+const me = actorOf(alice, 'a-1', 'phone')
+const tablet = actorOf(alice, 'a-2', 'tablet')
+const gone = actorOf(alice, 'a-0', 'phone')
+const bobs = actorOf(bob, 'b-1')
+type To = Extract<Outcome, { kind: 'to' }>
+const to = (text: string) => parseOutcome(text) as To
+const endings = {
+  out: to('cancelled superseded > caller rung'),
+  in: to('cancelled caller_lost > caller rung'),
+  talk: to('ended superseded > caller callee'),
+}
+
+function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
+  if (kind === 'left') return leftBy(gone, start + 1_000)
+  return heldBy(kind === 'me' || kind === 'my-loose' ? me : tablet, !kind.endsWith('loose'))
+}
+
+/** The calls between alice and bob that a case speaks of. */
+interface Between {
+  readonly out: RingingCall | undefined
+  readonly in: RingingCall | undefined
+  readonly talk: AnsweredCall | undefined
+}
+
+function callsOf(
+  each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>,
+  talkCaller: Participant,
+  bobLeft: boolean,
+): Between {
+  const bobPlace = bobLeft ? leftBy(bobs, start + 2_000) : heldBy(bobs)
+  const talk = () => {
+    const mine = myPlace(each.talk as 'me')
+    const places =
+      talkCaller === alice ? { callerPlace: mine, calleePlace: bobPlace } : { callerPlace: bobPlace, calleePlace: mine }
+    return between(
+      answeredCall({ status: bobLeft ? 'connected' : 'accepted', ...places }),
+      talkCaller,
+      other(talkCaller),
+      3,
+    )
+  }
+  const inPlace = each.in === 'held' ? heldBy(bobs) : leftBy(bobs, start)
+  return {
+    out:
+      each.out === '-'
+        ? undefined
+        : between(ringingCall({ callerPlace: myPlace(each.out), silenced: ['b-7'] }), alice, bob, 1),
+    in: each.in === '-' ? undefined : between(ringingCall({ callerPlace: inPlace }), bob, alice, 2),
+    talk: each.talk === '-' ? undefined : talk(),
+  }
+}
+const other = (who: Participant) => (who === alice ? bob : alice)
+
+/** What bob does besides, and whether that makes him busy [INV5]. */
+const elsewhere: readonly { readonly name: string; readonly calls: readonly LiveCall[]; readonly busy: boolean }[] = [
+  { name: 'nothing', calls: [], busy: false },
+  { name: 'is called by dave', calls: [between(ringingCall(), dave, bob, 21)], busy: false },
+  { name: 'calls dave', calls: [between(ringingCall({ callerPlace: heldBy(bobs) }), bob, dave, 22)], busy: true },
+  { name: 'talks to dave', calls: [between(answeredCall(), dave, bob, 23)], busy: true },
+  {
+    name: 'talks to dave, whom he called',
+    calls: [between(answeredCall({ status: 'connected' }), bob, dave, 24)],
+    busy: true,
+  },
+]
+
+/** Limits [INV8]: the verdict on the rate, and alice's ringing calls to others, of which two are allowed. */
+const limits = [
+  { name: '-', retryAfterMs: undefined, ringing: 1 },
+  { name: 'rate', retryAfterMs: 1_234, ringing: 1 },
+  { name: 'ringing', retryAfterMs: undefined, ringing: 2 },
+  { name: 'both', retryAfterMs: 1_234, ringing: 2 },
+] as const
+const ringingElsewhere = [
+  between(ringingCall({ ringExpiresAt: now + 9_000 }), alice, carol, 31),
+  between(ringingCall({ ringExpiresAt: now + 4_000 }), alice, dave, 32),
+]
+/** Alice talks to carol all the while: that is nobody's business here. */
+const noise = between(answeredCall({ calleePlace: leftBy(actorOf(carol, 'c-1'), start) }), alice, carol, 41)
+
+/** The calls whose uuid an invite may carry. */
+function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid']; call: Call | undefined }[] {
+  const over = (['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const).map((status) => overCall({ status }))
+  const uuids: { uuid: InviteCase['uuid']; call: Call | undefined }[] = [
+    { uuid: 'new', call: undefined },
+    { uuid: 'other', call: noise },
+    { uuid: 'other', call: between(overCall(), alice, carol, 51) },
+    { uuid: 'other', call: between(overCall(), alice, { ...bob, role: 'doctor' }, 52) },
+    ...over.map((call) => ({ uuid: 'over', call: between(call, alice, bob, 53) }) as const),
+    { uuid: 'foreign', call: between(ringingCall(), dave, carol, 54) },
+    { uuid: 'foreign', call: between(overCall(), bob, alice, 55) },
+    { uuid: 'foreign', call: between(overCall(), { ...alice, role: 'doctor' }, bob, 56) },
+  ]
+  if (out !== undefined) uuids.push({ uuid: 'out', call: out })
+  if (crossing !== undefined) uuids.push({ uuid: 'foreign', call: crossing })
+  if (talk !== undefined) uuids.push({ uuid: talk.caller.userId === alice.userId ? 'talk' : 'foreign', call: talk })
+  return uuids
+}
+
+function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow' | 'reject'): InviteCommand {
+  return {
+    actor: me,
+    callee: { userId: bob.userId, role: bob.role },
+    callUuid: uuid,
+    freshUuid: uuidOf(99),
+    contextType: 'ticket',
+    contextId: '7',
+    callType: 'audio',
+    ringTimeoutMs: 30_000,
+    metadata: null,
+    rate: retryAfterMs === undefined ? { ok: true } : { ok: false, retryAfterMs },
+    maxRinging: 2,
+    busy,
+  }
+}
+
+/** A new call, whole. */
+function newCall(callUuid: string, busy: boolean): Step {
+  const call = {
+    product: 'shop',
+    callUuid,
+    version: 1,
+    caller: { userId: alice.userId, role: alice.role, displayName: 'ALICE' },
+    callee: { userId: bob.userId, role: bob.role, displayName: null },
+    contextType: 'ticket',
+    contextId: '7',
+    callType: 'audio',
+    metadata: null,
+    startedAt: now,
+    ringTimeoutMs: 30_000,
+    ringExpiresAt: now + 30_000,
+    callerPlace: heldBy(me),
+  }
+  const data = {
+    call_uuid: callUuid,
+    caller_user_id: alice.userId,
+    caller_role: alice.role,
+    display_name: 'ALICE',
+    context_type: 'ticket',
+    context_id: '7',
+    call_type: 'audio',
+    ring_timeout_ms: 30_000,
+    expires_at: new Date(now + 30_000).toISOString(),
+  }
+  const by = byActor(me)
+  if (!busy) {
+    const notices = [{ to: { place: 'rung', except: [] }, event: 'call.ringing', data }] as const
+    return { call: { ...call, status: 'ringing', silenced: [] }, event: { type: 'invited', at: now, by, notices } }
+  }
+  const end = { calleePlace: null, acceptedAt: null, connectedAt: null, endedAt: now, endReason: 'busy' }
+  return { call: { ...call, status: 'busy', ...end }, event: { type: 'busy', at: now, by, notices: [] } }
+}
+
+interface Given {
+  readonly calls: Between
+  readonly named: Call | undefined
+  readonly newUuid: string
+  readonly calleeBusy: boolean
+  readonly retryAfterMs: number
+}
+
+function expectedOf(outcome: InviteOutcome, given: Given): unknown {
+  const { calls, calleeBusy } = given
+  switch (outcome.kind) {
+    case 'refused': {
+      const details = {
+        CALL_ID_CONFLICT: {},
+        RATE_LIMITED: { retry_after_ms: given.retryAfterMs },
+        CALL_GLARE: { call_uuid: calls.in?.callUuid },
+      }[outcome.code]
+      return { ok: false, code: outcome.code, details, steps: [] }
+    }
+    case 'same': {
+      const call = outcome.call === 'over' ? given.named : calls[outcome.call]
+      return { ok: true, call, steps: [], created: false, calleeBusy }
+    }
+    case 'settles':
+    case 'takes': {
+      const before = calls[outcome.call as 'out']!
+      const type = outcome.kind === 'takes' ? 'place_taken' : 'place_settled'
+      const step = seatedStep(before, 'caller', heldBy(me), type, byActor(me), now)
+      return { ok: true, call: step.call, steps: [step], created: false, calleeBusy }
+    }
+    default: {
+      const ends = outcome.ends.map((name) => {
+        const doer = name === 'in' ? null : { actor: me, side: null }
+        return transitionOf(calls[name]!, endings[name], doer, null, now)
+      })
+      const made = newCall(given.newUuid, outcome.kind === 'busy')
+      if (outcome.kind === 'busy') return { ok: false, code: 'CALLEE_BUSY', details: {}, steps: [...ends, made] }
+      return { ok: true, call: made.call, steps: [...ends, made], created: true, calleeBusy }
+    }
+  }
+}
+
+const placeKinds = ['-', 'me', 'my-loose', 'other', 'loose', 'left'] as const
+
+/** Every state that two people can be in with each other; two crossing invites never ring at once [INV6]. */
+function* situations(): Generator<{ each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>; calls: Between; name: string }> {
+  for (const out of placeKinds) {
+    for (const crossing of out === '-' ? (['-', 'held', 'left'] as const) : (['-'] as const)) {
+      for (const talk of placeKinds) {
+        for (const talkCaller of talk === '-' ? [alice] : [alice, bob]) {
+          for (const bobLeft of talk === '-' ? [false] : [false, true]) {
+            const each = { out, in: crossing, talk }
+            const name = `${JSON.stringify(each)}, ${talkCaller.userId} called, bob ${bobLeft ? 'left' : 'is there'}`
+            yield { each, calls: callsOf(each, talkCaller, bobLeft), name }
+          }
+        }
+      }
+    }
+  }
+}
+
+export function checkInvites(machine: Machine): { cases: number; rowsUsed: number } {
+  const { decideInvite } = strict(machine)
+  const used = new Set<number>()
+  let cases = 0
+  for (const { each, calls, name } of situations()) {
+    for (const { uuid, call: named } of uuidsOf(calls)) {
+      for (const engaged of elsewhere) {
+        for (const limit of limits) {
+          for (const policy of ['allow', 'reject'] as const) {
+            const mine = [calls.out, calls.in, calls.talk].filter(
+              (call): call is Exclude<typeof call, undefined> => call !== undefined,
+            )
+            const live: LiveCall[] = [noise, ...engaged.calls, ...mine, ...ringingElsewhere.slice(0, limit.ringing)]
+            const command = commandOf(named?.callUuid ?? uuidOf(77), limit.retryAfterMs, policy)
+            const busy = engaged.busy && policy === 'reject' ? 'yes' : '-'
+            const { row, outcome } = inviteOutcome({ ...each, uuid, limit: limit.name === '-' ? '-' : 'yes', busy })
+            const newUuid = uuid === 'foreign' ? uuidOf(99) : command.callUuid
+            const retryAfterMs = limit.retryAfterMs ?? 4_000
+            const expected = expectedOf(outcome, { calls, named, newUuid, calleeBusy: engaged.busy, retryAfterMs })
+            const decision = decideInvite({ sameUuid: named as LiveCall | OverCall | undefined, live }, command, now)
+            const wrong = difference(decision, expected)
+            if (wrong !== undefined)
+              violated(
+                'invite table',
+                `${name}, uuid ${uuid}, bob ${engaged.name}, limit ${limit.name}, ${policy}\n${wrong}`,
+              )
+            used.add(row)
+            cases++
+          }
+        }
+      }
+    }
+  }
+  return { cases, rowsUsed: used.size }
+}
+
+/** The checks that need no call, each alone and the earlier before the later [INV1]. */
+export function checkInviteRights(machine: Machine): number {
+  const rights = { allowedActions: ['call.accept', 'call.invite'], allowedPeerRoles: ['agent', 'customer'] }
+  const others = { allowedActions: ['call.accept'], allowedPeerRoles: ['agent', 'customer'] }
+  const noRole = { ...rights, allowedPeerRoles: ['doctor'] }
+  const neither = { ...others, allowedPeerRoles: [] }
+  const typeInvalid = { code: 'CALL_TYPE_INVALID', details: { field: 'call_type' } }
+  const cases = [
+    { rights, callee: bob, type: undefined, refused: undefined },
+    { rights, callee: bob, type: null, refused: undefined },
+    { rights, callee: bob, type: 'video', refused: undefined },
+    { rights, callee: bob, type: 'a-_9', refused: undefined },
+    { rights, callee: { ...alice, role: 'agent' }, type: 'video', refused: undefined },
+    { rights, callee: { ...bob, role: 'customer' }, type: 'video', refused: undefined },
+    ...['', 'Video', 'v'.repeat(33), 'a b', 7, true, {}, 'video\n'].map((type) => ({
+      rights,
+      callee: bob,
+      type,
+      refused: typeInvalid,
+    })),
+    { rights, callee: alice, type: 'video', refused: { code: 'CALL_TO_SELF', details: {} } },
+    { rights, callee: alice, type: 'V', refused: { code: 'CALL_TO_SELF', details: {} } },
+    { rights: noRole, callee: bob, type: 'video', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
+    { rights: noRole, callee: alice, type: 'V', refused: { code: 'CALL_PEER_ROLE_NOT_ALLOWED', details: {} } },
+    { rights: others, callee: bob, type: 'video', refused: { code: 'ACTION_NOT_ALLOWED', details: {} } },
+    { rights: neither, callee: alice, type: 'V', refused: { code: 'ACTION_NOT_ALLOWED', details: {} } },
+  ]
+  for (const { rights, callee, type, refused } of cases) {
+    const expected = refused === undefined ? undefined : { ok: false, ...refused, steps: [] }
+    const wrong = difference(machine.checkInvite(rights, alice, callee, type), expected)
+    if (wrong !== undefined) violated('INV1', `type ${JSON.stringify(type)} to ${callee.userId}\n${wrong}`)
+  }
+  return cases.length
+}

@@ -1,0 +1,94 @@
+/**
+ * What the rules say about an invite from alice's session `me` to bob [INV1, INV3, INV5–INV8], written down from
+ * docs/protocol.md and not from the code. The first row that fits counts; `*` fits everything.
+ *
+ * uuid     the call_uuid that came with it: new; `other`: of alice's own call with another callee; `over`: of her earlier
+ *          call with bob; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
+ *          strangers, or one in which she is the callee.
+ * out      who has the caller's place of her ringing call to bob: me, another session of hers, the same but `loose` (its
+ *          holder took it by connecting alone and has not spoken), or nobody.
+ * in       bob's ringing call to her: his place held, or left.
+ * talk     an answered call between the two: her place `me`, `other`, `loose`, `my-loose` or left; bob may be on either side.
+ * limit    whether an invite limit is exceeded [INV8].
+ * busy     whether bob is in a call with somebody else and the product refuses then [INV5].
+ *
+ * `same`: the reply names that call and nothing changes. `takes`, `settles`: the same, and the place is mine. A refusal by
+ * its code. `rings`: a new call. `+ends` names what ends before: `out` and `talk` superseded, `in` as caller_lost.
+ */
+const rows = `
+  uuid    | out      in   talk     limit busy | what
+  other   | *        *    *        *     *    | CALL_ID_CONFLICT
+  over    | *        *    *        *     *    | same over
+  out     | me       *    *        *     *    | same out
+  out     | my-loose *    *        *     *    | settles out
+  out     | other    *    *        *     *    | same out
+  out     | loose    *    *        *     *    | takes out
+  out     | left     *    *        *     *    | takes out
+  talk    | *        *    me       *     *    | same talk
+  talk    | *        *    my-loose *     *    | settles talk
+  talk    | *        *    other    *     *    | same talk
+  talk    | *        *    loose    *     *    | takes talk
+  talk    | *        *    left     *     *    | takes talk
+  *       | me       *    *        *     *    | same out
+  *       | my-loose *    *        *     *    | settles out
+  *       | left     *    *        *     *    | takes out
+  *       | *        *    *        yes   *    | RATE_LIMITED
+  *       | *        held *        *     *    | CALL_GLARE
+  *       | -        -    left     *     yes  | CALLEE_BUSY +talk
+  *       | -        left left     *     yes  | CALLEE_BUSY +in +talk
+  *       | -        left *        *     yes  | CALLEE_BUSY +in
+  *       | -        -    *        *     yes  | CALLEE_BUSY
+  *       | *        -    left     *     yes  | CALLEE_BUSY +out +talk
+  *       | *        -    *        *     yes  | CALLEE_BUSY +out
+  *       | -        -    left     *     *    | rings +talk
+  *       | -        left left     *     *    | rings +in +talk
+  *       | -        left *        *     *    | rings +in
+  *       | -        -    *        *     *    | rings
+  *       | *        -    left     *     *    | rings +out +talk
+  *       | *        -    *        *     *    | rings +out
+`
+
+export interface InviteCase {
+  readonly uuid: 'new' | 'other' | 'over' | 'out' | 'talk' | 'foreign'
+  readonly out: '-' | 'me' | 'my-loose' | 'other' | 'loose' | 'left'
+  readonly in: '-' | 'held' | 'left'
+  readonly talk: '-' | 'me' | 'my-loose' | 'other' | 'loose' | 'left'
+  readonly limit: '-' | 'yes'
+  readonly busy: '-' | 'yes'
+}
+type CallName = 'out' | 'in' | 'talk'
+
+export type InviteOutcome =
+  | { readonly kind: 'same' | 'settles' | 'takes'; readonly call: CallName | 'over' }
+  | { readonly kind: 'refused'; readonly code: 'CALL_ID_CONFLICT' | 'RATE_LIMITED' | 'CALL_GLARE' }
+  | { readonly kind: 'busy' | 'rings'; readonly ends: readonly CallName[] }
+
+const keys = ['uuid', 'out', 'in', 'talk', 'limit', 'busy'] as const
+
+const parsed = rows
+  .trim()
+  .split('\n')
+  .slice(1)
+  .map((line) => {
+    const words = line.replaceAll('|', ' ').trim().split(/\s+/)
+    return { when: words.slice(0, keys.length), what: words.slice(keys.length) }
+  })
+
+export const inviteRowCount = parsed.length
+
+/** The number of the row that fits, and what it says. */
+export function inviteOutcome(situation: InviteCase): { row: number; outcome: InviteOutcome } {
+  const row = parsed.findIndex(({ when }) => keys.every((key, i) => when[i] === '*' || when[i] === situation[key]))
+  const what = parsed[row]?.what
+  if (what === undefined) throw new Error(`No row fits ${JSON.stringify(situation)}`)
+  return { row, outcome: outcomeOf(what) }
+}
+
+function outcomeOf([word = '', ...rest]: readonly string[]): InviteOutcome {
+  if (word === 'same' || word === 'settles' || word === 'takes')
+    return { kind: word, call: rest[0] as CallName | 'over' }
+  const ends = rest.map((each) => each.slice(1) as CallName)
+  if (word === 'rings') return { kind: 'rings', ends }
+  if (word === 'CALLEE_BUSY') return { kind: 'busy', ends }
+  return { kind: 'refused', code: word as 'RATE_LIMITED' }
+}

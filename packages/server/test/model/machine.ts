@@ -1,0 +1,49 @@
+import { decide } from '../../src/call/decide.ts'
+import { checkInvite, decideInvite } from '../../src/call/invite.ts'
+
+/** The call rules as the tests run them: the source itself, or a copy with one fault in it. */
+export interface Machine {
+  readonly decide: typeof decide
+  readonly decideInvite: typeof decideInvite
+  readonly checkInvite: typeof checkInvite
+}
+
+export const source: Machine = { decide, decideInvite, checkInvite }
+
+/** Freezes a value and all it holds. What is frozen already was frozen here, so shared parts cost nothing again. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const part of Object.values(value)) deepFreeze(part)
+  return value
+}
+
+/** The same rules, and every decision shows that it is pure: its input is frozen, and asked again it says the same. */
+export function strict(machine: Machine): Machine {
+  return {
+    decide(call, command, now, durations) {
+      deepFreeze(call)
+      deepFreeze(command)
+      const decision = deepFreeze(machine.decide(call, command, now, durations))
+      sameAgain(decision, () => machine.decide(call, command, now, durations))
+      return decision
+    },
+    decideInvite(situation, command, now) {
+      deepFreeze(situation)
+      deepFreeze(command)
+      const decision = deepFreeze(machine.decideInvite(situation, command, now))
+      sameAgain(decision, () => machine.decideInvite(situation, command, now))
+      return decision
+    },
+    checkInvite: machine.checkInvite,
+  }
+}
+
+function sameAgain(decision: unknown, again: () => unknown) {
+  if (!Bun.deepEquals(decision, again(), true)) violated('pure', 'the same question got another answer')
+}
+
+/** A rule does not hold. */
+export function violated(rule: string, detail: string): never {
+  throw new Error(`[${rule}] ${detail}`)
+}

@@ -1,0 +1,136 @@
+import { isAnswered, type Place, type Side } from '../../src/call/call.ts'
+import { compare, liveCases, overCases, placeAt, sessionsOf } from './command-check.ts'
+import { parseOutcome, timeRows } from './command-table.ts'
+import { byActor, difference, seatedStep, transitionOf, withPlaces } from './expected.ts'
+import { type Machine, strict, violated } from './machine.ts'
+import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
+
+/** Part A, what the service itself does to a call: arrivals, losses, time, a restart, a jump of the clock. */
+
+const now = start + 10_000
+const same = { kind: 'same' } as const
+
+/** [PLACE2 b] Who connects takes what its device left, and settles nothing by that. */
+export function checkArrivals(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const device of ['phone', null]) {
+    for (const { name, call } of liveCases(device)) {
+      for (const side of ['caller', 'callee'] as const) {
+        for (const actor of sessionsOf(side, device)) {
+          const place = placeAt(call, side)
+          const takes = place?.state === 'vacant' && actor.deviceId === device
+          const seated = seatedStep(call, side, heldBy(actor, false), 'place_taken', byActor(actor), now)
+          const decision = decide(call, { type: 'arrive', actor }, now, durations)
+          compare(`${name}: ${actor.sessionId} connects`, decision, same, call, takes ? seated : undefined)
+          cases++
+        }
+      }
+    }
+  }
+  return cases
+}
+
+/** [END3] A loss counts for the place that the session holds, and for nothing else; a restart for every place. */
+export function checkLosses(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const { name, call } of liveCases('phone')) {
+    for (const sessionId of ['a-1', 'b-1', 'a-2', 'b-2', 'x-1']) {
+      const holds = (place: Place | null) => place?.state === 'held' && place.sessionId === sessionId
+      const side = (['caller', 'callee'] as Side[]).find((each) => holds(placeAt(call, each)))
+      const left = side === undefined ? null : placeAt(call, side)
+      const vacant = left === null ? null : ({ ...left, state: 'vacant', since: now } as const)
+      const step =
+        side === undefined || vacant === null ? undefined : seatedStep(call, side, vacant, 'place_lost', null, now)
+      compare(
+        `${name}: ${sessionId} is lost`,
+        decide(call, { type: 'lose', sessionId }, now, durations),
+        same,
+        call,
+        step,
+      )
+      cases++
+    }
+    const restarted = withPlaces(call, (place) => ({ ...place, state: 'vacant', since: now }))
+    const event = { type: 'place_lost', at: now, by: null, notices: [] } as const
+    const step = { call: { ...restarted, version: call.version + 1 }, event }
+    compare(`${name}: restart`, decide(call, { type: 'restart' }, now, durations), same, call, step)
+    cases++
+  }
+  return cases
+}
+
+/** What remained before the wall clock jumped still remains after it. */
+export function checkShifts(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const { name, call } of liveCases('phone')) {
+    for (const ms of [-3_600_000, 250]) {
+      const moved = withPlaces(call, (place) =>
+        place.state === 'vacant' ? { ...place, since: place.since + ms } : place,
+      )
+      const instants = isAnswered(call)
+        ? { acceptedAt: call.acceptedAt + ms }
+        : { ringExpiresAt: call.ringExpiresAt + ms }
+      const next = { ...moved, ...instants, version: call.version + 1 }
+      const event = { type: 'clock_shifted', at: now, by: null, notices: [] } as const
+      const decision = decide(call, { type: 'shift', ms }, now, durations)
+      const wrong = difference(decision, { ok: true, call: next, steps: [{ call: next, event }] })
+      if (wrong !== undefined) violated('END3', `${name}: the clock jumps ${ms} ms\n${wrong}`)
+      cases++
+    }
+  }
+  return cases
+}
+
+/** [RING1, END3] Each time limit fires at its instant and not before, late as well as in time. */
+export function checkTime(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const row of timeRows) {
+    const from = row.from === 'ringing' ? start : start + 5_000
+    const placeOf = (left: 'held' | number, side: Side) => {
+      const holder = side === 'caller' ? actorOf(alice, 'a-1', 'phone') : actorOf(bob, 'b-1')
+      return left === 'held' ? heldBy(holder) : leftBy(holder, from + left)
+    }
+    const callerPlace = placeOf(row.caller, 'caller')
+    const call =
+      row.from === 'ringing'
+        ? ringingCall({ callerPlace, silenced: ['b-3'] })
+        : answeredCall({ status: row.from, callerPlace, calleePlace: placeOf(row.callee, 'callee') })
+    const outcome = parseOutcome(row.does)
+    for (const [late, fires] of [
+      [-1, false],
+      [0, true],
+      [1, true],
+      [500, true],
+      [1e10, true],
+    ] as const) {
+      const at = from + row.due + late
+      const step = fires && outcome.kind === 'to' ? transitionOf(call, outcome, null, null, at) : undefined
+      const title = `${row.from}, places ${row.caller} and ${row.callee}: time, ${late} ms after it is due`
+      compare(title, decide(call, { type: 'time' }, at, durations), same, call, step)
+      cases++
+    }
+  }
+  return cases
+}
+
+export function checkServiceOnOver(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const { name, call } of overCases()) {
+    const commands = [
+      { type: 'lose', sessionId: 'a-1' },
+      { type: 'time' },
+      { type: 'restart' },
+      { type: 'shift', ms: 5 },
+    ] as const
+    for (const command of commands) {
+      compare(`${name}: ${command.type}`, decide(call, command, start + 1e9, durations), same, call, undefined)
+      cases++
+    }
+  }
+  return cases
+}
