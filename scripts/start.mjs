@@ -8,6 +8,20 @@ const child = spawn(bun, [join('packages', 'server', 'src', 'main.ts'), 'serve',
   cwd: root,
   stdio: 'inherit',
   env: { RINGWIRE_DEMO: '1', ...process.env },
+  // A group of its own: Ctrl-C reaches it once, through us, and not also from the terminal.
+  detached: true,
 })
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
+let signalledAt = Number.NEGATIVE_INFINITY
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    // The terminal and npm both tell us of one Ctrl-C; a second one comes later.
+    if (performance.now() - signalledAt < 300) return
+    signalledAt = performance.now()
+    child.kill(signal)
+  })
+}
+child.on('error', (error) => {
+  console.error(`${bun}: ${error.message}`)
+  process.exit(1)
+})
 child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
