@@ -1,0 +1,65 @@
+import type { DemoOptions } from '../demo.ts'
+
+export type SignIn = {
+  user_id: string
+  role: 'customer' | 'agent'
+  display_name: string
+  device_id: string
+}
+
+type Result<Value> = { ok: true; value: Value } | { ok: false; code: string; message: string }
+
+const peerRoles = { customer: 'agent', agent: 'customer' } as const
+
+/** "Who may you be?" A real application answers this from its own login; the demo believes what is typed. */
+export function parseSignIn(body: Record<string, unknown>): Result<SignIn> {
+  const { name, role, device_id } = body
+  const display_name = typeof name === 'string' ? name.trim().replace(/\s+/g, ' ').slice(0, 40) : ''
+  const user_id = display_name
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-+|-+$/g, '')
+  if (user_id === '') return refused('NAME_REQUIRED', 'A name needs at least one letter or digit.')
+  if (role !== 'customer' && role !== 'agent') return refused('ROLE_REQUIRED', 'The role is customer or agent.')
+  if (typeof device_id !== 'string' || !/^[\w-]{8,64}$/.test(device_id)) {
+    return refused('DEVICE_ID_REQUIRED', 'The page sends the id of its tab.')
+  }
+  return { ok: true, value: { user_id, role, display_name, device_id } }
+}
+
+/**
+ * What an application backend does once it has decided that its user may call: one request with the product's
+ * credentials. They stay here; the page gets the answer and never sees them.
+ */
+export async function mintToken(options: DemoOptions, signIn: SignIn): Promise<Result<unknown>> {
+  try {
+    const response = await fetch(new URL('/v1/call/session-token', options.serviceUrl()), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-svc-product-key-id': options.keyId,
+        'x-svc-product-secret': options.secret,
+      },
+      body: JSON.stringify({
+        product: options.product,
+        context_type: 'demo',
+        context_id: 'front-desk',
+        user_id: signIn.user_id,
+        role: signIn.role,
+        display_name: signIn.display_name,
+        device_id: signIn.device_id,
+        allowed_peer_role: peerRoles[signIn.role],
+      }),
+      signal: AbortSignal.timeout(5000),
+    })
+    const body = (await response.json()) as { error?: { code?: unknown; message?: unknown } }
+    if (response.ok) return { ok: true, value: body }
+    return refused(String(body.error?.code ?? 'TOKEN_REFUSED'), String(body.error?.message ?? 'No token was issued.'))
+  } catch {
+    return refused('SERVICE_UNREACHABLE', 'The call service does not answer.')
+  }
+}
+
+function refused(code: string, message: string): { ok: false; code: string; message: string } {
+  return { ok: false, code, message }
+}

@@ -1,0 +1,89 @@
+import { createAssets } from './backend/assets.ts'
+import { answerJson, isLoopbackAddress, isLoopbackHost, isSameOriginPost, readJsonObject } from './backend/guard.ts'
+import { createPeople } from './backend/people.ts'
+import { mintToken, parseSignIn } from './backend/tokens.ts'
+
+export type DemoOptions = {
+  /** Where the service answers, for example `http://127.0.0.1:8080`; asked at each use, for the port may be any. */
+  serviceUrl: () => string
+  keyId: string
+  secret: string
+  product: string
+}
+
+export type Demo = {
+  /** Answers `/` and `/demo/…`; undefined for every other path. */
+  fetch(request: Request, remoteAddress: string | undefined): Promise<Response | undefined>
+}
+
+/**
+ * The demo page and a toy application backend. It lets anyone who reaches it sign in under any name, so it answers
+ * nobody but this machine: the listener, the peer's address and the Host header (DNS rebinding) must all be loopback.
+ */
+export function createDemo(options: DemoOptions): Demo {
+  const assets = createAssets()
+  const people = createPeople(() => Date.now())
+
+  async function token(request: Request): Promise<Response> {
+    const signIn = parseSignIn(await readJsonObject(request))
+    if (!signIn.ok) return answerJson(400, { error: { code: signIn.code, message: signIn.message } })
+    const minted = await mintToken(options, signIn.value)
+    // 502: the page did nothing wrong; what stands behind this backend refused it or is away.
+    if (!minted.ok) return answerJson(502, { error: { code: minted.code, message: minted.message } })
+    people.join(signIn.value)
+    return answerJson(200, minted.value)
+  }
+
+  /** The page's heartbeat: says "still here" and reads who else is. */
+  async function online(request: Request): Promise<Response> {
+    const { device_id } = await readJsonObject(request)
+    return answerJson(200, { known: people.seen(String(device_id)), people: people.list() })
+  }
+
+  async function leave(request: Request): Promise<Response> {
+    const { device_id } = await readJsonObject(request)
+    people.leave(String(device_id))
+    return new Response(null, { status: 204 })
+  }
+
+  const api: Record<string, (request: Request) => Promise<Response>> = {
+    '/demo/api/token': token,
+    '/demo/api/online': online,
+    '/demo/api/leave': leave,
+  }
+
+  async function answer(request: Request, path: string): Promise<Response> {
+    const action = api[path]
+    if (action) {
+      if (request.method !== 'POST') return methodNotAllowed('POST')
+      if (!isSameOriginPost(request)) return forbidden('This request does not come from the demo page.')
+      return action(request)
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
+    if (path === '/' || path === '/demo') return new Response(null, { status: 302, headers: { location: '/demo/' } })
+    return (
+      (await assets.find(path.slice('/demo/'.length))) ??
+      answerJson(404, { success: false, error: { code: 'NOT_FOUND', message: 'No such file in the demo.' } })
+    )
+  }
+
+  return {
+    async fetch(request, remoteAddress) {
+      const path = new URL(request.url).pathname
+      if (path !== '/' && path !== '/demo' && !path.startsWith('/demo/')) return undefined
+      if (!isLoopbackAddress(remoteAddress) || !isLoopbackHost(request.headers.get('host'))) {
+        return forbidden('The demo answers on this machine only.')
+      }
+      return answer(request, path)
+    },
+  }
+}
+
+function forbidden(message: string): Response {
+  return answerJson(403, { success: false, error: { code: 'DEMO_FORBIDDEN', message } })
+}
+
+function methodNotAllowed(allow: string): Response {
+  const body = { success: false, error: { code: 'METHOD_NOT_ALLOWED', message: `Allowed: ${allow}.` } }
+  return answerJson(405, body, { allow })
+}

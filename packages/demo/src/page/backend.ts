@@ -1,0 +1,78 @@
+// HTTP: the toy application backend (/demo/api/…) and the service's call history (/v1/…).
+
+import type { Person } from '../backend/people.ts'
+
+export type Role = 'customer' | 'agent'
+export type Identity = { name: string; role: Role; device_id: string }
+export type Peer = { user_id: string; role: string; display_name: string }
+export type CallType = 'audio' | 'video'
+
+export type SessionToken = {
+  token: string
+  expires_at: string
+  ws_url: string
+  ice_servers: RTCIceServer[]
+  user: Peer
+}
+
+export type CallRecord = {
+  call_uuid: string
+  status: string
+  started_at: string
+  ended_at: string | null
+  end_reason?: string | null
+  direction: 'incoming' | 'outgoing'
+  peer: Peer
+  call_type: string
+  accepted_at?: string | null
+  connected_at?: string | null
+  duration_ms?: number | null
+}
+
+export class BackendError extends Error {
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+async function post<Answer>(path: string, body: unknown): Promise<Answer> {
+  const response = await fetch(`/demo/api/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const answer = (await response.json()) as Answer & { error?: { code: string; message: string } }
+  if (!response.ok) {
+    throw new BackendError(answer.error?.code ?? 'HTTP_ERROR', answer.error?.message ?? `HTTP ${response.status}`)
+  }
+  return answer
+}
+
+export function fetchToken(identity: Identity): Promise<SessionToken> {
+  return post('token', identity)
+}
+
+export function reportOnline(identity: Identity): Promise<{ known: boolean; people: Person[] }> {
+  return post('online', { device_id: identity.device_id })
+}
+
+/** A beacon, because it is sent from a page that is going away. */
+export function reportLeave(identity: Identity): void {
+  const body = new Blob([JSON.stringify({ device_id: identity.device_id })], { type: 'application/json' })
+  navigator.sendBeacon('/demo/api/leave', body)
+}
+
+export async function fetchHistory(token: string): Promise<CallRecord[]> {
+  const response = await fetch('/v1/calls/history?limit=20', { headers: { authorization: `Bearer ${token}` } })
+  const answer = (await response.json()) as {
+    success: boolean
+    data?: CallRecord[]
+    error?: { code: string; message: string }
+  }
+  if (!answer.success || !answer.data) {
+    throw new BackendError(answer.error?.code ?? 'HTTP_ERROR', answer.error?.message ?? `HTTP ${response.status}`)
+  }
+  return answer.data
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'bun:test'
+import { createDemo } from '../src/demo.ts'
+
+const host = '127.0.0.1:8080'
+const demo = createDemo({
+  // Port 9 (discard) is where nothing listens: these tests are about what happens before a token is asked for.
+  serviceUrl: () => 'http://127.0.0.1:9',
+  keyId: 'key',
+  secret: 'product-secret-that-stays-here',
+  product: 'demo',
+})
+
+function ask(
+  path: string,
+  options: { headers?: Record<string, string>; body?: unknown; from?: string | undefined } = {},
+) {
+  const { headers = {}, body } = options
+  const from = 'from' in options ? options.from : '127.0.0.1'
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const request = new Request(`http://${host}${path}`, {
+    method: text === undefined ? 'GET' : 'POST',
+    headers: { host, ...(text === undefined ? {} : { 'content-length': String(text.length) }), ...headers },
+    ...(text === undefined ? {} : { body: text }),
+  })
+  return demo.fetch(request, from)
+}
+
+const ada = { name: 'Ada', role: 'customer', device_id: 'device-ada' }
+
+test('only its own paths are answered', async () => {
+  expect((await ask('/'))?.headers.get('location')).toBe('/demo/')
+  expect((await ask('/demo/'))?.status).toBe(200)
+  expect((await ask('/demo/nothing'))?.status).toBe(404)
+  for (const path of ['/v1/calls/history', '/healthz', '/demonstration']) expect(await ask(path)).toBeUndefined()
+})
+
+test('a Host header that is not loopback is refused, whatever it resolves to', async () => {
+  for (const refused of [
+    'evil.example',
+    'evil.example:8080',
+    '127.0.0.1.evil.example',
+    '10.0.0.1:8080',
+    '@127.0.0.1',
+  ]) {
+    expect((await ask('/demo/', { headers: { host: refused } }))?.status).toBe(403)
+  }
+  for (const own of ['localhost:8080', 'LOCALHOST', 'demo.localhost', '127.0.0.2:1', '[::1]:8080']) {
+    expect((await ask('/demo/', { headers: { host: own } }))?.status).toBe(200)
+  }
+})
+
+test('a caller from elsewhere is refused, and so is one whose address is not known', async () => {
+  for (const from of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1', undefined]) {
+    expect((await ask('/demo/', { from }))?.status).toBe(403)
+  }
+  for (const from of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) expect((await ask('/demo/', { from }))?.status).toBe(200)
+})
+
+test('a POST from another origin is refused', async () => {
+  for (const origin of ['http://evil.example', 'http://127.0.0.1:9999', 'null']) {
+    expect((await ask('/demo/api/online', { body: {}, headers: { origin } }))?.status).toBe(403)
+  }
+  const crossSite = { 'sec-fetch-site': 'cross-site' }
+  expect((await ask('/demo/api/online', { body: {}, headers: crossSite }))?.status).toBe(403)
+  const own = { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
+  expect((await ask('/demo/api/online', { body: {}, headers: own }))?.status).toBe(200)
+  expect((await ask('/demo/api/token'))?.status).toBe(405)
+})
+
+test('a sign-in that makes no sense is refused before any token is asked for', async () => {
+  for (const body of [{}, { ...ada, name: ' - ' }, { ...ada, role: 'owner' }, { ...ada, device_id: 'x' }, [], 7]) {
+    expect((await ask('/demo/api/token', { body }))?.status).toBe(400)
+  }
+})
+
+test('a service that is away is said plainly, without the secret, and puts nobody online', async () => {
+  const response = await ask('/demo/api/token', { body: ada })
+  expect(response?.status).toBe(502)
+  const text = (await response?.text()) ?? ''
+  expect(text).toContain('SERVICE_UNREACHABLE')
+  expect(text).not.toContain('product-secret')
+  const online = await ask('/demo/api/online', { body: { device_id: ada.device_id } })
+  expect(await online?.json()).toEqual({ known: false, people: [] })
+})

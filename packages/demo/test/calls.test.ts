@@ -1,0 +1,146 @@
+import { expect, test } from 'bun:test'
+import { measureFlow } from './support/flow.ts'
+import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
+import { withServiceAndBrowser } from './support/stage.ts'
+
+const stage = withServiceAndBrowser()
+const together = () => goOnlineTogether(stage.browser, stage.service.url)
+
+/** The newest line of the history list, once it says so. */
+async function newestRecord({ page }: Participant, kind: string, status: string): Promise<void> {
+  await page.waitForSelector(`[data-testid=record]:first-child[data-kind=${kind}][data-status=${status}]`)
+}
+
+async function bothIdle(...people: Participant[]): Promise<void> {
+  await Promise.all(people.map((person) => person.phase('idle')))
+}
+
+test('[END2] reject: the caller reads it and both histories say so', async () => {
+  const { customer, agent, close } = await together()
+  await customer.call(agent, 'audio')
+  await agent.incoming()
+  await agent.click('reject')
+  await customer.note('declined')
+  await bothIdle(customer, agent)
+  await newestRecord(customer, 'outgoing', 'rejected')
+  await newestRecord(agent, 'incoming', 'rejected')
+  await close()
+}, 30_000)
+
+test('[END2] cancel: the callee stops ringing and finds a missed call', async () => {
+  const { customer, agent, close } = await together()
+  await agent.call(customer, 'video')
+  await customer.incoming()
+  await agent.click('hangup')
+  await customer.note('cancelled the call')
+  await bothIdle(customer, agent)
+  await newestRecord(agent, 'outgoing', 'cancelled')
+  await newestRecord(customer, 'missed', 'cancelled')
+  await customer.page.waitForSelector('[data-testid=missed]:has-text("1 missed")')
+  await close()
+}, 30_000)
+
+test('[END1] hang-up from either side ends the call at both', async () => {
+  const { customer, agent, close } = await together()
+  for (const [first, second] of [
+    [customer, agent],
+    [agent, customer],
+  ] as const) {
+    await connect(customer, agent, 'audio')
+    await first.click('hangup')
+    await second.note('has ended')
+    await bothIdle(customer, agent)
+    await newestRecord(customer, 'outgoing', 'ended')
+    await newestRecord(agent, 'incoming', 'ended')
+  }
+  await close()
+}, 30_000)
+
+for (const side of ['caller', 'callee'] as const) {
+  test(`[PLACE2] the ${side} reloads in mid-call: the same call comes back with media both ways`, async () => {
+    const { customer, agent, close } = await together()
+    await connect(customer, agent, 'video')
+    const callUuid = await agent.page.getAttribute('[data-testid=stage]', 'data-call')
+    await (side === 'caller' ? customer : agent).page.reload()
+    await Promise.all([customer.phase('live'), agent.phase('live')])
+    for (const { page } of [customer, agent]) {
+      expect(await page.getAttribute('[data-testid=stage]', 'data-call')).toBe(callUuid)
+    }
+    const flows = await Promise.all([measureFlow(customer.page, 3), measureFlow(agent.page, 3)])
+    for (const { audio, video } of flows.flat()) {
+      expect(audio).toBeGreaterThan(0)
+      expect(video).toBeGreaterThan(0)
+    }
+    await customer.click('hangup')
+    await bothIdle(customer, agent)
+    await close()
+  }, 30_000)
+}
+
+test('[PLACE2] the caller reloads while it rings: it still rings, and can be answered', async () => {
+  const { customer, agent, close } = await together()
+  await customer.call(agent, 'audio')
+  await agent.incoming()
+  await customer.page.reload()
+  await customer.phase('calling')
+  await agent.click('accept')
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  await close()
+}, 30_000)
+
+test('[INV6] both call each other at the same moment: the second invite joins the first', async () => {
+  const { customer, agent, close } = await together()
+  // The ringing reaches the agent's page only after it has sent its own invite.
+  const held = await agent.holdRinging()
+  await customer.call(agent, 'audio')
+  await held.arrived
+  await agent.call(customer, 'audio')
+  held.release()
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  await agent.page.waitForSelector('[data-testid=log-list] > [data-event="call.error"]', { state: 'attached' })
+  const [one, other] = await Promise.all(
+    [customer, agent].map(({ page }) => page.getAttribute('[data-testid=stage]', 'data-call')),
+  )
+  expect(one).toBe(other ?? '')
+  await close()
+}, 30_000)
+
+test('mute and camera off stop what is sent, and go back on', async () => {
+  const { customer, agent, close } = await together()
+  await connect(customer, agent, 'video')
+  const sending = () =>
+    customer.page.evaluate(() =>
+      (window.ringwireDemo.peerConnection?.getSenders() ?? []).map(({ track }) => [track?.kind, track?.enabled]),
+    )
+  await customer.click('mute')
+  expect(await sending()).toEqual([
+    ['audio', false],
+    ['video', true],
+  ])
+  await customer.click('camera')
+  expect(await sending()).toEqual([
+    ['audio', false],
+    ['video', false],
+  ])
+  await customer.click('mute')
+  await customer.click('camera')
+  expect(await sending()).toEqual([
+    ['audio', true],
+    ['video', true],
+  ])
+  await close()
+}, 30_000)
+
+test('[RES3] the service dies in mid-call: media goes on, and the call is ended normally when it is back', async () => {
+  const { customer, agent, close } = await together()
+  await connect(customer, agent, 'audio')
+  await stage.service.restart('SIGKILL')
+  const again = '[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]'
+  await Promise.all([customer, agent].map(({ page }) => page.waitForSelector(again, { state: 'attached' })))
+  const [window] = await measureFlow(customer.page, 1)
+  expect(window?.audio).toBeGreaterThan(0)
+  await agent.click('hangup')
+  await bothIdle(customer, agent)
+  await newestRecord(customer, 'outgoing', 'ended')
+  await close()
+}, 30_000)

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { launchBrowser } from './support/browser.ts'
+import { measureFlow, selectedPair } from './support/flow.ts'
+import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
+import { drawAsCamera, portraits } from './support/portrait.ts'
+import { type Service, startService } from './support/service.ts'
+import { startTurnServer, type TurnServer } from './support/turn.ts'
+
+let turn: TurnServer
+let service: Service
+let browser: Browser
+
+beforeAll(async () => {
+  turn = await startTurnServer()
+  const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
+  ;[service, browser] = await Promise.all([startService(settings), launchBrowser()])
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await turn?.stop()
+})
+
+async function expectSteadyMedia(people: Participant[]): Promise<void> {
+  const flows = await Promise.all(people.map(({ page }) => measureFlow(page, 5)))
+  for (const flow of flows) {
+    expect(flow.length).toBeGreaterThanOrEqual(5)
+    for (const window of flow) {
+      expect(window.audio).toBeGreaterThan(0)
+      expect(window.video).toBeGreaterThan(0)
+    }
+  }
+}
+
+test('[REL1] two browsers hear and see each other, directly', async () => {
+  const { customer, agent, close } = await goOnlineTogether(browser, service.url)
+  await connect(customer, agent, 'video')
+  await expectSteadyMedia([customer, agent])
+  for (const { page } of [customer, agent]) {
+    const { local, remote } = await selectedPair(page)
+    expect(['host', 'prflx']).toContain(local)
+    expect(['host', 'prflx']).toContain(remote)
+  }
+  await close()
+}, 60_000)
+
+test('[ICE1] relay only: coturn carries the call with the credentials of the token response', async () => {
+  const { customer, agent, close } = await goOnlineTogether(browser, service.url, { query: '?relay=1' })
+  await connect(agent, customer, 'video')
+  await expectSteadyMedia([customer, agent])
+  for (const { page, tokens } of [customer, agent]) {
+    expect((await selectedPair(page)).local).toBe('relay')
+    expect(await page.textContent('[data-testid=call-path]')).toContain('Relayed')
+    const username = tokens[0]?.ice_servers.find((server) => server.username)?.username
+    expect(username).toMatch(/^\d+:/)
+    expect(turn.log()).toMatch(new RegExp(`user <${username}>: incoming packet ALLOCATE processed, success`))
+    expect(turn.log()).toMatch(new RegExp(`user <${username}>: incoming packet CHANNEL_BIND processed, success`))
+  }
+  await close()
+}, 60_000)
+
+// Not a test: `RINGWIRE_SCREENSHOT=1` renews the picture that the documents show.
+if (process.env.RINGWIRE_SCREENSHOT === '1') {
+  test('a picture of a running call', async () => {
+    const { customer, agent, close } = await goOnlineTogether(browser, service.url, {
+      names: { customer: 'Tom Berger', agent: 'Maya Lind' },
+      prepare: (page, role) => drawAsCamera(page, portraits[role]),
+    })
+    // A history to show: one call that was declined and one that was missed.
+    await agent.call(customer, 'audio')
+    await customer.incoming()
+    await agent.click('hangup')
+    await customer.note('cancelled')
+    await customer.call(agent, 'audio')
+    await agent.incoming()
+    await agent.click('reject')
+    await customer.note('declined')
+    await connect(customer, agent, 'video')
+    // The picture grows sharp as the bandwidth estimate does.
+    for (const { page } of [customer, agent]) {
+      await page.waitForSelector('[data-testid=call-path]:has-text("1280×720")', { timeout: 40_000 })
+    }
+    await customer.page.click('[data-testid=log-list] > [data-event="call.accepted"] summary')
+    await customer.page.mouse.move(0, 0)
+    const images = join(import.meta.dir, '..', '..', '..', 'docs', 'images')
+    await mkdir(images, { recursive: true })
+    await customer.page.screenshot({ path: join(images, 'call.png') })
+    if (process.env.SHOT2) await agent.page.screenshot({ path: process.env.SHOT2 })
+    await close()
+  }, 60_000)
+}

@@ -1,0 +1,142 @@
+import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
+import { withServiceAndBrowser } from './support/stage.ts'
+
+const stage = withServiceAndBrowser()
+
+/** Presses Tab until the focus is on the element, as a person would. */
+async function tabTo(page: Page, testId: string): Promise<void> {
+  for (let presses = 0; presses < 40; presses++) {
+    const focused = await page.evaluate(() => document.activeElement?.getAttribute('data-testid'))
+    if (focused === testId) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab never reached ${testId}`)
+}
+
+async function focusIsVisible(page: Page): Promise<boolean> {
+  return page.evaluate(() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement ?? document.body)
+    return outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2
+  })
+}
+
+test('the keyboard alone is enough: go online, call, accept, hang up, decline', async () => {
+  const { browser, service } = stage
+  const names = { customer: `Kim ${crypto.randomUUID().slice(0, 6)}`, agent: `Ali ${crypto.randomUUID().slice(0, 6)}` }
+  const pages: Record<'customer' | 'agent', Page> = {
+    customer: await browser.newPage(),
+    agent: await browser.newPage(),
+  }
+  for (const role of ['customer', 'agent'] as const) {
+    const page = pages[role]
+    await page.goto(`${service.url}/demo/`)
+    await page.keyboard.type(names[role])
+    await page.keyboard.press('Tab')
+    if (role === 'agent') await page.keyboard.press('ArrowRight')
+    await tabTo(page, 'enter')
+    expect(await focusIsVisible(page)).toBe(true)
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('[data-testid=connection][data-state=online]')
+  }
+  const { customer, agent } = pages
+  // Others may be online from another test of this file: stay with these two.
+  await customer.waitForSelector(`[data-testid=person]:has-text("${names.agent}")`)
+
+  await tabTo(customer, 'call-audio')
+  expect(await focusIsVisible(customer)).toBe(true)
+  await customer.keyboard.press('Enter')
+  await agent.waitForSelector('[data-testid=incoming][open]')
+  expect(await agent.textContent('[data-testid=alert]')).toContain(`Incoming audio call from ${names.customer}`)
+  await agent.keyboard.press('Enter')
+  for (const page of [customer, agent]) await page.waitForSelector('[data-testid=stage][data-phase=live]')
+  await tabTo(customer, 'hangup')
+  expect(await focusIsVisible(customer)).toBe(true)
+  await customer.keyboard.press('Enter')
+  for (const page of [customer, agent]) {
+    await page.waitForSelector('[data-testid=stage][data-phase=idle]', { state: 'attached' })
+  }
+
+  // The focus came back to the person who was called.
+  await tabTo(customer, 'call-video')
+  await customer.keyboard.press('Enter')
+  await agent.waitForSelector('[data-testid=incoming][open]')
+  await agent.keyboard.press('Escape')
+  await customer.waitForSelector('[data-testid=note]:has-text("declined")')
+  await Promise.all(Object.values(pages).map((page) => page.close()))
+}, 40_000)
+
+test('a phone-sized screen never scrolls sideways', async () => {
+  const viewport = { width: 360, height: 740 }
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, { viewport })
+  const expectFits = async ({ page }: Participant) => {
+    const { scrollWidth, innerWidth } = await page.evaluate(() => ({
+      scrollWidth: document.documentElement.scrollWidth,
+      innerWidth: window.innerWidth,
+    }))
+    expect(scrollWidth).toBeLessThanOrEqual(innerWidth)
+  }
+  await customer.page.waitForSelector('[data-testid=person]')
+  await expectFits(customer)
+  await customer.call(agent, 'video')
+  await agent.incoming()
+  await expectFits(agent)
+  for (const answer of ['accept', 'reject']) {
+    const box = await agent.page.locator(`[data-testid=${answer}]`).boundingBox()
+    expect(box && box.x >= 0 && box.x + box.width <= 360).toBe(true)
+  }
+  await agent.click('accept')
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  await customer.click('log-toggle')
+  await expectFits(customer)
+  const hangUp = await agent.page.locator('[data-testid=hangup]').boundingBox()
+  expect(hangUp && hangUp.y + hangUp.height <= 740).toBe(true)
+  await close()
+}, 30_000)
+
+test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  await connect(customer, agent, 'video')
+  const shown = (event: string, direction: string) =>
+    customer.page.waitForSelector(`[data-testid=log-list] > [data-event="${event}"][data-direction=${direction}]`, {
+      state: 'attached',
+    })
+  await shown('auth.ok', 'received')
+  await shown('call.invite', 'sent')
+  await shown('call.accepted', 'received')
+  await shown('webrtc.offer', 'sent')
+  await shown('webrtc.answer', 'received')
+  await shown('webrtc.ice_candidate', 'received')
+  await shown('call.connected', 'sent')
+  const log = (await customer.page.textContent('[data-testid=log-list]')) ?? ''
+  expect(log).toContain('"call_uuid"')
+  expect(customer.tokens.length).toBeGreaterThan(0)
+  for (const { token } of [...customer.tokens, ...agent.tokens]) {
+    expect(log).not.toContain(token)
+    expect(log).not.toContain(token.split('.')[1] ?? '')
+  }
+  for (const person of [customer, agent]) {
+    expect(person.traffic.length).toBeGreaterThan(10)
+    for (const text of person.traffic) expect(text).not.toContain(stage.service.productSecret)
+    expect(await person.page.content()).not.toContain(stage.service.productSecret)
+  }
+  await close()
+}, 30_000)
+
+test('[END2] two tabs of one person ring; the one that answers silences the other', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  const second = await agent.context.newPage()
+  await second.goto(`${stage.service.url}/demo/`)
+  await second.fill('[data-testid=name]', agent.userId.replace('-', ' '))
+  await second.check('[data-testid=role-agent]', { force: true })
+  await second.click('[data-testid=enter]')
+  await second.waitForSelector('[data-testid=connection][data-state=online]')
+  await customer.call(agent, 'audio')
+  await agent.incoming()
+  await second.waitForSelector('[data-testid=incoming][open]')
+  await agent.click('accept')
+  await second.waitForSelector('[data-testid=note]:has-text("another of your devices")')
+  await customer.phase('live')
+  await close()
+}, 30_000)

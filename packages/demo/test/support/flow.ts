@@ -1,0 +1,61 @@
+import type { Page } from 'playwright-core'
+
+declare global {
+  interface Window {
+    ringwireDemo: { peerConnection: RTCPeerConnection | undefined }
+  }
+}
+
+export type FlowWindow = { ms: number; audio: number; video: number }
+
+/**
+ * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
+ * statistics themselves, so a slow machine makes them longer but never empties them.
+ */
+export async function measureFlow(page: Page, windows: number): Promise<FlowWindow[]> {
+  const state = await page.evaluateHandle(() => ({
+    found: [] as { ms: number; audio: number; video: number }[],
+    last: undefined as { at: number; audio: number; video: number } | undefined,
+    reading: false,
+  }))
+  await page.waitForFunction(
+    ({ state, windows }) => {
+      const read = async () => {
+        const report = await window.ringwireDemo.peerConnection?.getStats()
+        const now = { at: 0, audio: 0, video: 0 }
+        for (const stats of report?.values() ?? []) {
+          if (stats.type !== 'inbound-rtp') continue
+          now.at = Math.max(now.at, stats.timestamp)
+          now[stats.kind as 'audio' | 'video'] += stats.packetsReceived
+        }
+        const { last } = state
+        if (now.at === 0 || (last && now.at - last.at < 500)) return
+        if (last)
+          state.found.push({ ms: now.at - last.at, audio: now.audio - last.audio, video: now.video - last.video })
+        state.last = now
+      }
+      // A promise would count as true, so the reading goes on beside the polling.
+      if (!state.reading) {
+        state.reading = true
+        void read().finally(() => {
+          state.reading = false
+        })
+      }
+      return state.found.length >= windows
+    },
+    { state, windows },
+    { polling: 50, timeout: 20_000 },
+  )
+  return state.evaluate(({ found }) => found)
+}
+
+/** Which kinds of candidates carry the call. */
+export function selectedPair(page: Page): Promise<{ local: string; remote: string }> {
+  return page.evaluate(async () => {
+    const report = await window.ringwireDemo.peerConnection?.getStats()
+    const transport = [...(report?.values() ?? [])].find((stats) => stats.type === 'transport')
+    const pair = report?.get(transport?.selectedCandidatePairId)
+    const type = (id: string) => String(report?.get(id)?.candidateType)
+    return { local: type(pair?.localCandidateId), remote: type(pair?.remoteCandidateId) }
+  })
+}

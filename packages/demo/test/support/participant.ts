@@ -1,0 +1,148 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+
+export type Role = 'customer' | 'agent'
+type Token = { token: string; ice_servers: { urls: string[]; username?: string }[] }
+
+export type ParticipantOptions = {
+  role: Role
+  name?: string
+  query?: string
+  viewport?: { width: number; height: number }
+  /** Runs before the page is opened. */
+  prepare?: (page: Page, role: Role) => Promise<void>
+}
+
+/** One person in a browser context of their own, who does everything through the page. */
+export type Participant = {
+  page: Page
+  context: BrowserContext
+  userId: string
+  /** Token responses that the page has got. */
+  tokens: Token[]
+  /** Bodies of everything that the browser has loaded, and what it sent. */
+  traffic: string[]
+  /** Errors of the page's own code. */
+  errors: string[]
+  call(peer: Participant, type: 'audio' | 'video'): Promise<void>
+  click(testId: string): Promise<void>
+  phase(phase: 'idle' | 'calling' | 'connecting' | 'live'): Promise<void>
+  incoming(): Promise<void>
+  note(text: string): Promise<void>
+  /** Keeps the next `call.ringing`, and all that comes after it, from the page until it is released. */
+  holdRinging(): Promise<{ arrived: Promise<void>; release(): void }>
+  close(): Promise<void>
+}
+
+const at = (testId: string) => `[data-testid=${testId}]`
+
+function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
+  const tokens: Token[] = []
+  const traffic: string[] = []
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
+  page.on('console', (message) => {
+    // A failed load is the network's doing (a restarted service), not the page's.
+    if (message.type() === 'error' && !message.text().includes('ERR_CONNECTION')) errors.push(message.text())
+  })
+  page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
+  page.on('response', async (response) => {
+    const body = await response.text().catch(() => '')
+    traffic.push(body)
+    if (response.url().endsWith('/demo/api/token') && response.ok()) tokens.push(JSON.parse(body))
+  })
+  page.on('websocket', (socket) => {
+    socket.on('framesent', ({ payload }) => traffic.push(String(payload)))
+    socket.on('framereceived', ({ payload }) => traffic.push(String(payload)))
+  })
+  return { tokens, traffic, errors }
+}
+
+async function holdRinging(page: Page): Promise<{ arrived: Promise<void>; release(): void }> {
+  const arrived = Promise.withResolvers<void>()
+  const kept: (() => void)[] = []
+  let state: 'waiting' | 'holding' | 'released' = 'waiting'
+  await page.routeWebSocket(/\/v1\/ws$/, (route) => {
+    const server = route.connectToServer()
+    server.onMessage((message) => {
+      if (state === 'waiting' && String(message).includes('"call.ringing"')) {
+        state = 'holding'
+        arrived.resolve()
+      }
+      if (state === 'holding') kept.push(() => route.send(message))
+      else route.send(message)
+    })
+  })
+  return {
+    arrived: arrived.promise,
+    release() {
+      state = 'released'
+      for (const send of kept.splice(0)) send()
+    },
+  }
+}
+
+/** Opens the page and goes online under a name that no other test uses. */
+export async function goOnline(browser: Browser, url: string, options: ParticipantOptions): Promise<Participant> {
+  const context = await browser.newContext({ viewport: options.viewport ?? { width: 1280, height: 800 } })
+  const page = await context.newPage()
+  const name = options.name ?? `${options.role} ${crypto.randomUUID().slice(0, 8)}`
+  const watched = watch(page)
+  await options.prepare?.(page, options.role)
+  await page.goto(`${url}/demo/${options.query ?? ''}`)
+  await page.fill(at('name'), name)
+  await page.check(at(`role-${options.role}`), { force: true })
+  await page.click(at('enter'))
+  await page.waitForSelector(`${at('connection')}[data-state=online]`)
+  const userId = name.toLowerCase().replace(' ', '-')
+
+  return {
+    ...{ page, context, userId, ...watched },
+    call: (peer, type) => page.click(`${at('person')}[data-user="${peer.userId}"] ${at(`call-${type}`)}`),
+    click: (testId) => page.click(at(testId)),
+    phase: async (phase) => {
+      await page.waitForSelector(`${at('stage')}[data-phase=${phase}]`, { state: 'attached' })
+    },
+    incoming: async () => {
+      await page.waitForSelector(`${at('incoming')}[open]`)
+    },
+    note: async (text) => {
+      await page.waitForSelector(`${at('note')}:has-text("${text}")`)
+    },
+    holdRinging: async () => {
+      const held = await holdRinging(page)
+      // The route takes hold of sockets that are opened from now on.
+      await page.reload()
+      await page.waitForSelector(`${at('connection')}[data-state=online]`)
+      return held
+    },
+    close: () => context.close(),
+  }
+}
+
+/** Two people online, able to call each other. */
+export async function goOnlineTogether(
+  browser: Browser,
+  url: string,
+  options: Omit<ParticipantOptions, 'role' | 'name'> & { names?: Record<Role, string> } = {},
+) {
+  const { names, ...both } = options
+  const join = (role: Role) => goOnline(browser, url, { ...both, role, ...(names ? { name: names[role] } : {}) })
+  const [customer, agent] = await Promise.all([join('customer'), join('agent')])
+  return {
+    customer,
+    agent,
+    async close() {
+      await Promise.all([customer.close(), agent.close()])
+      const errors = [...customer.errors, ...agent.errors]
+      if (errors.length > 0) throw new Error(`Errors in the page: ${errors.join('; ')}`)
+    },
+  }
+}
+
+/** A call from one to the other, answered, with media at both sides. */
+export async function connect(caller: Participant, callee: Participant, type: 'audio' | 'video'): Promise<void> {
+  await caller.call(callee, type)
+  await callee.incoming()
+  await callee.click('accept')
+  await Promise.all([caller.phase('live'), callee.phase('live')])
+}
