@@ -35,7 +35,7 @@ export const historySql = `
   ORDER BY started_at DESC, call_uuid DESC LIMIT ?`
 
 /** Before the first page: later than every call. */
-const start = { startedAt: Number.MAX_SAFE_INTEGER, callUuid: '' }
+const start = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
 
 export function createCallReads(db: Database): CallReads {
   const load = db.query<CallRow, [string, string]>(loadSql)

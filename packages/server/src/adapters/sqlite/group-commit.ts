@@ -198,8 +198,8 @@ export class GroupCommit {
       this.#lost(new StoreError('unknown', `The writer thread failed: ${event.message}`))
     }
     worker.addEventListener('close', () => {
-      this.#lost(new StoreError('unknown', 'The writer thread ended.'))
       this.#worker = undefined
+      this.#lost(new StoreError('unknown', 'The writer thread ended.'))
       // Only now: a writer that is still at its last commit must not be overtaken by the next one.
       this.#startLater()
     })
@@ -229,8 +229,10 @@ export class GroupCommit {
     if (this.#state === 'up') this.#state = 'down'
     this.#lastError ??= error
     const worker = this.#worker
-    if (worker !== undefined) worker.onmessage = null
-    worker?.terminate()
+    if (worker !== undefined) {
+      worker.onmessage = null
+      worker.terminate()
+    }
     const batch = this.#taken()
     const pings = this.#pings
     this.#pings = []

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { defaultProductSettings, type ProductStore } from '../../src/ports.ts'
+
+export interface ProductStoreHarness {
+  readonly store: ProductStore
+  /** The same data, opened by another process or as if by one. */
+  readonly other: ProductStore
+  close(): Promise<void>
+}
+
+const hash = (fill: number) => new Uint8Array(32).fill(fill)
+
+/** What every adapter of ProductStore guarantees. */
+export function registerProductStoreContract(name: string, open: () => Promise<ProductStoreHarness>): void {
+  describe(`${name}: ProductStore`, () => {
+    let harness: ProductStoreHarness
+    const store = () => harness.store
+    beforeAll(async () => {
+      harness = await open()
+    })
+    afterAll(() => harness.close())
+
+    const put = (keyId: string, secret = 1, now = 1000, products = ['clinic']) =>
+      store().putKey({ keyId, secretHash: hash(secret), products, origin: 'cli' }, now)
+
+    test('[TOK4] a key reads back as it was put', async () => {
+      await store().putKey({ keyId: 'k1', secretHash: hash(7), products: ['a', 'ä "b"'], origin: 'bootstrap' }, 1234)
+      expect(await store().findKey('k1', 2000)).toEqual({
+        keyId: 'k1',
+        secretHashes: [hash(7)],
+        products: ['a', 'ä "b"'],
+        disabled: false,
+        origin: 'bootstrap',
+        createdAt: 1234,
+      })
+      expect(await store().findKey('K1', 2000)).toBeUndefined()
+      expect(await store().findKey('', 2000)).toBeUndefined()
+    })
+
+    test('[TOK4] putting a key again replaces its secrets, products and origin, and enables it', async () => {
+      await put('k2', 1, 1000)
+      await store().rotateKey('k2', hash(2), 9_000, 1500)
+      await store().setDisabled('k2', true, 1600)
+      await store().putKey({ keyId: 'k2', secretHash: hash(3), products: ['other'], origin: 'demo' }, 2000)
+      expect(await store().findKey('k2', 2000)).toEqual({
+        keyId: 'k2',
+        secretHashes: [hash(3)],
+        products: ['other'],
+        disabled: false,
+        origin: 'demo',
+        createdAt: 1000,
+      })
+    })
+
+    test('[TOK4] a rotated secret stays valid until its time, the current one comes first', async () => {
+      await put('k3', 1)
+      expect(await store().rotateKey('k3', hash(2), 5000, 2000)).toBe(true)
+      const secrets = async (now: number) => (await store().findKey('k3', now))?.secretHashes
+      expect(await secrets(4999)).toEqual([hash(2), hash(1)])
+      expect(await secrets(5000)).toEqual([hash(2)])
+      expect(await store().rotateKey('k3', hash(3), 4000, 3000)).toBe(true)
+      expect(await secrets(3500)).toEqual([hash(3), hash(1), hash(2)])
+      expect(await secrets(4500)).toEqual([hash(3), hash(1)])
+      expect(await secrets(6000)).toEqual([hash(3)])
+    })
+
+    test('[TOK4] rotating back to a secret that still runs makes it the current one', async () => {
+      await put('k4', 1)
+      await store().rotateKey('k4', hash(2), 5000, 2000)
+      await store().rotateKey('k4', hash(1), 6000, 3000)
+      expect((await store().findKey('k4', 4000))?.secretHashes).toEqual([hash(1), hash(2)])
+      expect((await store().findKey('k4', 9000))?.secretHashes).toEqual([hash(1)])
+    })
+
+    test('rotating or disabling a key that is not there says so and makes none', async () => {
+      expect(await store().rotateKey('none', hash(1), 5000, 1000)).toBe(false)
+      expect(await store().setDisabled('none', true, 1000)).toBe(false)
+      expect(await store().findKey('none', 1000)).toBeUndefined()
+    })
+
+    test('a key is disabled and enabled', async () => {
+      await put('k5')
+      expect(await store().setDisabled('k5', true, 1000)).toBe(true)
+      expect((await store().findKey('k5', 1000))?.disabled).toBe(true)
+      expect(await store().setDisabled('k5', false, 1000)).toBe(true)
+      expect((await store().findKey('k5', 1000))?.disabled).toBe(false)
+    })
+
+    test('the list has every key once, with the secrets that are valid then', async () => {
+      await put('k6', 1)
+      await store().rotateKey('k6', hash(2), 5000, 2000)
+      const listed = (await store().listKeys(3000)).filter((key) => key.keyId === 'k6')
+      expect(listed.map((key) => key.secretHashes)).toEqual([[hash(2), hash(1)]])
+      const ids = (await store().listKeys(3000)).map((key) => key.keyId)
+      expect(ids).toEqual([...new Set(ids)].sort())
+    })
+
+    test('a product without settings has the default ones', async () => {
+      expect(await store().settings('unheard of')).toEqual(defaultProductSettings)
+    })
+
+    test('settings read back and are replaced', async () => {
+      const settings = { busy: 'reject', revealBusy: true, ringTimeoutMs: 5000 } as const
+      await store().putSettings('p1', settings)
+      expect(await store().settings('p1')).toEqual(settings)
+      await store().putSettings('p1', { ...settings, revealBusy: false, ringTimeoutMs: null })
+      expect(await store().settings('p1')).toEqual({ busy: 'reject', revealBusy: false, ringTimeoutMs: null })
+      expect(await store().listSettings()).toContainEqual({
+        product: 'p1',
+        settings: { busy: 'reject', revealBusy: false, ringTimeoutMs: null },
+      })
+    })
+
+    test('what another process changes is seen by the next read', async () => {
+      const { other } = harness
+      expect(await store().findKey('k7', 1000)).toBeUndefined()
+      await other.putKey({ keyId: 'k7', secretHash: hash(1), products: ['p'], origin: 'cli' }, 1000)
+      expect((await store().findKey('k7', 1000))?.disabled).toBe(false)
+      await other.setDisabled('k7', true, 1000)
+      expect((await store().findKey('k7', 1000))?.disabled).toBe(true)
+      await other.rotateKey('k7', hash(2), 0, 1000)
+      expect((await store().findKey('k7', 1000))?.secretHashes).toEqual([hash(2)])
+      await other.putSettings('p7', { ...defaultProductSettings, busy: 'reject' })
+      expect((await store().settings('p7')).busy).toBe('reject')
+    })
+  })
+}
