@@ -87,6 +87,15 @@ async function openPhone(page: Page, of: object): Promise<void> {
   }, of)
 }
 
+/** Resolves when the page's socket has had its first message, which is `auth.ok`. */
+function firstMessage(page: Page): Promise<void> {
+  return new Promise((resolve) => {
+    page.on('websocket', (socket) => {
+      socket.on('framereceived', () => resolve())
+    })
+  })
+}
+
 /** Frames that the other side's picture has shown. */
 function framesShown(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames ?? 0)
@@ -100,11 +109,10 @@ test('[README] the steps lead to a call with picture, and hanging up ends it', a
   }
   const ann = await (await browser.newContext()).newPage()
   const ben = await (await browser.newContext()).newPage()
-  const connected = ann.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
-  const called = ben.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
+  const open = [firstMessage(ann), firstMessage(ben)]
   await openPhone(ann, await session(key, 'ann'))
   await openPhone(ben, await session(key, 'ben'))
-  await Promise.all([connected, called])
+  await Promise.all(open)
 
   await ann.evaluate('phone.call("ben", "agent")')
   for (const page of [ann, ben]) {
