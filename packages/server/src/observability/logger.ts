@@ -123,7 +123,7 @@ const longestText = 1000
 function clean(text: string): string {
   return text
     .replaceAll(/eyJ[\w-]{8,}(?:\.[\w-]*){1,2}/g, '(token)')
-    .replaceAll(/v=0\s*\\?[rn][\s\S]*/g, '(sdp)')
+    .replaceAll(/\bv=0(?:\s|\\[rn])[\s\S]*|\ba=(?:ice-|fingerprint|candidate)[\s\S]*/g, '(sdp)')
     .replaceAll(/candidate:\S+ \d+ [\s\S]*/g, '(candidate)')
     .replaceAll(/\?[^\s"']*/g, (query) => (query.includes('=') ? '?(query)' : query))
     .slice(0, longestText)

@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'bun:test'
+import { describeConfig, isLoopbackHost, loadConfig, settingRows } from './config.ts'
+
+function load(env: Record<string, string>) {
+  const loaded = loadConfig(env)
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  return loaded.config
+}
+
+function problems(env: Record<string, string>): readonly string[] {
+  const loaded = loadConfig(env)
+  return loaded.ok ? [] : loaded.problems
+}
+
+describe('defaults', () => {
+  test('an empty environment gives the documented defaults', () => {
+    const { nodeId, ...config } = load({})
+    expect(nodeId).toMatch(/^[0-9a-f]{16}$/)
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      publicUrl: null,
+      dataDir: './data',
+      sqliteSynchronous: 'FULL',
+      jwtSecrets: null,
+      bootstrapKeys: [],
+      tokenTtlS: 3600,
+      tokenGraceMs: 30_000,
+      ringTimeoutMs: 45_000,
+      callerLostMs: 20_000,
+      peerLostMs: 120_000,
+      maxCallMs: 43_200_000,
+      resumeWindowMs: 120_000,
+      pingIntervalMs: 25_000,
+      pongTimeoutMs: 10_000,
+      probeTimeoutMs: 3_000,
+      tokenRateIp: { count: 6000, seconds: 60 },
+      tokenFailRateIp: { count: 20, seconds: 60 },
+      tokenRateKey: { count: 6000, seconds: 60 },
+      inviteRate: { count: 30, seconds: 60 },
+      pairInviteRate: { count: 6, seconds: 60 },
+      maxRinging: 5,
+      maxSockets: 20,
+      wsRate: { perSecond: 20, burst: 200 },
+      stunUrls: [],
+      turnUrls: [],
+      turnSecret: null,
+      turnUsername: null,
+      turnCredential: null,
+      trustProxy: null,
+      tlsCert: null,
+      tlsKey: null,
+      allowedOrigins: null,
+      demo: false,
+      logLevel: 'info',
+    })
+  })
+
+  test('a variable that is empty or blank counts as unset', () => {
+    expect(load({ RINGWIRE_PORT: '', RINGWIRE_PUBLIC_URL: '  ', DATABASE_URL: '' }).port).toBe(8080)
+  })
+
+  test('two processes have different node ids, and a given one stays', () => {
+    expect(load({}).nodeId).not.toBe(load({}).nodeId)
+    expect(load({ RINGWIRE_NODE_ID: 'one' }).nodeId).toBe('one')
+  })
+})
+
+describe('values', () => {
+  test('every duration can be one millisecond, for tests', () => {
+    for (const { name, unit } of settingRows().filter((row) => row.unit !== '')) {
+      expect(problems({ [name]: '1' })).toEqual([])
+      expect(problems({ [name]: '0' })).toEqual([expect.stringContaining(`${name} must be a whole number from 1`)])
+      expect(['ms', 's']).toContain(unit)
+    }
+  })
+
+  test('rates are count/seconds or off', () => {
+    expect(load({ RINGWIRE_TOKEN_RATE_IP: '5/2', RINGWIRE_INVITE_RATE: 'off' })).toMatchObject({
+      tokenRateIp: { count: 5, seconds: 2 },
+      inviteRate: null,
+    })
+    expect(load({ RINGWIRE_WS_RATE: '1/2' }).wsRate).toEqual({ perSecond: 1, burst: 2 })
+    expect(load({ RINGWIRE_WS_RATE: 'off' }).wsRate).toBeNull()
+    for (const name of ['RINGWIRE_TOKEN_RATE_KEY', 'RINGWIRE_WS_RATE']) {
+      for (const value of ['5', '0/1', '1/0', '5/x', '-1/2', '1.5/2', '5/2/1', 'OFF']) {
+        expect(problems({ [name]: value })).toEqual([expect.stringContaining(name)])
+      }
+    }
+  })
+
+  test('the public URL keeps its path and loses its trailing slash', () => {
+    expect(load({ RINGWIRE_PUBLIC_URL: 'https://Calls.Example.com/' }).publicUrl).toBe('https://calls.example.com')
+    expect(load({ RINGWIRE_PUBLIC_URL: 'http://x.test:81/a/b//' }).publicUrl).toBe('http://x.test:81/a/b')
+    for (const value of [
+      'calls.example.com',
+      'wss://x',
+      'https://u:p@x',
+      'https://x/?a=1',
+      'https://x/#a',
+      'http://',
+    ]) {
+      expect(problems({ RINGWIRE_PUBLIC_URL: value })).toEqual([expect.stringContaining('RINGWIRE_PUBLIC_URL')])
+    }
+  })
+
+  test('[ICE1] STUN and TURN URLs', () => {
+    const config = load({
+      RINGWIRE_STUN_URLS: 'stun:a.test, stuns:b.test:5349 ,stun:[2001:db8::1]:3478',
+      RINGWIRE_TURN_URLS: 'turn:c.test:3478?transport=udp,turns:c.test:443?transport=tcp,turn:1.2.3.4',
+      RINGWIRE_TURN_SECRET: 'shared',
+    })
+    expect(config.stunUrls).toEqual(['stun:a.test', 'stuns:b.test:5349', 'stun:[2001:db8::1]:3478'])
+    expect(config.turnUrls).toHaveLength(3)
+    for (const value of ['turn:a', 'http://a', 'stun://a', 'stun:a?transport=udp', 'stun:', 'stun:a b']) {
+      expect(problems({ RINGWIRE_STUN_URLS: value })).toEqual([expect.stringContaining('RINGWIRE_STUN_URLS')])
+    }
+    for (const value of ['stun:a', 'turn:a?transport=sctp', 'turn:a?x=1']) {
+      expect(problems({ RINGWIRE_TURN_URLS: value, RINGWIRE_TURN_SECRET: 'x' })).toHaveLength(1)
+    }
+  })
+
+  test('[TOK2] JWT secrets keep their order; short, double and unreadable ones are refused without being shown', () => {
+    const key = (byte: number) => Buffer.alloc(32, byte).toString('base64url')
+    const [first, second] = load({ RINGWIRE_JWT_SECRETS: `new:${key(1)}, old:${key(2)}=` }).jwtSecrets ?? []
+    expect([first?.kid, second?.kid]).toEqual(['new', 'old'])
+    expect(first?.key).toEqual(Buffer.alloc(32, 1))
+    const short = Buffer.alloc(31, 7).toString('base64url')
+    for (const value of [`a:${short}`, `a:${key(1)},a:${key(2)}`, key(3), `a b:${key(3)}`, ',', `a:${key(3)}!`]) {
+      const [problem = ''] = problems({ RINGWIRE_JWT_SECRETS: value })
+      expect(problem).toStartWith('RINGWIRE_JWT_SECRETS ')
+      expect(problem).not.toContain(key(3))
+      expect(problem).not.toContain(short)
+    }
+  })
+
+  test('bootstrap keys are split at the first and the last colon', () => {
+    const long = 'x'.repeat(32)
+    expect(
+      load({ RINGWIRE_BOOTSTRAP_KEYS: `a:${long}:shop ; b:s:e:c:r:e:t${long}:one, two,one;` }).bootstrapKeys,
+    ).toEqual([
+      { keyId: 'a', secret: long, products: ['shop'] },
+      { keyId: 'b', secret: `s:e:c:r:e:t${long}`, products: ['one', 'two'] },
+    ])
+    for (const value of [
+      'a',
+      'a:secret-text',
+      ':s:p',
+      'a::p',
+      'a:secret-text:',
+      'a:sé:p',
+      'a:x:p;a:y:p',
+      `a:s:${'p'.repeat(256)}`,
+    ]) {
+      const [problem = ''] = problems({ RINGWIRE_BOOTSTRAP_KEYS: value })
+      expect(problem).toStartWith('RINGWIRE_BOOTSTRAP_KEYS ')
+      expect(problem).not.toContain('secret-text')
+    }
+  })
+
+  test('a bootstrap secret under 32 characters warns, without being shown', () => {
+    const { warnings } = loadConfig({ RINGWIRE_BOOTSTRAP_KEYS: 'a:hunter2:shop' })
+    expect(warnings).toEqual([expect.stringMatching(/^RINGWIRE_BOOTSTRAP_KEYS: .*\ba\b.*32/)])
+    expect(warnings.join()).not.toContain('hunter2')
+  })
+
+  test('trusted proxies are a number, or addresses and CIDRs', () => {
+    expect(load({ RINGWIRE_TRUST_PROXY: '2' }).trustProxy).toEqual({ kind: 'hops', hops: 2 })
+    expect(load({ RINGWIRE_TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual({
+      kind: 'networks',
+      networks: ['10.0.0.0/8', '::1'],
+    })
+    for (const value of ['true', '10.0.0.0/33', 'proxy.test', '-1', '300.1.1.1', ',']) {
+      expect(problems({ RINGWIRE_TRUST_PROXY: value })).toEqual([expect.stringContaining('RINGWIRE_TRUST_PROXY')])
+    }
+  })
+
+  test('[WS8] origins are compared in lower case', () => {
+    const { allowedOrigins } = load({ RINGWIRE_ALLOWED_ORIGINS: 'https://App.example.com,capacitor://localhost' })
+    expect(allowedOrigins).toEqual(['https://app.example.com', 'capacitor://localhost'])
+    for (const value of ['app.example.com', 'https://x/', 'https://x/path', '*']) {
+      expect(problems({ RINGWIRE_ALLOWED_ORIGINS: value })).toHaveLength(1)
+    }
+  })
+
+  test('single choices', () => {
+    expect(load({ RINGWIRE_SQLITE_SYNCHRONOUS: 'normal' }).sqliteSynchronous).toBe('NORMAL')
+    expect(load({ RINGWIRE_DEMO: 'true' }).demo).toBe(true)
+    for (const [name, value] of [
+      ['RINGWIRE_SQLITE_SYNCHRONOUS', 'OFF'],
+      ['RINGWIRE_LOG_LEVEL', 'loud'],
+      ['RINGWIRE_DEMO', 'yes'],
+      ['RINGWIRE_PORT', '65536'],
+      ['RINGWIRE_PORT', '80a'],
+      ['RINGWIRE_HOST', 'http://x'],
+      ['RINGWIRE_TOKEN_TTL_S', '86401'],
+      ['RINGWIRE_RING_TIMEOUT_MS', '180001'],
+      ['RINGWIRE_PEER_LOST_MS', '1.5'],
+      ['RINGWIRE_MAX_SOCKETS', '0'],
+    ] as const) {
+      expect(problems({ [name]: value })).toEqual([expect.stringContaining(name)])
+    }
+  })
+})
+
+describe('what belongs together', () => {
+  test('all problems come at once, one line each, every line naming its variable', () => {
+    const found = problems({
+      RINGWIRE_PORT: 'x',
+      RINGWIRE_TLS_CERT: 'a.pem',
+      REDIS_URL: 'redis://x',
+      RINGWIRE_DEMO: '2',
+    })
+    expect(found).toHaveLength(4)
+    for (const problem of found) {
+      expect(problem).not.toContain('\n')
+      expect(problem).toMatch(/^(RINGWIRE_PORT|RINGWIRE_TLS_KEY|REDIS_URL|RINGWIRE_DEMO) /)
+    }
+  })
+
+  test('a store of a later version is refused, never ignored, and its URL does not show', () => {
+    for (const name of ['DATABASE_URL', 'REDIS_URL']) {
+      const [problem = ''] = problems({ [name]: 'scheme://user:pass@host/db' })
+      expect(problem).toContain(`${name} is set, but this version runs embedded only`)
+      expect(problem).not.toContain('pass')
+    }
+  })
+
+  test('an unknown variable of Ringwire warns; others are nobody’s business', () => {
+    const { warnings, ok } = loadConfig({ RINGWIRE_PROT: '1', RINGWIRE_A: '', PATH: '/bin', TOKEN: 'x' })
+    expect(ok).toBe(true)
+    expect(warnings).toEqual([
+      'RINGWIRE_A is not a setting of Ringwire; it is ignored',
+      'RINGWIRE_PROT is not a setting of Ringwire; it is ignored',
+    ])
+  })
+
+  test('TLS and TURN need both of their halves', () => {
+    const turn = { RINGWIRE_TURN_URLS: 'turn:a' }
+    expect(problems({ RINGWIRE_TLS_KEY: 'k' })).toEqual([expect.stringContaining('RINGWIRE_TLS_CERT')])
+    expect(problems(turn)).toEqual([expect.stringContaining('RINGWIRE_TURN_URLS')])
+    expect(problems({ ...turn, RINGWIRE_TURN_USERNAME: 'u' })).toEqual([
+      expect.stringContaining('RINGWIRE_TURN_CREDENTIAL'),
+    ])
+    expect(problems({ ...turn, RINGWIRE_TURN_CREDENTIAL: 'c' })).toEqual([
+      expect.stringContaining('RINGWIRE_TURN_USERNAME'),
+    ])
+    expect(problems({ ...turn, RINGWIRE_TURN_USERNAME: 'u', RINGWIRE_TURN_CREDENTIAL: 'c' })).toEqual([])
+    expect(
+      problems({ ...turn, RINGWIRE_TURN_SECRET: 's', RINGWIRE_TURN_USERNAME: 'u', RINGWIRE_TURN_CREDENTIAL: 'c' }),
+    ).toEqual([expect.stringContaining('RINGWIRE_TURN_SECRET')])
+  })
+
+  test('the demo refuses any host but this machine', () => {
+    for (const host of ['0.0.0.0', '::', '192.168.1.2', 'example.com', '127.0.0.1.example.com']) {
+      expect(problems({ RINGWIRE_DEMO: '1', RINGWIRE_HOST: host })).toEqual([expect.stringContaining('RINGWIRE_DEMO')])
+    }
+    for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost']) {
+      expect(problems({ RINGWIRE_DEMO: '1', RINGWIRE_HOST: host })).toEqual([])
+    }
+  })
+
+  test('loopback hosts, as they are written in URLs', () => {
+    for (const host of ['localhost', 'LOCALHOST', 'a.localhost', '[::1]', '127.0.0.1', 'localhost.']) {
+      expect(isLoopbackHost(host)).toBe(true)
+    }
+    for (const host of ['', 'localhost.example.com', '128.0.0.1', '[::2]', '127.0.0']) {
+      expect(isLoopbackHost(host)).toBe(false)
+    }
+  })
+})
+
+describe('documents', () => {
+  test('every setting has a name of its own, a type, a default and a description', () => {
+    const rows = settingRows()
+    expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length)
+    for (const { name, type, description, ...row } of rows) {
+      expect(name).toMatch(/^(RINGWIRE_[A-Z_]+|DATABASE_URL|REDIS_URL)$/)
+      expect(type).not.toBe('')
+      expect(row.default).not.toBe('')
+      expect(description).toEndWith('.')
+    }
+  })
+
+  test('[LOG1] what is described never shows a secret', () => {
+    const secret = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA'
+    const env = {
+      RINGWIRE_JWT_SECRETS: `k:${secret}`,
+      RINGWIRE_BOOTSTRAP_KEYS: `key:${secret}:shop`,
+      RINGWIRE_TURN_SECRET: secret,
+      RINGWIRE_TURN_CREDENTIAL: secret,
+      RINGWIRE_PORT: '1234',
+    }
+    expect(JSON.stringify(describeConfig(env))).not.toContain(secret)
+    expect(describeConfig(env)).toContainEqual({ name: 'RINGWIRE_PORT', value: '1234', source: 'set' })
+    expect(describeConfig(env)).toContainEqual({
+      name: 'RINGWIRE_TURN_SECRET',
+      value: '(set, not shown)',
+      source: 'set',
+    })
+  })
+})
