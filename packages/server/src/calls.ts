@@ -14,10 +14,11 @@ import {
   placeOf,
   sideOf,
 } from './call/call.ts'
-import { type Actor, type CallCommand, type Decision, decide, type Refusal } from './call/decide.ts'
+import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from './call/invite.ts'
 import type { Delivery } from './delivery.ts'
-import type { CallStore, ProductStore, Sessions } from './ports.ts'
+import type { MaybePromise } from './maybe.ts'
+import { type CallStore, type ProductStore, type Sessions, StoreError } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** A connected client as the calls see it. */
@@ -49,6 +50,9 @@ export interface CallsOptions {
 
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: ErrorBody }
 
+/** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
+const reconcileMarginMs = 10_000
+
 /** What a client can ask of one call. */
 export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
 
@@ -59,14 +63,40 @@ export interface Calls {
   seat(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
+  /** Hands on what a commit of unknown outcome wrote after all. */
+  reconcile(): Promise<void>
 }
 
 export function createCalls(options: CallsOptions): Calls {
   const { store, products, sessions, delivery, limits, clock, durations } = options
 
+  /** A commit's outcome was unknown since the last `reconcile`. */
+  let uncertain = false
+
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
-    const decision = await store.transition(ref, (call) => decide(call, command, clock.now(), durations))
-    return handOn(decision)
+    return handOn(await noting(store.transition(ref, (call) => decide(call, command, clock.now(), durations))))
+  }
+
+  async function noting<T>(commit: MaybePromise<T>): Promise<T> {
+    try {
+      return await commit
+    } catch (error) {
+      if (error instanceof StoreError && error.kind === 'unknown') uncertain = true
+      throw error
+    }
+  }
+
+  /** The client was told to try again; where its request was written after all, the others still have to hear of it. */
+  async function reconcile(): Promise<void> {
+    if (!uncertain) return
+    const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
+    const stored: Call[] = [...(await store.liveCalls()), ...over.map(({ call }) => call)]
+    for (const call of stored) {
+      const known = delivery.known.get(callKey(call))?.version ?? 0
+      if (known >= call.version) continue
+      for (const step of await store.stepsAfter(call, known)) handOn({ ok: true, call: step.call, steps: [step] })
+    }
+    uncertain = false
   }
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
@@ -121,24 +151,26 @@ export function createCalls(options: CallsOptions): Calls {
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
     const decision = handOn(
-      await store.invite(caller, callee, callUuid, (situation) =>
-        decideInvite(
-          situation,
-          {
-            actor: session,
-            callee: { userId: callee.userId, role: callee.role },
-            callUuid,
-            freshUuid,
-            contextType: data.context_type ?? session.contextType,
-            contextId: data.context_id ?? session.contextId,
-            callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
-            ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
-            metadata: data.metadata ?? null,
-            rate,
-            maxRinging: options.maxRinging,
-            busy: settings.busy,
-          },
-          clock.now(),
+      await noting(
+        store.invite(caller, callee, callUuid, (situation) =>
+          decideInvite(
+            situation,
+            {
+              actor: session,
+              callee: { userId: callee.userId, role: callee.role },
+              callUuid,
+              freshUuid,
+              contextType: data.context_type ?? session.contextType,
+              contextId: data.context_id ?? session.contextId,
+              callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+              ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+              metadata: data.metadata ?? null,
+              rate,
+              maxRinging: options.maxRinging,
+              busy: settings.busy,
+            },
+            clock.now(),
+          ),
         ),
       ),
     )
@@ -152,6 +184,7 @@ export function createCalls(options: CallsOptions): Calls {
   return {
     invite,
     run,
+    reconcile,
     seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
     verb(session, verb, callUuid, reason) {
       return ask(session, callUuid, commandOf(session, verb, reason, sessions))

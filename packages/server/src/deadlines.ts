@@ -1,11 +1,13 @@
 import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, nextDeadline } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
-import type { CallStore, Sessions } from './ports.ts'
+import { type CallStore, type Sessions, StoreError } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
 const longestTimeoutMs = 2 ** 31 - 1
 const sweepIntervalMs = 500
+/** A process that did not get to its sweep for this long was away: stopped, swapped out, starved [END3]. */
+const awayMs = 3_000
 
 export interface DeadlinesOptions {
   readonly store: CallStore
@@ -13,7 +15,8 @@ export interface DeadlinesOptions {
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  readonly onSweep: (now: number) => void
+  /** More that is done at every sweep. */
+  readonly onSweep: (now: number) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -34,6 +37,9 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let sweeper: ReturnType<typeof setInterval> | undefined
   let sweeping = false
   let jumping = false
+  let lastBeat = clock.monotonic()
+  /** The service or its store was away; the lost clocks have to start again before any of them counts [END3]. */
+  let away = false
 
   function watch(call: Call): void {
     const key = callKey(call)
@@ -51,23 +57,38 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     )
   }
 
+  /** Timers that come due while nobody could look after them prove nothing; the sweep is next. */
+  function isAway(): boolean {
+    away ||= clock.monotonic() - lastBeat > awayMs
+    return away
+  }
+
   function fire(call: Call): void {
-    if (jumping) return
+    if (jumping || isAway()) return
     run(call, { type: 'time' })
       .then(({ ok, steps }) => {
         // A timer may be a moment early.
         if (ok && steps.length === 0 && !timers.has(callKey(call))) watch(call)
       })
-      .catch(onError)
+      .catch(failed)
+  }
+
+  /** Said once, however long the store is away. */
+  function failed(error: unknown): void {
+    if (away && error instanceof StoreError) return
+    away ||= error instanceof StoreError
+    onError(error)
   }
 
   async function sweep(): Promise<void> {
     if (clock.jumped() !== 0) await followJump()
+    if (isAway()) await comeBack()
+    lastBeat = clock.monotonic()
     const now = clock.now()
     const live = await store.liveCalls()
     await Promise.all(live.map((call) => catchUp(call, now)))
     sessions.sweep(now)
-    onSweep(now)
+    await onSweep(now)
   }
 
   /** The wall clock jumped: what remained of every ring and every lost place still remains. */
@@ -81,6 +102,14 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     } finally {
       jumping = false
     }
+  }
+
+  /** Whatever was lost has its full time from now on: nobody could come back in between. */
+  async function comeBack(): Promise<void> {
+    await store.ping()
+    const live = await store.liveCalls()
+    await Promise.all(live.map((call) => run(call, { type: 'away' })))
+    away = false
   }
 
   async function catchUp(call: LiveCall, now: number): Promise<void> {
@@ -104,7 +133,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
         if (sweeping) return
         sweeping = true
         sweep()
-          .catch(onError)
+          .catch(failed)
           .finally(() => {
             sweeping = false
           })

@@ -57,6 +57,11 @@ export interface CallStore {
   liveCalls(): MaybePromise<LiveCall[]>
   /** Calls that ended at or after `since`, with their last step: their final notices may not have arrived. */
   overSince(since: number): MaybePromise<{ call: OverCall; step: Step }[]>
+  /**
+   * What was committed to a call after a version, oldest first: each event with the call as it is now under that
+   * version's number. For what a commit of unknown outcome may have left undelivered.
+   */
+  stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
   history(query: HistoryQuery): MaybePromise<HistoryPage>
   /** Resolves when the store answers, rejects otherwise [HEALTH1]. */
   ping(): Promise<void>

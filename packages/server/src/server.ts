@@ -155,7 +155,10 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
     clock: steady,
     durations,
     run: calls.run,
-    onSweep: delivery.sweep,
+    async onSweep(now) {
+      delivery.sweep(now)
+      await calls.reconcile()
+    },
     onError,
   })
   const arrivals = createArrivals({ store, sessions, delivery, calls, clock: steady, finalsMs, onError })

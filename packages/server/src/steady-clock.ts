@@ -9,6 +9,8 @@ const jumpMs = 1_000
  */
 export interface SteadyClock {
   now(): number
+  /** Monotonic, ms. */
+  monotonic(): number
   /** By how many ms the wall clock jumped; 0 while it did not. */
   jumped(): number
   /** Takes the wall clock's time over from now on. */
@@ -21,6 +23,7 @@ export function createSteadyClock(clock: Clock): SteadyClock {
   const now = () => Math.round(wall + clock.monotonic() - monotonic)
   return {
     now,
+    monotonic: () => clock.monotonic(),
     jumped() {
       const difference = clock.now() - now()
       return Math.abs(difference) > jumpMs ? difference : 0

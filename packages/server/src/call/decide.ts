@@ -51,6 +51,8 @@ export type CallCommand =
   | { readonly type: 'time' }
   /** The service was away: nobody has a socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart' }
+  /** The service or its store was away while sockets stayed: the lost clocks start again in full [END3]. */
+  | { readonly type: 'away' }
   /** The wall clock jumped by `ms`: what remained still remains. */
   | { readonly type: 'shift'; readonly ms: number }
 
@@ -91,6 +93,7 @@ export function decide(call: Call | undefined, command: CallCommand, now: number
   if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, now) : unchanged(call)
   if (command.type === 'time') return passTime(call, now, durations)
   if (command.type === 'restart') return isLive(call) ? restart(call, now) : unchanged(call)
+  if (command.type === 'away') return isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
   const side = sideOf(call, command.actor.participant)
@@ -251,6 +254,12 @@ function lose(call: LiveCall, sessionId: string, now: number): Decision {
 function restart(call: LiveCall, now: number): Decision {
   const next = mapPlaces(call, (place) => ({ ...place, state: 'vacant', since: now }))
   return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
+}
+
+function startLostClocksAgain(call: LiveCall, now: number): Decision {
+  const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: now } : place))
+  if (next === call) return unchanged(call)
+  return changed({ ...next, version: call.version + 1 }, { type: 'clock_shifted', at: now, by: null, notices: [] })
 }
 
 function shift(call: LiveCall, ms: number, now: number): Decision {

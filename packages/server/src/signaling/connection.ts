@@ -178,6 +178,11 @@ export class Connection implements Sink {
     return this.pushedSeq > this.provenSeq && now - this.lastPingAt >= proofIntervalMs
   }
 
+  /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
+  allow(ms: number): void {
+    this.pings = this.pings.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
+  }
+
   /** Looks after the signs of life; called about twice a second. */
   tick(now: number): void {
     if (this.state !== 'open') return

@@ -66,6 +66,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   let dirty: Connection[] = []
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
+  let lastTick = clock.monotonic()
   let emptied: (() => void) | undefined
 
   function requestFlush(connection: Connection): void {
@@ -174,7 +175,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   function tick(): void {
     const now = clock.monotonic()
     const wall = clock.now()
+    const late = now - lastTick - tickMs
+    lastTick = now
     for (const [connection, admission] of connections) {
+      if (late > tickMs) connection.allow(late)
       connection.tick(now)
       if (wall > admission.claims.expiresAt + config.tokenGraceMs) closeExpired(connection, admission, wall)
     }
@@ -224,6 +228,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await done
     },
     start() {
+      lastTick = clock.monotonic()
       ticker = setInterval(tick, tickMs)
     },
     stop() {

@@ -12,6 +12,7 @@ export interface CallReads {
   live(): StoredCall<LiveCall>[]
   liveOf(participant: Participant): LiveCall[]
   overSince(since: number): { call: OverCall; step: Step }[]
+  stepsAfter(ref: CallRef, version: number): Step[]
   history(query: HistoryQuery): HistoryPage
   ping(): void
 }
@@ -24,6 +25,10 @@ export const overSinceSql = `
   SELECT ${columns}, type, at, by_user_id, by_role, by_session_id, notices
   FROM calls JOIN call_events ON call_events.call_id = calls.id AND call_events.version = calls.version
   WHERE ended_at >= ? ORDER BY ended_at`
+
+export const stepsAfterSql = `
+  SELECT version, type, at, by_user_id, by_role, by_session_id, notices
+  FROM call_events WHERE call_id = ? AND version > ? ORDER BY version`
 
 const historyHalf = (side: 'caller' | 'callee') => `
   SELECT ${columns} FROM calls
@@ -41,6 +46,7 @@ export function createCallReads(db: Database): CallReads {
   const load = db.query<CallRow, [string, string]>(loadSql)
   const live = db.query<CallRow, []>(liveSql)
   const overSince = db.query<CallRow & EventRow, [number]>(overSinceSql)
+  const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
   const history = db.query<CallRow, SqlValue[]>(historySql)
   const ping = db.query('SELECT 1 FROM schema_migrations')
 
@@ -66,6 +72,14 @@ export function createCallReads(db: Database): CallReads {
         const call = callOf(row)
         return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
       }),
+    stepsAfter(ref, version) {
+      const row = load.get(ref.callUuid, ref.product)
+      if (row === null) return []
+      const call = callOf(row)
+      return stepsAfter
+        .all(row.id, version)
+        .map((event) => ({ call: { ...call, version: event.version }, event: eventOf(event) }))
+    },
     history({ participant, limit, after = start }) {
       const { product, role, userId } = participant
       const half = [userId, role, product, after.startedAt, after.callUuid]

@@ -138,6 +138,7 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     liveCallsOf: (participant) => live.liveOf(participant),
     liveCalls: () => live.all(),
     overSince: (since) => attempt(() => reads.overSince(since)),
+    stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     async ping() {
       await commits.ping()
@@ -161,6 +162,7 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
     liveCalls: () => attempt(() => reads.live().map(({ call }) => call)),
     overSince: (since) => attempt(() => reads.overSince(since)),
+    stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     async ping() {
       await attempt(reads.ping)
