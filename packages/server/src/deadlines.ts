@@ -85,8 +85,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (isAway()) await comeBack()
     lastBeat = clock.monotonic()
     const now = clock.now()
-    const live = await store.liveCalls()
-    await Promise.all(live.map((call) => catchUp(call, now)))
+    const work: Promise<unknown>[] = []
+    for (const call of await store.liveCalls()) {
+      const command = owed(call, now)
+      if (command !== undefined) work.push(run(call, command))
+    }
+    await Promise.all(work)
     sessions.sweep(now)
     await onSweep(now)
   }
@@ -112,18 +116,14 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     away = false
   }
 
-  async function catchUp(call: LiveCall, now: number): Promise<void> {
+  /** What a call is owed that no timer and no close brought about. */
+  function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = nextDeadline(call, durations)
-    if (deadline !== undefined && deadline <= now) await run(call, { type: 'time' })
-    else await loseDeadHolders(call)
-  }
-
-  /** Closes that could not be written while the store was away. */
-  async function loseDeadHolders(call: LiveCall): Promise<void> {
+    if (deadline !== undefined && deadline <= now) return { type: 'time' }
+    // Closes that could not be written while the store was away.
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
-    for (const { state, sessionId } of places) {
-      if (state === 'held' && sessions.sinkOf(sessionId) === undefined) await run(call, { type: 'lose', sessionId })
-    }
+    const dead = places.find(({ state, sessionId }) => state === 'held' && sessions.sinkOf(sessionId) === undefined)
+    return dead === undefined ? undefined : { type: 'lose', sessionId: dead.sessionId }
   }
 
   return {
