@@ -193,7 +193,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
           store().transition(call, () => {
             throw failure
           })
-        expect(broken()).rejects.toBe(failure)
+        await expect(broken()).rejects.toBe(failure)
         await store().transition(call, (now) => ({ steps: [touched(there(now), 'after')] }))
         expect((await store().load(call))?.version).toBe(2)
       })

@@ -1,7 +1,7 @@
 import { StoreError } from '../../ports.ts'
 import type { Encoded } from './batch.ts'
 import type { SqlValue } from './connection.ts'
-import type { FromWriter, ToWriter } from './write-worker.ts'
+import type { FromWriter, Open, ToWriter } from './write-worker.ts'
 
 /** What becomes of a transition: per step the id of its call (or why it was not written), or the error. */
 export interface Settle {
@@ -11,7 +11,7 @@ export interface Settle {
 
 export interface GroupCommitOptions {
   readonly startWorker: () => Worker
-  readonly open: Extract<ToWriter, { type: 'open' }>
+  readonly open: Open
   /** A commit that takes longer is given up: its outcome is unknown. And so long a transition waits for a writer. */
   readonly limitMs: number
   /** Runs whenever a writer is there again, before anything is decided: what is stored may have changed. */
@@ -145,7 +145,7 @@ export class GroupCommit {
     else if (message.type === 'failed') {
       const error = new StoreError(message.kind, message.message)
       if (message.of === 'ping') this.#pings.shift()?.reject(error)
-      else if (error.kind === 'unknown') this.#lost(error)
+      else if (message.of === 'open' || error.kind === 'unknown') this.#lost(error)
       else this.#notCommitted(error)
     }
   }
@@ -195,7 +195,7 @@ export class GroupCommit {
     worker.onmessage = ({ data }: MessageEvent<FromWriter>) => this.#receive(data)
     worker.onerror = (event) => {
       event.preventDefault()
-      this.#lost(new StoreError('unknown', `The writer thread failed: ${event.message}`))
+      this.#lost(new StoreError('unknown', 'The writer thread failed.', { cause: event.error }))
     }
     worker.addEventListener('close', () => {
       this.#worker = undefined

@@ -7,8 +7,14 @@ import { openWriter, type SqlValue, type Synchronous, unavailable } from './conn
  * relays. It does one message after another, and writes nothing that it was not sent.
  */
 
+export interface Open {
+  readonly type: 'open'
+  readonly path: string
+  readonly synchronous: Synchronous
+}
+
 export type ToWriter =
-  | { readonly type: 'open'; readonly path: string; readonly synchronous: Synchronous }
+  | Open
   | { readonly type: 'ping' }
   | { readonly type: 'close' }
   /** A batch. */
@@ -18,7 +24,7 @@ export type FromWriter =
   | { readonly type: 'opened' | 'pong' | 'closed' }
   | {
       readonly type: 'failed'
-      readonly of: 'batch' | 'ping'
+      readonly of: 'open' | 'batch' | 'ping'
       readonly kind: 'unavailable' | 'unknown'
       readonly message: string
     }
@@ -35,32 +41,44 @@ declare const self: Worker
 let opened: Opened | undefined
 
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
-  if ('type' in data && data.type === 'open') {
-    const db = openWriter(data.path, data.synchronous)
-    opened = { db, write: createBatchWriter(db), failing: false }
-    return answer({ type: 'opened' })
+  if (!('type' in data)) answer(attempt('batch', (writer) => writer.write(data)))
+  else if (data.type === 'open') answer(open(data))
+  else if (data.type === 'ping') answer(attempt('ping', probe))
+  else {
+    opened?.db.close()
+    answer({ type: 'closed' })
   }
-  if (opened === undefined) throw new Error('The writer has no database yet.')
-  if (!('type' in data)) return answer(attempt(opened, 'batch', (it) => it.write(data)))
-  if (data.type === 'ping') return answer(attempt(opened, 'ping', probe))
-  opened.db.close()
-  answer({ type: 'closed' })
 }
 
 function answer(message: FromWriter): void {
   self.postMessage(message)
 }
 
-function attempt(writer: Opened, of: 'batch' | 'ping', action: (writer: Opened) => FromWriter): FromWriter {
+function open({ path, synchronous }: Open): FromWriter {
   try {
-    const done = action(writer)
-    writer.failing = false
+    const db = openWriter(path, synchronous)
+    opened = { db, write: createBatchWriter(db), failing: false }
+    return { type: 'opened' }
+  } catch (error) {
+    return failed('open', error)
+  }
+}
+
+function attempt(of: 'batch' | 'ping', action: (writer: Opened) => FromWriter): FromWriter {
+  if (opened === undefined) throw new Error('The writer has no database yet.')
+  try {
+    const done = action(opened)
+    opened.failing = false
     return done
   } catch (error) {
-    writer.failing = true
-    const { kind, message } = unavailable(error)
-    return { type: 'failed', of, kind, message }
+    opened.failing = true
+    return failed(of, error)
   }
+}
+
+function failed(of: 'open' | 'batch' | 'ping', error: unknown): FromWriter {
+  const { kind, message } = unavailable(error)
+  return { type: 'failed', of, kind, message }
 }
 
 /** Whether a write could begin; after one that failed, whether one can be committed again [HEALTH1]. */

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { openConnection } from '../../src/adapters/sqlite/connection.ts'
+import { type Migration, migrate, readMigrations } from '../../src/adapters/sqlite/migrations.ts'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { temporaryDataDir } from './sqlite-harness.ts'
+
+let dir: ReturnType<typeof temporaryDataDir>
+beforeEach(() => {
+  dir = temporaryDataDir()
+})
+afterEach(() => dir.remove())
+
+const first: Migration = { number: 1, name: '0001_a.sql', sql: 'CREATE TABLE a (x); INSERT INTO a VALUES (1);' }
+const second: Migration = { number: 2, name: '0002_b.sql', sql: 'ALTER TABLE a ADD COLUMN y; CREATE TABLE b (z);' }
+
+async function apply(...migrations: Migration[]): Promise<void> {
+  const db = openConnection(dir.database)
+  try {
+    await migrate(db, 4711, migrations)
+  } finally {
+    db.close()
+  }
+}
+
+function read(sql: string): unknown[] {
+  const db = openConnection(dir.database)
+  try {
+    return db.query(sql).values()
+  } finally {
+    db.close()
+  }
+}
+
+const recorded = () => read('SELECT number, name, applied_at, length(checksum) FROM schema_migrations')
+
+describe('migrations', () => {
+  test('are applied in order, once, and recorded with their checksum', async () => {
+    await apply(first)
+    expect(recorded()).toEqual([[1, '0001_a.sql', 4711, 64]])
+    await apply(first, second)
+    await apply(first, second)
+    expect(recorded()).toEqual([
+      [1, '0001_a.sql', 4711, 64],
+      [2, '0002_b.sql', 4711, 64],
+    ])
+    expect(read('SELECT * FROM a')).toEqual([[1, null]])
+  })
+
+  test('one that fails leaves nothing of itself, and what came before', async () => {
+    const broken = { ...second, sql: 'CREATE TABLE b (z); INSERT INTO nowhere VALUES (1);' }
+    await expect(apply(first, broken)).rejects.toThrow('nowhere')
+    expect(recorded().length).toBe(1)
+    expect(read("SELECT name FROM sqlite_schema WHERE name = 'b'")).toEqual([])
+    await apply(first, second)
+    expect(recorded().length).toBe(2)
+  })
+
+  test('a database that is newer than the code is refused, and left alone', async () => {
+    await apply(first, second)
+    await expect(apply(first)).rejects.toThrow('newer than this version of Ringwire: it has schema 2 (0002_b.sql)')
+    expect(recorded().length).toBe(2)
+  })
+
+  test('an applied file that changed is refused', async () => {
+    await apply(first)
+    await expect(apply({ ...first, sql: `${first.sql} ` }, second)).rejects.toThrow('another 0001_a.sql')
+    expect(recorded().length).toBe(1)
+  })
+
+  test('the real ones open a store; a newer database is refused by it', async () => {
+    const options = { dataDir: dir.path, synchronous: 'NORMAL', exclusive: true } as const
+    await (await openSqlite(options)).close()
+    await (await openSqlite(options)).close()
+    const known = readMigrations()
+    await apply(...known, { number: known.length + 1, name: '9999_future.sql', sql: 'CREATE TABLE future (x)' })
+    await expect(openSqlite(options)).rejects.toThrow('newer than this version of Ringwire')
+  })
+})

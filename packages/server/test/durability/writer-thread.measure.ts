@@ -1,0 +1,178 @@
+/**
+ * The figures of docs/decisions/0003-sqlite-writer-thread.md: the same stores with the writer in a thread of its own
+ * and on the main thread. Run with `bun packages/server/test/durability/writer-thread.measure.ts`.
+ *
+ * A second thread plays the relay traffic: it sends the main thread a message every millisecond or so and measures how
+ * long the echo takes. That is what a caller's ICE candidate would wait.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createBatchWriter } from '../../src/adapters/sqlite/batch.ts'
+import { openWriter, type Synchronous } from '../../src/adapters/sqlite/connection.ts'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import type { FromWriter, ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
+import { callLife } from '../contracts/call-life.ts'
+
+/** A writer on the main thread, in the shape of a Worker: a batch is written at the end of the turn. */
+function writerOnMainThread(): Worker {
+  let write: ReturnType<typeof createBatchWriter> | undefined
+  let close = () => {}
+  const target = new EventTarget()
+  const writer = Object.assign(target, {
+    onmessage: null as ((event: { data: FromWriter }) => void) | null,
+    onerror: null,
+    terminate: () => target.dispatchEvent(new Event('close')),
+    postMessage(message: ToWriter) {
+      setImmediate(() => {
+        if (!('type' in message)) writer.onmessage?.({ data: write?.(message) ?? [] })
+        else if (message.type === 'open') {
+          const db = openWriter(message.path, message.synchronous)
+          write = createBatchWriter(db)
+          close = () => db.close()
+          writer.onmessage?.({ data: { type: 'opened' } })
+        } else if (message.type === 'close') {
+          close()
+          writer.onmessage?.({ data: { type: 'closed' } })
+        }
+      })
+    },
+  })
+  return writer as unknown as Worker
+}
+
+interface Figures {
+  delays: number[]
+  cpuMicros: number
+  transitions: number
+  commits: number
+  seconds: number
+  latencies: number[]
+}
+
+async function measure(
+  where: 'thread' | 'main',
+  synchronous: Synchronous,
+  perSecond: number | undefined,
+  seconds: number,
+): Promise<Figures> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ringwire-measure-'))
+  const options = { dataDir, synchronous, exclusive: true }
+  const stores = await openSqlite(where === 'main' ? { ...options, startWorker: writerOnMainThread } : options)
+  const prober = new Worker(new URL('./prober.measure.ts', import.meta.url))
+  const delays: number[] = []
+  prober.onmessage = ({ data }: MessageEvent<number>) => {
+    prober.postMessage(data)
+  }
+  const latencies: number[] = []
+  let stop = false
+  let transitions = 0
+
+  async function oneCall(): Promise<void> {
+    const life = callLife()
+    for (const step of life) {
+      const from = performance.now()
+      await step(stores.calls)
+      latencies.push(performance.now() - from)
+      transitions++
+    }
+  }
+  async function run(untilMs: number): Promise<void> {
+    stop = false
+    if (perSecond === undefined) {
+      const caller = async () => {
+        while (!stop) await oneCall()
+      }
+      const callers = Array.from({ length: 200 }, caller)
+      await Bun.sleep(untilMs)
+      stop = true
+      await Promise.all(callers)
+      return
+    }
+    await pace(perSecond / 5, untilMs)
+  }
+  async function pace(callsPerSecond: number, untilMs: number): Promise<void> {
+    const from = performance.now()
+    const running = new Set<Promise<void>>()
+    let begun = 0
+    while (performance.now() - from < untilMs) {
+      const due = ((performance.now() - from) / 1000) * callsPerSecond
+      for (; begun < due; begun++) {
+        const call = oneCall().finally(() => running.delete(call))
+        running.add(call)
+      }
+      await Bun.sleep(1)
+    }
+    await Promise.all(running)
+  }
+
+  await run(1000)
+  prober.postMessage('start')
+  const idle = await cpuPerSecondOf(() => pace(0, 2000))
+  latencies.length = 0
+  transitions = 0
+  const before = stores.counts()
+  const cpu = process.cpuUsage()
+  const from = performance.now()
+  await run(seconds * 1000)
+  const took = (performance.now() - from) / 1000
+  const used = process.cpuUsage(cpu)
+  const after = stores.counts()
+  const probed = new Promise<number[]>((resolve) => {
+    prober.onmessage = ({ data }: MessageEvent<number | number[]>) => {
+      if (Array.isArray(data)) resolve(data)
+      else prober.postMessage(data)
+    }
+  })
+  prober.postMessage('stop')
+  delays.push(...(await probed))
+  prober.terminate()
+  await stores.close()
+  rmSync(dataDir, { recursive: true })
+  return {
+    delays,
+    cpuMicros: used.user + used.system - idle * took,
+    transitions,
+    commits: after.commits - before.commits,
+    seconds: took,
+    latencies,
+  }
+}
+
+/** What the probing itself costs. */
+async function cpuPerSecondOf(work: () => Promise<void>): Promise<number> {
+  const cpu = process.cpuUsage()
+  const from = performance.now()
+  await work()
+  const used = process.cpuUsage(cpu)
+  return (used.user + used.system) / ((performance.now() - from) / 1000)
+}
+
+function at(values: number[], share: number): number {
+  values.sort((a, b) => a - b)
+  return values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0
+}
+const ms = (value: number) => value.toFixed(2)
+
+console.log(
+  'writer | sync | load | transitions/s | per commit | CPU µs/transition | commit ms 50/99 % | echo ms 50/99/100 %',
+)
+for (const synchronous of ['FULL', 'NORMAL'] as const) {
+  for (const perSecond of [500, 5000, undefined]) {
+    for (const where of ['thread', 'main'] as const) {
+      const it = await measure(where, synchronous, perSecond, 5)
+      console.log(
+        [
+          where.padEnd(6),
+          synchronous.padEnd(6),
+          perSecond === undefined ? '200 calls at once' : `${perSecond}/s`,
+          Math.round(it.transitions / it.seconds),
+          (it.transitions / it.commits).toFixed(1),
+          (it.cpuMicros / it.transitions).toFixed(1),
+          `${ms(at(it.latencies, 0.5))} / ${ms(at(it.latencies, 0.99))}`,
+          `${ms(at(it.delays, 0.5))} / ${ms(at(it.delays, 0.99))} / ${ms(at(it.delays, 1))}`,
+        ].join(' | '),
+      )
+    }
+  }
+}
