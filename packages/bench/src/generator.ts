@@ -1,0 +1,44 @@
+// A generator process: the main process starts it on a core of its own and speaks to it over IPC.
+import { prepareCall } from './jobs/call.ts'
+import { prepareConnect } from './jobs/connect.ts'
+import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
+import { prepareRelay } from './jobs/relay.ts'
+import { prepareToken } from './jobs/token.ts'
+
+function prepare(job: Job): Promise<Prepared> {
+  switch (job.kind) {
+    case 'relay':
+      return prepareRelay(job)
+    case 'connect':
+      return prepareConnect(job)
+    case 'call':
+      return prepareCall(job)
+    case 'token':
+      return prepareToken(job)
+  }
+}
+
+function serve(): void {
+  const jobs = new Map<number, Prepared>()
+  const carryOut = async (command: Command): Promise<Reply> => {
+    if (command.step === 'prepare') {
+      jobs.set(command.id, await prepare(command.job))
+      return { step: 'prepared' }
+    }
+    const job = jobs.get(command.id)
+    if (job === undefined) throw new Error('That job was not prepared')
+    if (command.step === 'run') return { step: 'result', result: await job.run(command.shape) }
+    jobs.delete(command.id)
+    await job.release()
+    return { step: 'released' }
+  }
+  process.on('message', (command: Command) => {
+    carryOut(command)
+      .catch((error: unknown): Reply => ({ step: 'failed', message: String(error) }))
+      .then((reply) => process.send?.(reply))
+  })
+  // The end of the main process is the end of this one.
+  process.on('disconnect', () => process.exit(0))
+}
+
+serve()

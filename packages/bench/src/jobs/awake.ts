@@ -1,0 +1,25 @@
+// Polling instead of sleeping. To wake a process that sleeps on another core is work of the sender: it would be
+// charged to the server, and to a slow one more often than to a fast one.
+
+export interface Awake {
+  /** Whatever came in says so, for the count of idle turns. */
+  worked: boolean
+  /** Nanoseconds spent in turns of the event loop that had nothing to do. */
+  idleNs: number
+  stop(): void
+}
+
+export function stayAwake(): Awake {
+  let last = Bun.nanoseconds()
+  let running = true
+  const awake: Awake = { worked: false, idleNs: 0, stop: () => (running = false) }
+  const turn = () => {
+    const now = Bun.nanoseconds()
+    if (!awake.worked) awake.idleNs += now - last
+    awake.worked = false
+    last = now
+    if (running) setImmediate(turn)
+  }
+  turn()
+  return awake
+}

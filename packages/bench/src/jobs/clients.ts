@@ -1,0 +1,54 @@
+// Opening and closing many clients at once.
+import { participantId, SIDES } from '../candidate.ts'
+import type { Client, Dialect, Pair } from '../dialects/dialect.ts'
+import { FrameSocket } from '../frame-socket.ts'
+
+/** Runs `work` for 0 … count−1, so many at a time; the first failure ends it. */
+export async function atATime(count: number, limit: number, work: (i: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    while (next < count) await work(next++)
+  }
+  await Promise.all(Array.from({ length: Math.min(limit, count) }, worker))
+}
+
+/** Fails instead of waiting for ever when a server leaves a client without its answer. */
+export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`${what}: not done after ${ms / 1000} s`)), ms)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export async function openClient(dialect: Dialect, port: number, id: string, credential: string): Promise<Client> {
+  const socket = await FrameSocket.open(port, dialect.upgradeRequest(port, id, credential))
+  const client = { id, socket }
+  await dialect.ready(client)
+  return client
+}
+
+/** Opens both sides of each pair and brings them together. */
+export async function openPairs(dialect: Dialect, port: number, first: number, count: number): Promise<Pair[]> {
+  const ids = Array.from({ length: count * 2 }, (_, i) => participantId(first + (i >> 1), SIDES[i % 2]!))
+  const credentials = await dialect.credentials(port, ids)
+  const clients: Client[] = []
+  await atATime(ids.length, 32, async (i) => {
+    clients[i] = await openClient(dialect, port, ids[i]!, credentials[i]!)
+  })
+  return Array.from({ length: count }, (_, i) => ({
+    caller: clients[i * 2]!,
+    callee: clients[i * 2 + 1]!,
+    callUuid: '',
+  }))
+}
+
+export function clientsOf(pairs: readonly Pair[]): Client[] {
+  return pairs.flatMap((pair) => [pair.caller, pair.callee])
+}
+
+export async function closeClients(clients: readonly Client[]): Promise<void> {
+  await Promise.all(clients.map((client) => client.socket.terminate()))
+}

@@ -1,0 +1,98 @@
+// What the main process asks of a generator process, and what comes back.
+import type { Load } from '../proc.ts'
+import type { AnySystem } from '../systems.ts'
+
+export interface Target {
+  system: AnySystem
+  port: number
+  pid: number
+  core: number | null
+}
+
+/** Candidates between pairs, both ways. */
+export interface RelayJob {
+  kind: 'relay'
+  target: Target
+  pairs: number
+  firstPair: number
+}
+
+/** Clients that connect, authenticate and stay. */
+export interface ConnectJob {
+  kind: 'connect'
+  target: Target
+  first: number
+  count: number
+  concurrency: number
+}
+
+/** Whole calls, one after another on each pair. */
+export interface CallJob {
+  kind: 'call'
+  target: Target
+  calls: number
+  pairs: number
+}
+
+/** Requests over keep-alive HTTP connections. */
+export interface TokenJob {
+  kind: 'token'
+  target: Target
+  connections: number
+}
+
+export type Job = RelayJob | ConnectJob | CallJob | TokenJob
+
+/** How long one run of a prepared job lasts; connecting and calling end when they are done. */
+export interface Shape {
+  /** Messages in flight per pair, over both directions. */
+  window: number
+  warmupMs: number
+  measureMs: number
+}
+
+export interface Result {
+  /** Messages, connections, calls or answers within the measured interval. */
+  count: number
+  load: Load
+  /** Over the whole run, with warm-up and drain; the job has checked that both are equal. */
+  sent: number
+  received: number
+  /** Bytes on the wire of one relayed message. */
+  clientFrameBytes: number
+  serverFrameBytes: number
+  /** By the microsecond; only filled with one message in flight. */
+  latencies: number[]
+  /** Share of the measured interval in which this generator found nothing to do. */
+  generatorIdle: number
+}
+
+export function plainResult(count: number, load: Load): Result {
+  return {
+    count,
+    load,
+    sent: count,
+    received: count,
+    clientFrameBytes: 0,
+    serverFrameBytes: 0,
+    latencies: [],
+    generatorIdle: 1 - load.generatorShare,
+  }
+}
+
+/** A job in three steps, so that clients stay connected while other systems have their turn. */
+export interface Prepared {
+  run(shape: Shape): Promise<Result>
+  release(): Promise<void>
+}
+
+export type Command =
+  | { step: 'prepare'; id: number; job: Job }
+  | { step: 'run'; id: number; shape: Shape }
+  | { step: 'release'; id: number }
+
+export type Reply =
+  | { step: 'prepared' }
+  | { step: 'result'; result: Result }
+  | { step: 'released' }
+  | { step: 'failed'; message: string }

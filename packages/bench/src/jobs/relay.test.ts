@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import type { ServerWebSocket } from 'bun'
+import { prepareRelay } from './relay.ts'
+
+type Socket = ServerWebSocket<{ id: string }>
+
+/** The protocol of peers/bare-bun.ts, with a chance to misbehave: `deliver` sends a message as often as it likes. */
+function relay(deliver: (peer: Socket, text: string, number: number) => void) {
+  const clients = new Map<string, Socket>()
+  let number = 0
+  return Bun.serve<{ id: string }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request, server) {
+      const id = new URL(request.url).searchParams.get('id') ?? ''
+      return server.upgrade(request, { data: { id } }) ? undefined : new Response(null, { status: 426 })
+    },
+    websocket: {
+      open: (socket) => void clients.set(socket.data.id, socket),
+      message(socket, text) {
+        const message = JSON.parse(String(text))
+        message.from = socket.data.id
+        deliver(clients.get(message.to)!, JSON.stringify(message), ++number)
+      },
+    },
+  })
+}
+
+async function load(port: number, window: number) {
+  const target = { system: 'bare', port, pid: process.pid, core: null } as const
+  const prepared = await prepareRelay({ kind: 'relay', target, pairs: 3, firstPair: 0 })
+  try {
+    return await prepared.run({ window, warmupMs: 10, measureMs: 50 })
+  } finally {
+    await prepared.release()
+  }
+}
+
+describe('counting', () => {
+  test.each([1, 2, 16])('with %i in flight every message that was sent is received', async (window) => {
+    let delivered = 0
+    using server = relay((peer, text) => {
+      delivered++
+      peer.send(text)
+    })
+    const result = await load(server.port!, window)
+    expect(result.received).toBe(result.sent)
+    // One more each way per pair: the first message, which is read as a whole.
+    expect(result.sent).toBe(delivered - 6)
+    expect(result.count).toBeGreaterThan(0)
+    expect(result.count).toBeLessThanOrEqual(result.received)
+    expect(result.latencies.length > 0).toBe(window === 1)
+  })
+
+  test('a lost message is an error', async () => {
+    using server = relay((peer, text, number) => {
+      if (number !== 50) peer.send(text)
+    })
+    await expect(load(server.port!, 16)).rejects.toThrow('1 messages were lost')
+  }, 15_000)
+
+  test('a message that comes twice is an error', async () => {
+    using server = relay((peer, text, number) => {
+      peer.send(text)
+      if (number === 50) peer.send(text)
+    })
+    await expect(load(server.port!, 16)).rejects.toThrow('twice')
+  })
+
+  test('other bytes than were sent are an error', async () => {
+    using server = relay((peer, text, number) => {
+      peer.send(number > 6 ? text.replace('srflx', 'xxxxx') : text)
+    })
+    await expect(load(server.port!, 16)).rejects.toThrow('other bytes')
+  })
+
+  test('an answer that is no candidate is an error', async () => {
+    using server = relay((peer, text, number) => {
+      peer.send(number === 50 ? '{"event":"call.error"}' : text)
+    })
+    await expect(load(server.port!, 16)).rejects.toThrow('call.error')
+  }, 15_000)
+})

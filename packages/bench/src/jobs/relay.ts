@@ -1,0 +1,185 @@
+// Candidates both ways between pairs, a constant number in flight: whoever receives one sends the next.
+import { SIDES, type Side } from '../candidate.ts'
+import { type Client, type Dialect, other, type Pair } from '../dialects/dialect.ts'
+import { loadBetween, readLoad } from '../proc.ts'
+import { LatencyHistogram } from '../statistics.ts'
+import { dialectOf } from '../systems.ts'
+import { frameSize } from '../websocket-frames.ts'
+import { type Awake, stayAwake } from './awake.ts'
+import { clientsOf, closeClients, openPairs, within } from './clients.ts'
+import type { Prepared, RelayJob, Result, Shape } from './job.ts'
+
+const SETUP_MS = 20_000
+const DRAIN_MS = 2_000
+export const WIDEST_WINDOW = 16
+const encoder = new TextEncoder()
+
+/** One end of a pair. */
+interface End {
+  client: Client
+  peer: End | null
+  /** `bursts[n]`: n copies of this end's frame, to be written at once. */
+  bursts: Uint8Array[]
+  /** What the peer's message looks like when it arrives here. */
+  expected: Uint8Array
+  sent: number
+  received: number
+  sentAt: number
+}
+
+/** What the handlers of all ends share while the load runs. */
+interface Course {
+  running: boolean
+  failure: Error | null
+  latencies: LatencyHistogram | null
+  awake: Awake | null
+}
+
+export async function prepareRelay(job: RelayJob): Promise<Prepared> {
+  const dialect = dialectOf(job.target.system)
+  const pairs = await within(SETUP_MS, 'Connecting', openPairs(dialect, job.target.port, job.firstPair, job.pairs))
+  await within(SETUP_MS, 'Joining', Promise.all(pairs.map((pair) => dialect.join(pair))))
+  const ends = await within(SETUP_MS, 'The first message', Promise.all(pairs.map((pair) => probe(dialect, pair))))
+  const course: Course = { running: false, failure: null, latencies: null, awake: null }
+  for (const end of ends.flat()) listen(end, dialect, course)
+  return {
+    run: (shape) => run(job, shape, ends, course),
+    release: async () => {
+      for (const { socket } of clientsOf(pairs)) {
+        socket.scanner.expect(null)
+        socket.onText = socket.toInbox
+      }
+      await within(SETUP_MS, 'Leaving', Promise.all(pairs.map((pair) => dialect.leave(pair))))
+      await closeClients(clientsOf(pairs))
+    },
+  }
+}
+
+/** One message each way, read as a whole: what follows is counted by its length and compared with these bytes. */
+async function probe(dialect: Dialect, pair: Pair): Promise<[End, End]> {
+  const ends: End[] = []
+  for (const side of SIDES) {
+    const from = other(side)
+    pair[from].socket.send(dialect.candidateMessage(pair, from))
+    const text = await nextCandidate(dialect, pair, side)
+    const wrong = dialect.wrongWith(text, pair, from)
+    if (wrong !== null) throw new Error(`${pair[side].id} received ${wrong}`)
+    ends.push(newEnd(dialect, pair, side, text))
+  }
+  const [caller, callee] = ends as [End, End]
+  caller.peer = callee
+  callee.peer = caller
+  return [caller, callee]
+}
+
+async function nextCandidate(dialect: Dialect, pair: Pair, side: Side): Promise<string> {
+  for (;;) {
+    const text = await pair[side].socket.next()
+    if (text.includes('candidate') && !dialect.harmless(text, pair[side])) return text
+  }
+}
+
+function newEnd(dialect: Dialect, pair: Pair, side: Side, expected: string): End {
+  const frame = pair[side].socket.frame(dialect.candidateMessage(pair, side))
+  const all = new Uint8Array(frame.length * WIDEST_WINDOW)
+  for (let i = 0; i < WIDEST_WINDOW; i++) all.set(frame, i * frame.length)
+  const bursts = Array.from({ length: WIDEST_WINDOW + 1 }, (_, n) => all.subarray(0, n * frame.length))
+  return { client: pair[side], peer: null, bursts, expected: encoder.encode(expected), sent: 0, received: 0, sentAt: 0 }
+}
+
+async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Course): Promise<Result> {
+  const ends = pairs.flat()
+  for (const end of ends) {
+    end.sent = 0
+    end.received = 0
+  }
+  course.running = true
+  course.latencies = shape.window === 1 ? new LatencyHistogram() : null
+  const awake = stayAwake()
+  course.awake = awake
+  for (const pair of pairs) start(pair, shape.window)
+  await Bun.sleep(shape.warmupMs)
+  course.latencies?.clear()
+  awake.idleNs = 0
+  const before = readLoad(job.target.pid, job.target.core)
+  const receivedBefore = sum(ends, 'received')
+  await Bun.sleep(shape.measureMs)
+  const count = sum(ends, 'received') - receivedBefore
+  const load = loadBetween(before, readLoad(job.target.pid, job.target.core))
+  const generatorIdle = awake.idleNs / 1e9 / load.seconds
+  const latencies = course.latencies?.counts() ?? []
+  course.running = false
+  awake.stop()
+  await drain(pairs, course)
+  return { count, load, generatorIdle, latencies, ...totals(ends) }
+}
+
+function listen(end: End, dialect: Dialect, course: Course): void {
+  const { socket } = end.client
+  socket.scanner.expect(end.expected)
+  socket.onFailure = (error) => {
+    course.failure ??= error
+  }
+  socket.onText = (text) => {
+    if (!dialect.harmless(text, end.client)) course.failure ??= new Error(`Not asked for: ${text.slice(0, 300)}`)
+  }
+  socket.onFrames = (count) => {
+    end.received += count
+    if (course.awake !== null) course.awake.worked = true
+    if (course.latencies !== null) {
+      const now = Bun.nanoseconds()
+      course.latencies.record(now - end.peer!.sentAt)
+      end.sentAt = now
+    }
+    if (!course.running) return
+    // Never more than the window: an end only passes on what it was given.
+    end.sent += count
+    socket.write(end.bursts[count]!)
+  }
+}
+
+function start([caller, callee]: [End, End], window: number): void {
+  const byCallee = window >> 1
+  for (const [end, count] of [
+    [caller, window - byCallee],
+    [callee, byCallee],
+  ] as const) {
+    if (count === 0) continue
+    end.sent += count
+    end.sentAt = Bun.nanoseconds()
+    end.client.socket.write(end.bursts[count]!)
+  }
+}
+
+/** Waits for what is still in flight, and says what never came. */
+async function drain(pairs: readonly [End, End][], course: Course): Promise<void> {
+  const deadline = performance.now() + DRAIN_MS
+  const missing = () => pairs.reduce((total, pair) => total + undelivered(pair), 0)
+  while (missing() > 0 && course.failure === null && performance.now() < deadline) await Bun.sleep(2)
+  if (course.failure !== null) throw course.failure
+  if (missing() > 0) throw new Error(`${missing()} messages were lost`)
+  // What comes twice comes at once.
+  await Bun.sleep(10)
+  for (const end of pairs.flat()) {
+    if (end.received > end.peer!.sent) throw new Error(`${end.client.id} received a message twice`)
+    if (end.client.socket.scanner.different > 0) throw new Error(`${end.client.id} received other bytes than were sent`)
+  }
+}
+
+function undelivered([caller, callee]: [End, End]): number {
+  return Math.max(0, caller.sent - callee.received) + Math.max(0, callee.sent - caller.received)
+}
+
+function totals(ends: End[]): Pick<Result, 'sent' | 'received' | 'clientFrameBytes' | 'serverFrameBytes'> {
+  const { bursts, expected } = ends[0]!
+  return {
+    sent: sum(ends, 'sent'),
+    received: sum(ends, 'received'),
+    clientFrameBytes: bursts[1]!.length,
+    serverFrameBytes: frameSize(expected.length, false),
+  }
+}
+
+function sum(ends: readonly End[], field: 'sent' | 'received'): number {
+  return ends.reduce((total, end) => total + end[field], 0)
+}

@@ -1,0 +1,90 @@
+// `npm run bench`: runs the measurements one after another and prints tables and ratios.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CoreDistance } from './core-distance.ts'
+import { Generator } from './generators.ts'
+import { measureCall } from './measure-call.ts'
+import { measureConnect } from './measure-connect.ts'
+import { measureMedia } from './measure-media.ts'
+import { measureMemory } from './measure-memory.ts'
+import { measureRelay } from './measure-relay.ts'
+import { measureToken } from './measure-token.ts'
+import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
+import { type Options, parseOptions, USAGE } from './options.ts'
+import { placement } from './process.ts'
+import { formatComparisons, formatMeasurement } from './report.ts'
+import { nodeBinary } from './systems.ts'
+
+const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>> = {
+  relay: measureRelay,
+  connect: measureConnect,
+  memory: measureMemory,
+  call: measureCall,
+  token: measureToken,
+  media: measureMedia,
+}
+
+interface Failure {
+  name: MeasurementName
+  message: string
+}
+
+async function measureAll(bench: Bench, options: Options) {
+  const results: MeasurementResult[] = []
+  const failures: Failure[] = []
+  for (const name of options.only) {
+    bench.say(`${name} …`)
+    const start = performance.now()
+    try {
+      const result = await run[name](bench)
+      results.push(result)
+      console.log(`\n${formatMeasurement(result)}`)
+    } catch (error) {
+      failures.push({ name, message: String(error) })
+      console.log(`\n${name}: NOT MEASURED. ${String(error)}`)
+    }
+    bench.say(`${name} took ${((performance.now() - start) / 1000).toFixed(0)} s`)
+  }
+  return { results, failures }
+}
+
+function machine(note: string): string[] {
+  const { stdout } = Bun.spawnSync([nodeBinary(), '--version'])
+  return [
+    `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}); ${note}.`,
+    `Bun ${Bun.version}; PeerServer and Socket.IO on Node ${stdout.toString().trim().slice(1)}.`,
+  ]
+}
+
+async function main(): Promise<number> {
+  const parsed = parseOptions(process.argv.slice(2))
+  if (!parsed.ok) {
+    console.error(`${parsed.message}\n${USAGE}`)
+    return 2
+  }
+  const { options } = parsed
+  const directory = mkdtempSync(join(tmpdir(), 'ringwire-bench-'))
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
+  const place = placement()
+  const [generatorCore, secondCore] = place.generatorCores
+  const generators: [Generator, ...Generator[]] = [new Generator(generatorCore ?? null)]
+  if (secondCore !== undefined) generators.push(new Generator(secondCore))
+  const pinnedBoth = place.serverCore !== null && generatorCore !== undefined
+  const distance = pinnedBoth ? new CoreDistance(place.serverCore!, generatorCore, directory) : null
+  const { seconds, rounds } = options
+  const say = (progress: string) => console.error(progress)
+  const about = machine(place.note)
+  console.log(about.join('\n'))
+  const bench: Bench = { seconds, rounds, placement: place, generators, distance, directory, say }
+  const { results, failures } = await measureAll(bench, options)
+  const comparisons = results.flatMap((result) => result.comparisons)
+  if (comparisons.length > 0) console.log(`\n${formatComparisons(comparisons)}`)
+  for (const generator of generators) await generator.stop()
+  await distance?.stop()
+  if (options.json !== null) writeFileSync(options.json, JSON.stringify({ about, options, results, failures }, null, 2))
+  return failures.length === 0 ? 0 : 1
+}
+
+process.exit(await main())

@@ -1,0 +1,132 @@
+// Candidates per second between 100 pairs, saturated and with one message in flight per pair.
+import type { Result, Shape } from './jobs/job.ts'
+import { WIDEST_WINDOW } from './jobs/relay.ts'
+import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
+import { count, microseconds, percent } from './report.ts'
+import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
+import { LatencyHistogram, median, ratios } from './statistics.ts'
+import { type AnySystem, type ReferenceName, SYSTEMS, type SystemName, startSystem, TITLES } from './systems.ts'
+
+const PAIRS = 100
+const WARMUP_MS = 100
+const FIRST_WARMUP_MS = 1500
+const REFERENCE_ROUNDS = 3
+const REFERENCES: ReferenceName[] = ['bare-coalesced', 'bare-forward']
+const GOALS: [Exclude<SystemName, 'ringwire'>, Goal][] = [
+  ['peerserver', { bound: 'at least', value: 2 }],
+  ['socketio', { bound: 'at least', value: 3 }],
+  ['bare', { bound: 'at least', value: 0.95 }],
+]
+
+interface Slices {
+  saturated: Result
+  single: Result
+}
+
+export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
+  const all: AnySystem[] = [...SYSTEMS, ...REFERENCES]
+  const jobs = new Map<AnySystem, number>()
+  const running = []
+  try {
+    for (const system of all) {
+      const server = await startSystem(system, bench.placement.serverCore, bench.directory)
+      running.push(server)
+      const target = targetOf(server)
+      jobs.set(system, await bench.generators[0].prepare({ kind: 'relay', target, pairs: PAIRS, firstPair: 0 }))
+      await bench.generators[0].run(jobs.get(system)!, shape(WIDEST_WINDOW, FIRST_WARMUP_MS, 1))
+    }
+    const measure = (system: AnySystem) => slices(bench, jobs.get(system)!)
+    const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure)
+    const references = await alternate(bench, REFERENCE_ROUNDS, REFERENCES, measure)
+    for (const job of jobs.values()) await bench.generators[0].release(job)
+    return report(rounds, references)
+  } finally {
+    for (const server of running) await server.stop()
+  }
+}
+
+function shape(window: number, warmupMs: number, measureMs: number): Shape {
+  return { window, warmupMs, measureMs }
+}
+
+async function slices(bench: Bench, job: number): Promise<Slices> {
+  const measureMs = bench.seconds * 1000
+  return {
+    saturated: await bench.generators[0].run(job, shape(WIDEST_WINDOW, WARMUP_MS, measureMs)),
+    single: await bench.generators[0].run(job, shape(1, WARMUP_MS, measureMs)),
+  }
+}
+
+const perSecond = (result: Result) => result.count / result.load.seconds
+const saturated = (value: Slices) => perSecond(value.saturated)
+const single = (value: Slices) => perSecond(value.single)
+
+function report(rounds: Rounds<SystemName, Slices>, references: Rounds<ReferenceName, Slices>): MeasurementResult {
+  const rows = [
+    ...SYSTEMS.map((system) => row(TITLES[system], rounds, system)),
+    ...REFERENCES.map((system) => row(`(${TITLES[system]})`, references, system)),
+  ]
+  const head = [
+    '',
+    'msg/s',
+    'server CPU',
+    'µs CPU/msg',
+    'idle gen.',
+    'one in flight',
+    'server CPU',
+    'idle gen.',
+    'p50',
+    'p99',
+    'B in',
+    'B out',
+  ]
+  return {
+    name: 'relay',
+    tables: [{ title: `Relay: ${PAIRS} pairs, ${WIDEST_WINDOW} messages in flight per pair, then one`, head, rows }],
+    comparisons: [
+      ...compare(rounds, 'relay, saturated', saturated),
+      ...compare(rounds, 'relay, one in flight', single),
+    ],
+    notes: [
+      ...roundNotes(rounds),
+      disturbance(series(rounds, 'ringwire', (value) => value.saturated.load.othersShare)),
+      delivered(rounds),
+    ],
+    raw: { rounds, references },
+  }
+}
+
+function compare(rounds: Rounds<SystemName, Slices>, what: string, figure: (value: Slices) => number): Comparison[] {
+  const own = series(rounds, 'ringwire', figure)
+  return GOALS.map(([system, goal]) =>
+    comparison(what, TITLES[system], ratios(own, series(rounds, system, figure)), goal),
+  )
+}
+
+function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, system: Key): string[] {
+  const middle = (figure: (value: Slices) => number) => median(series(rounds, system, figure))
+  const first = rounds.rounds[0]!.values[system].saturated
+  const latencies = new LatencyHistogram()
+  for (const round of rounds.rounds) latencies.add(round.values[system].single.latencies)
+  return [
+    title,
+    count(middle(saturated)),
+    percent(middle((value) => value.saturated.load.serverShare)),
+    microseconds(middle((value) => value.saturated.load.serverCpuSeconds / value.saturated.count)),
+    percent(middle((value) => value.saturated.generatorIdle)),
+    count(middle(single)),
+    percent(middle((value) => value.single.load.serverShare)),
+    percent(middle((value) => value.single.generatorIdle)),
+    `${latencies.percentile(0.5)} µs`,
+    `${latencies.percentile(0.99)} µs`,
+    String(first.clientFrameBytes),
+    String(first.serverFrameBytes),
+  ]
+}
+
+function delivered(rounds: Rounds<SystemName, Slices>): string {
+  const results = rounds.rounds.flatMap((round) => Object.values(round.values)).flatMap((v) => [v.saturated, v.single])
+  const sent = results.reduce((total, result) => total + result.sent, 0)
+  const received = results.reduce((total, result) => total + result.received, 0)
+  return `Of ${sent} messages that were sent ${received} were delivered, none twice.`
+}

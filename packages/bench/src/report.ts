@@ -1,0 +1,57 @@
+// How figures are written.
+import { type Comparison, type MeasurementResult, met, type Table } from './measurement.ts'
+
+export function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US').replaceAll(',', ' ')
+}
+
+export function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
+/** Seconds as microseconds. */
+export function microseconds(seconds: number): string {
+  return (seconds * 1e6).toFixed(2)
+}
+
+export function formatTable({ title, head, rows }: Table): string {
+  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .join('  ')
+      .trimEnd()
+  const rule = widths.map((width) => '-'.repeat(width))
+  return [title, line(head), line(rule), ...rows.map(line)].join('\n')
+}
+
+export function formatMeasurement(result: MeasurementResult): string {
+  return [...result.tables.map(formatTable), result.notes.join('\n')].filter((part) => part !== '').join('\n\n')
+}
+
+export function formatComparisons(comparisons: readonly Comparison[]): string {
+  const rows = comparisons.map((comparison) => [
+    comparison.what,
+    comparison.against,
+    comparison.ratio.median.toFixed(2),
+    comparison.ratio.min.toFixed(2),
+    comparison.ratio.max.toFixed(2),
+    goalText(comparison),
+    verdict(comparison),
+  ])
+  return formatTable({
+    title: 'Ratios: Ringwire over the other, one per round',
+    head: ['measurement', 'against', 'median', 'min', 'max', 'target', ''],
+    rows,
+  })
+}
+
+function goalText({ goal }: Comparison): string {
+  if (goal === null) return '–'
+  return `${goal.bound === 'at least' ? '≥' : '≤'} ${goal.value}`
+}
+
+function verdict(comparison: Comparison): string {
+  const result = met(comparison)
+  return result === null ? '' : result ? 'met' : 'not met'
+}

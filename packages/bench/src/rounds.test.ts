@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import type { CoreDistance } from './core-distance.ts'
+import { alternate, disturbance, roundNotes, series } from './rounds.ts'
+
+function distances(...values: number[]): Pick<CoreDistance, 'measure'> {
+  return { measure: async () => values.shift()! }
+}
+
+test('systems take turns', async () => {
+  const order: string[] = []
+  const rounds = await alternate({ distance: null }, 2, ['a', 'b', 'c'], async (key, round) => {
+    order.push(key)
+    return round
+  })
+  expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
+  expect(series(rounds, 'b', (value) => value)).toEqual([0, 1])
+})
+
+test('a round in which the cores moved is measured again', async () => {
+  const distance = distances(100, 400, 400, 390, 100, 110) as CoreDistance
+  const rounds = await alternate({ distance }, 2, ['a'], async (_key, round) => round)
+  expect(rounds.repeated).toBe(1)
+  expect(series(rounds, 'a', (value) => value)).toEqual([1, 2])
+  expect(roundNotes(rounds)[0]).toContain('100 to 400 ns')
+})
+
+test('on cores that never stay the rounds are taken as they are', async () => {
+  const distance = distances(100, 400, 100, 400, 100, 400, 100, 400) as CoreDistance
+  const rounds = await alternate({ distance }, 2, ['a'], async () => 1)
+  expect(rounds.repeated).toBe(2)
+  expect(rounds.rounds.length).toBe(2)
+})
+
+test('a disturbed core is named as such', () => {
+  expect(disturbance([0.01, 0.02, 0.5])).toBe("Others used 2 % of the server's core.")
+  expect(disturbance([0.2])).toContain('disturbed')
+  expect(disturbance([Number.NaN])).toContain('not known')
+})

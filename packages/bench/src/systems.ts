@@ -1,0 +1,92 @@
+// The systems that are compared, and how each is started.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { bareBun } from './dialects/bare-bun.ts'
+import type { Dialect } from './dialects/dialect.ts'
+import { peerServer } from './dialects/peerserver.ts'
+import { ringwire } from './dialects/ringwire.ts'
+import { socketIo } from './dialects/socketio.ts'
+import { type ServerCommand, type ServerProcess, startServer } from './process.ts'
+import { productKey } from './tokens.ts'
+
+export const SYSTEMS = ['ringwire', 'peerserver', 'socketio', 'bare'] as const
+export type SystemName = (typeof SYSTEMS)[number]
+/** Only to see what the generator can do; nobody would run them. */
+export type ReferenceName = 'bare-forward' | 'bare-coalesced'
+export type AnySystem = SystemName | ReferenceName
+
+export const TITLES: Record<AnySystem, string> = {
+  ringwire: 'Ringwire',
+  peerserver: 'PeerServer',
+  socketio: 'Socket.IO',
+  bare: 'bare Bun',
+  'bare-forward': 'bytes forwarded',
+  'bare-coalesced': 'bare Bun, one write a turn',
+}
+
+export function dialectOf(system: AnySystem): Dialect {
+  switch (system) {
+    case 'ringwire':
+      return ringwire
+    case 'peerserver':
+      return peerServer
+    case 'socketio':
+      return socketIo
+    default:
+      return bareBun
+  }
+}
+
+/** Node runs PeerServer and Socket.IO; another one than the first in PATH can be named. */
+export function nodeBinary(): string {
+  const node = process.env.RINGWIRE_BENCH_NODE ?? Bun.which('node')
+  if (node === null) throw new Error('Node is missing: PeerServer and Socket.IO run on it')
+  return node
+}
+
+const peers = join(import.meta.dir, 'peers')
+const ringwireMain = join(import.meta.dir, '..', '..', 'server', 'src', 'main.ts')
+
+function commandOf(system: AnySystem, directory: string): ServerCommand {
+  const bare = [process.execPath, join(peers, 'bare-bun.ts')]
+  switch (system) {
+    case 'ringwire': {
+      const data = join(directory, `data-${crypto.randomUUID()}`)
+      mkdirSync(data, { recursive: true })
+      return { name: system, command: [process.execPath, ringwireMain, 'serve'], env: ringwireSettings(data) }
+    }
+    case 'peerserver':
+      return { name: system, command: [nodeBinary(), join(peers, 'peerjs.mjs')], env: { NODE_ENV: 'production' } }
+    case 'socketio':
+      return { name: system, command: [nodeBinary(), join(peers, 'socketio.mjs')], env: { NODE_ENV: 'production' } }
+    case 'bare-forward':
+      return { name: system, command: [...bare, '--forward'], env: {} }
+    case 'bare-coalesced':
+      return { name: system, command: [...bare, '--coalesce'], env: {} }
+    case 'bare':
+      return { name: system, command: bare, env: {} }
+  }
+}
+
+/** Defaults, except that no rate limit stops the load. All checks stay on. */
+function ringwireSettings(dataDirectory: string): Record<string, string> {
+  return {
+    RINGWIRE_HOST: '127.0.0.1',
+    RINGWIRE_PORT: '0',
+    RINGWIRE_DATA_DIR: dataDirectory,
+    RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:${productKey.product}`,
+    RINGWIRE_WS_RATE: 'off',
+    RINGWIRE_TOKEN_RATE_IP: 'off',
+    RINGWIRE_TOKEN_RATE_KEY: 'off',
+    RINGWIRE_INVITE_RATE: 'off',
+    RINGWIRE_PAIR_INVITE_RATE: 'off',
+  }
+}
+
+export interface RunningSystem extends ServerProcess {
+  system: AnySystem
+}
+
+export async function startSystem(system: AnySystem, core: number | null, directory: string): Promise<RunningSystem> {
+  return { system, ...(await startServer(commandOf(system, directory), core, directory)) }
+}

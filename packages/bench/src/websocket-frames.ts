@@ -1,0 +1,160 @@
+// RFC 6455 framing, as little of it as a load generator needs: whole masked frames out, unmasked frames in.
+
+export const Opcode = { text: 0x1, binary: 0x2, close: 0x8, ping: 0x9, pong: 0xa } as const
+
+const FIN = 0x80
+const MASKED = 0x80
+const LENGTH_16 = 126
+const LENGTH_64 = 127
+const LONGEST_HEADER = 10
+/** Comparing every payload would cost the generator more than it costs a server to send it. */
+const COMPARE_EVERY = 64
+
+/** A frame as a client sends it (RFC 6455 section 5.2). The key must not be zero: some servers skip unmasking then. */
+export function encodeMaskedFrame(payload: Uint8Array, maskKey: Uint8Array, opcode: number = Opcode.text): Uint8Array {
+  const length = payload.length
+  const extended = length < LENGTH_16 ? 0 : length < 0x10000 ? 2 : 8
+  const frame = new Uint8Array(2 + extended + 4 + length)
+  const view = new DataView(frame.buffer)
+  frame[0] = FIN | opcode
+  frame[1] = MASKED | (extended === 0 ? length : extended === 2 ? LENGTH_16 : LENGTH_64)
+  if (extended === 2) view.setUint16(2, length)
+  if (extended === 8) view.setBigUint64(2, BigInt(length))
+  const keyAt = 2 + extended
+  frame.set(maskKey.subarray(0, 4), keyAt)
+  for (let i = 0; i < length; i++) frame[keyAt + 4 + i] = payload[i]! ^ maskKey[i & 3]!
+  return frame
+}
+
+export function newMaskKey(): Uint8Array {
+  const key = crypto.getRandomValues(new Uint8Array(4))
+  key[0]! |= 1
+  return key
+}
+
+/** Bytes on the wire of one frame around `payloadLength` bytes. */
+export function frameSize(payloadLength: number, masked: boolean): number {
+  const extended = payloadLength < LENGTH_16 ? 0 : payloadLength < 0x10000 ? 2 : 8
+  return 2 + extended + (masked ? 4 : 0) + payloadLength
+}
+
+export interface FrameSink {
+  /** A text or binary frame that is not one of the expected ones. */
+  onMessage(payload: Uint8Array): void
+  onControl(opcode: number, payload: Uint8Array): void
+}
+
+/**
+ * Reads what a server sends. Frames of the expected length are only counted, from their headers; every 64th of them is
+ * compared byte for byte. All others are collected and handed to the sink.
+ */
+export class FrameScanner {
+  #sink: FrameSink
+  #expected: Uint8Array | null = null
+  #header = new Uint8Array(LONGEST_HEADER)
+  #headerBytes = 0
+  #opcode = 0
+  #length = 0
+  #remaining = 0
+  #inPayload = false
+  #collected: Uint8Array | null = null
+  #counted = 0
+  #different = 0
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink
+  }
+
+  /** From now on frames as long as this payload are counted; null collects every frame. */
+  expect(payload: Uint8Array | null): void {
+    this.#expected = payload
+  }
+
+  /** Counted frames whose content was compared and was not the expected one. */
+  get different(): number {
+    return this.#different
+  }
+
+  /** Takes a chunk of the stream and gives the number of expected frames that ended in it. */
+  push(chunk: Uint8Array): number {
+    let at = 0
+    let completed = 0
+    while (at < chunk.length) {
+      if (!this.#inPayload) {
+        at = this.#readHeader(chunk, at)
+        if (!this.#inPayload) continue
+      }
+      const take = Math.min(this.#remaining, chunk.length - at)
+      if (this.#collected !== null) {
+        this.#collected.set(chunk.subarray(at, at + take), this.#length - this.#remaining)
+      } else if (take === this.#length && ++this.#counted % COMPARE_EVERY === 1) {
+        this.#compare(chunk.subarray(at, at + take))
+      }
+      at += take
+      this.#remaining -= take
+      if (this.#remaining > 0) return completed
+      this.#inPayload = false
+      if (this.#collected === null) completed++
+      else this.#handOn(this.#collected)
+    }
+    return completed
+  }
+
+  /** Reads a header at `at`, perhaps the rest of a split one; leaves `#inPayload` false when bytes are missing. */
+  #readHeader(chunk: Uint8Array, start: number): number {
+    let at = start
+    let header = chunk
+    let from = at
+    if (this.#headerBytes > 0 || chunk.length - at < LONGEST_HEADER) {
+      header = this.#header
+      from = 0
+      while (this.#headerBytes < this.#headerSize() && at < chunk.length) {
+        this.#header[this.#headerBytes++] = chunk[at++]!
+      }
+      if (this.#headerBytes < this.#headerSize()) return at
+      this.#headerBytes = 0
+    }
+    const size = headerSize(header[from + 1]!)
+    this.#begin(header, from, size)
+    return header === chunk ? at + size : at
+  }
+
+  #headerSize(): number {
+    return this.#headerBytes < 2 ? 2 : headerSize(this.#header[1]!)
+  }
+
+  #begin(header: Uint8Array, at: number, size: number): void {
+    const first = header[at]!
+    const second = header[at + 1]!
+    if ((first & FIN) === 0 || (second & MASKED) !== 0) throw new Error('A fragmented or masked frame from the server')
+    this.#opcode = first & 0x0f
+    let length = second & 0x7f
+    if (size > 2) {
+      length = 0
+      for (let i = 2; i < size; i++) length = length * 256 + header[at + i]!
+    }
+    this.#length = length
+    this.#remaining = length
+    this.#inPayload = true
+    const counted = this.#opcode === Opcode.text && this.#expected !== null && length === this.#expected.length
+    this.#collected = counted ? null : new Uint8Array(length)
+    if (length === 0) {
+      this.#inPayload = false
+      this.#handOn(new Uint8Array(0))
+    }
+  }
+
+  #compare(payload: Uint8Array): void {
+    if (this.#expected !== null && Buffer.compare(payload, this.#expected) !== 0) this.#different++
+  }
+
+  #handOn(payload: Uint8Array): void {
+    if (this.#opcode >= Opcode.close) this.#sink.onControl(this.#opcode, payload)
+    else this.#sink.onMessage(payload)
+  }
+}
+
+function headerSize(second: number): number {
+  const length = second & 0x7f
+  return length === LENGTH_16 ? 4 : length === LENGTH_64 ? 10 : 2
+}
