@@ -15,6 +15,9 @@ export type SessionToken = {
   user: Peer
 }
 
+/** As the service tells it. It learns the callee's name when the callee answers; before, there is none. */
+type PlainRecord = Omit<CallRecord, 'peer'> & { peer: Omit<Peer, 'display_name'> & { display_name: string | null } }
+
 export type CallRecord = {
   call_uuid: string
   status: string
@@ -64,15 +67,21 @@ export function reportLeave(identity: Identity): void {
   navigator.sendBeacon('/demo/api/leave', body)
 }
 
-export async function fetchHistory(token: string): Promise<CallRecord[]> {
+export async function fetchHistory(
+  token: string,
+  nameOf: (participant: { user_id: string; role: string }) => string,
+): Promise<CallRecord[]> {
   const response = await fetch('/v1/calls/history?limit=20', { headers: { authorization: `Bearer ${token}` } })
   const answer = (await response.json()) as {
     success: boolean
-    data?: CallRecord[]
+    data?: PlainRecord[]
     error?: { code: string; message: string }
   }
   if (!answer.success || !answer.data) {
     throw new BackendError(answer.error?.code ?? 'HTTP_ERROR', answer.error?.message ?? `HTTP ${response.status}`)
   }
-  return answer.data
+  return answer.data.map((record) => ({
+    ...record,
+    peer: { ...record.peer, display_name: record.peer.display_name ?? nameOf(record.peer) },
+  }))
 }

@@ -52,7 +52,7 @@ export function createSession({ identity, reloaded, relayOnly, ring }: SessionOp
     discardToken: tokens.discard,
     // One after another, and none before the history has been read after a connect.
     onEnvelope: (envelope) => {
-      events = events.then(() => handle(envelope))
+      events = events.then(() => handle(envelope)).catch(reportError)
     },
     onState: renderState,
     log,
@@ -91,13 +91,19 @@ export function createSession({ identity, reloaded, relayOnly, ring }: SessionOp
 
   async function readHistory(): Promise<CallRecord[] | undefined> {
     try {
-      const records = await fetchHistory((await tokens.current()).token)
+      const records = await fetchHistory((await tokens.current()).token, nameOf)
       historyView.render(records, calls.current()?.uuid)
       return records
     } catch (error) {
       log.note(`No history: ${error instanceof Error ? error.message : 'unknown error'}`)
       return undefined
     }
+  }
+
+  /** The application knows its people, also those who have not answered yet. */
+  function nameOf({ user_id, role }: { user_id: string; role: string }): string {
+    const known = people.find((person) => person.user_id === user_id && person.role === role)
+    return known?.display_name ?? user_id
   }
 
   function renewWhenIdle(): void {
