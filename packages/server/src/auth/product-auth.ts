@@ -21,8 +21,8 @@ export interface ProductAuthOptions {
   readonly equal?: (a: Uint8Array, b: Uint8Array) => boolean
 }
 
-/** A key has at most two secrets at once: the current one, and a rotated one in its grace period. */
-const comparisons = 2
+/** More than a key usually has at once: the current one, and rotated ones in their grace periods. */
+const comparisons = 4
 const nobody = new Uint8Array(32)
 
 export function hashSecret(secret: string): Uint8Array {

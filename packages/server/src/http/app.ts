@@ -25,7 +25,7 @@ import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
-  readonly config: Pick<Config, 'publicUrl' | 'trustProxy' | 'allowedOrigins'>
+  readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins'>
   readonly logger: Logger
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
@@ -84,7 +84,15 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   }
   app.notFound(() => failure('NOT_FOUND'))
   app.onError((error, c) => unexpected(error, c, logger))
-  return { fetch: (request, socketAddress) => app.fetch(request, { socketAddress }) }
+  const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
+  return { fetch: (request, socketAddress) => app.fetch(withWholeUrl(request, base), { socketAddress }) }
+}
+
+/** HTTP/1.0, as health probes still speak it, has no Host header, and one may be rubbish: then only the path is known. */
+function withWholeUrl(request: Request, base: string): Request {
+  if (URL.canParse(request.url)) return request
+  const path = request.url.replace(/^https?:\/\/[^/?#]*/, '')
+  return new Request(base + (path.startsWith('/') ? path : `/${path}`), request)
 }
 
 /** A store that is away is not the service's mistake, and passes; anything else is a bug. */

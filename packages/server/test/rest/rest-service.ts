@@ -1,0 +1,182 @@
+/** The REST endpoints over real HTTP, on the real SQLite store, with a clock that tests can move. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TokenResponse } from '@ringwire/protocol/rest'
+import { openSqlite, type SqliteStores } from '../../src/adapters/sqlite/open.ts'
+import { hashSecret } from '../../src/auth/product-auth.ts'
+import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { createHealth, type ServiceState } from '../../src/health.ts'
+import { createHistory } from '../../src/history.ts'
+import { createHttpApp } from '../../src/http/app.ts'
+import { createIceServers } from '../../src/ice/ice-servers.ts'
+import { createLimits, type Limits } from '../../src/limits.ts'
+import { createLogger } from '../../src/observability/logger.ts'
+
+export const jwtKey = Buffer.alloc(32, 5)
+export const keys = {
+  shop: { id: 'shop-key', secret: 'the secret of the shop: 0123456789', products: ['shop'] },
+  both: { id: 'both-key', secret: 'the secret of both, 0123456789', products: ['shop', 'clinic'] },
+  off: { id: 'off-key', secret: 'the secret of nobody 0123456789', products: ['shop'] },
+} as const
+
+export const goodBody = {
+  context_type: 'order',
+  context_id: '17',
+  user_id: 'ann',
+  role: 'customer',
+  display_name: 'Ann',
+  allowed_peer_role: 'agent',
+}
+
+export const credentials = (key: { id: string; secret: string } = keys.shop) => ({
+  'X-SVC-Product-Key-ID': key.id,
+  'X-SVC-Product-Secret': key.secret,
+})
+
+/** The store, shared by the cases of one file: it keeps no limits. */
+export async function openStores(): Promise<{ stores: SqliteStores; dataDir: string; close(): Promise<void> }> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ringwire-rest-'))
+  const stores = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+  for (const { id, secret, products } of Object.values(keys)) {
+    await stores.products.putKey({ keyId: id, secretHash: hashSecret(secret), products, origin: 'cli' }, 0)
+  }
+  await stores.products.setDisabled(keys.off.id, true, 0)
+  const close = async () => {
+    await stores.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+  return { stores, dataDir, close }
+}
+
+export interface RestOptions {
+  readonly stores: SqliteStores
+  readonly env?: Record<string, string>
+  readonly now?: number
+}
+
+export interface RestService {
+  readonly url: string
+  readonly config: Config
+  readonly clock: { at: number }
+  readonly tokens: Tokens
+  readonly limits: Limits
+  readonly log: string[]
+  state: ServiceState
+  get(path: string, init?: RequestInit): Promise<Response>
+  /** POST of the token endpoint; a body that is no text or bytes goes out as JSON. */
+  ask(body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** A session token without the endpoint. */
+  token(wish?: Partial<TokenInput>): string
+  /** Sends bytes as they are and gives all that comes back until the service closes, or has answered as often. */
+  raw(request: string | Uint8Array, answers?: number): Promise<string>
+  stop(): Promise<void>
+}
+
+export function startRest(options: RestOptions): RestService {
+  const { stores } = options
+  const loaded = loadConfig({ ...options.env })
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'))
+  const { config } = loaded
+  const log: string[] = []
+  const logger = createLogger({ level: 'debug', destination: { write: (line) => void log.push(line) } })
+  const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
+  const clock = { now: () => time.at, monotonic: () => performance.now() }
+  const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
+  const limits = createLimits(config)
+  const app = createHttpApp({
+    config,
+    logger,
+    clock,
+    tokens,
+    limits,
+    products: stores.products,
+    iceServers: createIceServers(config),
+    history: createHistory({ calls: stores.calls }),
+    health: createHealth({
+      checks: { database: () => stores.calls.ping(), redis: async () => {} },
+      state: () => service.state,
+    }),
+  })
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request, bun) => app.fetch(request, bun.requestIP(request)?.address),
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  const service: RestService = {
+    url,
+    config,
+    clock: time,
+    tokens,
+    limits,
+    log,
+    state: 'ready',
+    get: (path, init) => fetch(url + path, init),
+    ask(body, headers = credentials()) {
+      const raw = typeof body === 'string' || body instanceof Uint8Array || body === undefined
+      return fetch(`${url}/v1/call/session-token`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: raw ? ((body ?? null) as string | null) : JSON.stringify(body),
+      })
+    },
+    token: (wish) =>
+      tokens.issue({
+        participant: { product: 'shop', role: 'customer', userId: 'ann' },
+        displayName: 'Ann',
+        contextType: 'order',
+        contextId: '17',
+        allowedPeerRoles: ['agent'],
+        ...wish,
+      }).token,
+    raw: (request, answers = 1) => exchange(server.port ?? 0, request, answers),
+    stop: () => server.stop(true),
+  }
+  return service
+}
+
+function exchange(port: number, request: string | Uint8Array, answers: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1')
+    let text = ''
+    const end = () => {
+      socket.destroy()
+      resolve(text)
+    }
+    const timer = setTimeout(() => reject(new Error(`no answer; so far: ${text}`)), 5000)
+    socket.on('data', (bytes) => {
+      text += bytes.toString('latin1')
+      if (text.split('HTTP/1.1 ').length - 1 >= answers && /\r\n\r\n[^\r]*$/.test(text)) end()
+    })
+    socket.on('close', () => {
+      clearTimeout(timer)
+      end()
+    })
+    socket.on('error', end)
+    socket.write(request)
+  })
+}
+
+export interface Failure {
+  status: number
+  code: string
+  message: string
+}
+
+/** Reads a REST error body, which has exactly these members. */
+export async function failureOf(response: Response): Promise<Failure> {
+  const body = (await response.json()) as { success: boolean; error: { code: string; message: string } }
+  const members = [Object.keys(body), Object.keys(body.error), body.success]
+  if (JSON.stringify(members) !== '[["success","error"],["code","message"],false]') {
+    throw new Error(`not the REST error body: ${JSON.stringify(body)}`)
+  }
+  return { status: response.status, ...body.error }
+}
+
+export async function tokenOf(response: Response): Promise<TokenResponse> {
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
+  return (await response.json()) as TokenResponse
+}
