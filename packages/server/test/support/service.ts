@@ -6,7 +6,7 @@ import type { Subprocess } from 'bun'
 import { Client, type ClientOptions } from './client.ts'
 
 const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
-const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
+export const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
 
 /** Who a token is for; everything else has a default. */
 export type TokenWish = Partial<TokenRequest> & { user_id: string }

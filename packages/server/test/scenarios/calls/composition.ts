@@ -1,0 +1,31 @@
+import { afterAll, beforeAll } from 'bun:test'
+import { Service } from '../../support/service.ts'
+
+export type Env = Readonly<Record<string, string>>
+
+/** How a service is put together: the same scenarios run on every composition. */
+export type Start = (env?: Env) => Promise<Service>
+
+/** Bursts are what these scenarios are about: no socket is slowed down. */
+const unlimited: Env = { RINGWIRE_WS_RATE: 'off' }
+
+/** One process, SQLite, everything else in memory. */
+export const startEmbedded: Start = async (env = {}) => {
+  const service = new Service({ ...unlimited, ...env })
+  try {
+    return await service.start()
+  } catch (error) {
+    await service.dispose()
+    throw error
+  }
+}
+
+/** One service for all tests of the block that calls this. */
+export function serviceFor(start: Start, env: Env = {}): () => Service {
+  let service: Service | undefined
+  beforeAll(async () => {
+    service = await start(env)
+  })
+  afterAll(() => service?.dispose())
+  return () => service as Service
+}

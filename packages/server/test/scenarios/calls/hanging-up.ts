@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'bun:test'
+import { someone } from '../../support/flows.ts'
+import type { Service } from '../../support/service.ts'
+import {
+  connectFour,
+  errorCode,
+  type Four,
+  listen,
+  offer,
+  quiet,
+  recordOf,
+  request,
+  type SessionName,
+  sessionNames,
+} from '../../support/sessions.ts'
+import { callIn, type LiveStatus } from './call-states.ts'
+import { type Start, serviceFor } from './composition.ts'
+
+type OverStatus = 'ended' | 'rejected' | 'cancelled' | 'missed'
+type Status = LiveStatus | OverStatus
+const verbs = ['accept', 'reject', 'cancel', 'end', 'connected', 'offer'] as const
+type Verb = (typeof verbs)[number]
+
+/** What a request comes to: an error, a new status, `ok` (nothing changes), or `relayed`. */
+type Cell = string
+const no = 'CALL_NOT_PARTICIPANT'
+const late = 'CALL_ALREADY_ANSWERED'
+const state = 'CALL_INVALID_STATE'
+const over = { reject: 'ok', cancel: 'ok', end: 'ok', connected: 'ok', offer: 'ok' }
+
+/** Written down from END1 and the table of call states; in the order of the sides' sessions. */
+const expected: Record<LiveStatus | 'over', Record<SessionName, Record<Verb, Cell>>> = {
+  ringing: {
+    caller: { accept: no, reject: no, cancel: 'cancelled', end: 'cancelled', connected: state, offer: 'ok' },
+    callerTab: { accept: no, reject: no, cancel: no, end: no, connected: no, offer: no },
+    callee: { accept: 'accepted', reject: 'rejected', cancel: no, end: 'rejected', connected: state, offer: 'ok' },
+    calleeTab: { accept: 'accepted', reject: 'rejected', cancel: no, end: 'rejected', connected: state, offer: 'ok' },
+  },
+  accepted: {
+    caller: { accept: no, reject: no, cancel: 'cancelled', end: 'ended', connected: 'connected', offer: 'relayed' },
+    callerTab: { accept: no, reject: no, cancel: no, end: no, connected: no, offer: no },
+    callee: { accept: 'ok', reject: 'ended', cancel: no, end: 'ended', connected: 'connected', offer: 'relayed' },
+    calleeTab: { accept: late, reject: no, cancel: no, end: no, connected: no, offer: no },
+  },
+  connected: {
+    caller: { accept: no, reject: no, cancel: 'ended', end: 'ended', connected: 'ok', offer: 'relayed' },
+    callerTab: { accept: no, reject: no, cancel: no, end: no, connected: no, offer: no },
+    callee: { accept: 'ok', reject: 'ended', cancel: no, end: 'ended', connected: 'ok', offer: 'relayed' },
+    calleeTab: { accept: late, reject: no, cancel: no, end: no, connected: no, offer: no },
+  },
+  over: {
+    caller: { accept: no, ...over },
+    callerTab: { accept: no, ...over },
+    callee: { accept: state, ...over },
+    calleeTab: { accept: state, ...over },
+  },
+}
+
+/** All verbs in all states by all four sessions. */
+export function registerHangingUp(name: string, start: Start): void {
+  describe(`every verb in every state, ${name}`, () => {
+    const service = serviceFor(start)
+    for (const status of ['ringing', 'accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed'] as const) {
+      for (const who of sessionNames) {
+        test(`[END1] [PLACE3] ${status}: what the ${who} may still do`, async () => {
+          for (const verb of verbs) await checkCell(service(), status, who, verb)
+        })
+      }
+    }
+    registerOutsiders(service)
+    registerRepeats(service)
+  })
+}
+
+async function checkCell(service: Service, status: Status, who: SessionName, verb: Verb): Promise<void> {
+  const four = await connectFour(service)
+  const callUuid = await callAt(status, four)
+  const news = listen(four, sessionNames)
+  const reply = await request(four[who], verb === 'offer' ? 'webrtc.offer' : `call.${verb}`, offer(callUuid))
+  await quiet(...sessionNames.map((name) => four[name]))
+  const live = status === 'ringing' || status === 'accepted' || status === 'connected'
+  const cell = expected[live ? status : 'over'][who][verb]
+  const where = `${status}, ${who}: ${verb}`
+
+  expect([where, reply?.error?.code ?? 'ok']).toEqual([where, cell.startsWith('CALL_') ? cell : 'ok'])
+  if (cell === state) expect(reply?.error.status).toBe(status)
+  const heard = news()
+  const others = sessionNames.filter((name) => name !== who).flatMap((name) => heard[name])
+  if (cell === 'relayed') expect(others.map(({ event }) => event)).toEqual(['webrtc.offer'])
+  const moves = !cell.startsWith('CALL_') && cell !== 'ok' && cell !== 'relayed'
+  if (!moves && cell !== 'relayed') expect([where, others]).toEqual([where, []])
+  expect([where, heard[who].length]).toEqual([where, reply === undefined ? 0 : 1])
+  const record = await recordOf(service, { user_id: four.callerId, role: 'customer' }, callUuid)
+  expect([where, record.status]).toEqual([where, moves ? cell : status])
+}
+
+async function callAt(status: Status, four: Four): Promise<string> {
+  switch (status) {
+    case 'ringing':
+    case 'accepted':
+    case 'connected':
+      return callIn(status, four)
+    case 'ended': {
+      const callUuid = await callIn('accepted', four)
+      four.caller.send('call.end', { call_uuid: callUuid })
+      await four.callee.next('call.ended')
+      return callUuid
+    }
+    case 'rejected': {
+      const callUuid = await callIn('ringing', four)
+      four.callee.send('call.reject', { call_uuid: callUuid })
+      await Promise.all([four.caller.next('call.rejected'), four.calleeTab.next('call.cancelled')])
+      return callUuid
+    }
+    case 'cancelled': {
+      const callUuid = await callIn('ringing', four)
+      four.caller.send('call.cancel', { call_uuid: callUuid })
+      await Promise.all([four.callee.next('call.cancelled'), four.calleeTab.next('call.cancelled')])
+      return callUuid
+    }
+    case 'missed': {
+      const callUuid = await callIn('ringing', four, { ring_timeout_ms: 1 })
+      await Promise.all([four.caller, four.callee, four.calleeTab].map((client) => client.next('call.missed')))
+      return callUuid
+    }
+  }
+}
+
+function registerOutsiders(service: () => Service): void {
+  test('[ENV5] [ID1] outsiders cannot tell a call of others from none, in any state, by any verb', async () => {
+    for (const status of ['ringing', 'accepted', 'ended'] as const) {
+      const four = await connectFour(service())
+      const callUuid = await callAt(status, four)
+      const outsiders = await Promise.all([
+        service().connect({ user_id: someone('nobody'), role: 'agent' }),
+        // The same names in the other role are other people.
+        service().connect({ user_id: four.callerId, role: 'agent' }),
+        service().connect({ user_id: four.calleeId, role: 'customer' }),
+      ])
+      const news = listen(four, sessionNames)
+      for (const outsider of outsiders) {
+        for (const verb of verbs) {
+          const event = verb === 'offer' ? 'webrtc.offer' : `call.${verb}`
+          const real = await request(outsider, event, offer(callUuid))
+          const none = await request(outsider, event, offer(crypto.randomUUID()))
+          expect(real?.error.code).toBe('CALL_NOT_FOUND')
+          expect(real?.error).toEqual(none?.error)
+        }
+        expect(outsider.events().filter((event) => event !== 'call.error')).toEqual(['auth.ok'])
+      }
+      await quiet(...sessionNames.map((name) => four[name]))
+      expect(Object.values(news()).flat()).toEqual([])
+    }
+  })
+}
+
+function registerRepeats(service: () => Service): void {
+  test('[END1] hanging up again and again: no error, no second notice, the first end stays', async () => {
+    const four = await connectFour(service())
+    const callUuid = await callIn('connected', four)
+    const news = listen(four, sessionNames)
+    four.caller.send('call.end', { call_uuid: callUuid, reason: 'first' })
+    await four.callee.next('call.ended')
+    const wish = { user_id: four.calleeId, role: 'agent' }
+    const record = await recordOf(service(), wish, callUuid)
+    for (const who of sessionNames) {
+      for (const verb of ['end', 'cancel', 'reject', 'connected']) {
+        expect(await errorCode(four[who], `call.${verb}`, { call_uuid: callUuid })).toBeUndefined()
+      }
+    }
+    await quiet(...sessionNames.map((name) => four[name]))
+    expect(Object.values(news()).flat()).toHaveLength(1)
+    expect(await recordOf(service(), wish, callUuid)).toEqual(record)
+    expect(record).toMatchObject({ status: 'ended', end_reason: 'first' })
+  })
+
+  test('[END2] a reason must match [a-z0-9_]{1,64}, and a wrong one changes nothing', async () => {
+    const four = await connectFour(service())
+    const callUuid = await callIn('accepted', four)
+    for (const reason of ['', 'Hang up', 'a-b', 'x'.repeat(65), 7, {}]) {
+      const reply = await request(four.caller, 'call.end', { call_uuid: callUuid, reason })
+      expect(reply?.error).toMatchObject({ code: 'INVALID_PAYLOAD', field: 'reason' })
+    }
+    four.caller.send('call.end', { call_uuid: callUuid, reason: null })
+    expect((await four.callee.next('call.ended')).data.reason).toBe('hangup')
+  })
+}
