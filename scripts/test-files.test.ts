@@ -37,7 +37,7 @@ beforeAll(async () => {
     import { runFiles } from ${JSON.stringify(join(import.meta.dir, 'test-files.mjs'))}
     console.log(JSON.stringify(await runFiles({ ...${JSON.stringify(given)}, fileTimeoutMs: 4000 })))`
   const runner = Bun.spawn(['node', '--input-type=module', '-e', script], { stdout: 'pipe', stderr: 'inherit' })
-  output = await runner.stdout.text()
+  output = await new Response(runner.stdout).text()
   expect(await runner.exited).toBe(0)
 }, 60_000)
 afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -45,16 +45,26 @@ export function isStorable(value: string): boolean {
 /** A string of at most `maxBytes` bytes of UTF-8 that a store can keep. */
 export function boundedText(maxBytes: number, description: string) {
   return Type.Refine(
-    Type.String({ maxLength: maxBytes, description }),
+    Type.String({ maxLength: maxBytes, description: bounded(description, maxBytes) }),
     (value) => fitsBytes(value, maxBytes) && isStorable(value),
     () => `must be at most ${maxBytes} bytes of UTF-8, without NUL or lone surrogates`,
   )
 }
 
+/** JSON Schema counts characters; what counts here is bytes, so documents say it in words. */
+function bounded(description: string, maxBytes: number): string {
+  return `${description} At most ${maxBytes} bytes of UTF-8.`
+}
+
 /** The same, and not blank. */
 export function id(description: string) {
   return Type.Refine(
-    Type.String({ minLength: 1, maxLength: maxIdBytes, pattern: '\\S', description }),
+    Type.String({
+      minLength: 1,
+      maxLength: maxIdBytes,
+      pattern: '\\S',
+      description: bounded(description, maxIdBytes),
+    }),
     (value) => fitsBytes(value, maxIdBytes) && isStorable(value),
     () => `must be 1 to ${maxIdBytes} bytes of UTF-8, not blank, without NUL or lone surrogates`,
   )

@@ -1,0 +1,213 @@
+import { type ClientEventName, clientEventPurposes, clientEvents } from '@ringwire/protocol/client-events'
+import { closeCodes } from '@ringwire/protocol/close-codes'
+import { Envelope, messageLimits } from '@ringwire/protocol/envelope'
+import { type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
+import { type ServerEventName, serverEvents, WsError } from '@ringwire/protocol/server-events'
+import { subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
+import service from '../../packages/server/package.json' with { type: 'json' }
+import * as examples from './examples.ts'
+import { type Json, type JsonObject, plainSchema } from './schemas.ts'
+
+/** Codes that `call.error` can carry. */
+export const webSocketCodes = (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].where !== 'rest')
+
+const requestId = plainSchema(Envelope.properties.request_id)
+const camel = (event: string) => event.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** A name that is both sent and received (webrtc.*) is two messages. */
+const messageName = (direction: 'client' | 'service', event: string) => camel(`${direction}.${event}`)
+
+function exampleList(named: Record<string, object>): Json {
+  return Object.entries(named).map(([name, payload]) => ({ name, payload: payload as JsonObject }))
+}
+
+function clientMessage(event: ClientEventName): JsonObject {
+  const named = Object.entries(examples.clientData[event]).map(([name, data]) => [
+    name,
+    { event, request_id: 'r1', data },
+  ])
+  return {
+    name: event,
+    title: event,
+    summary: clientEventPurposes[event],
+    payload: {
+      type: 'object',
+      required: ['event', 'data'],
+      properties: {
+        event: { type: 'string', const: event },
+        request_id: requestId,
+        data: plainSchema(clientEvents[event]),
+      },
+    },
+    examples: exampleList(Object.fromEntries(named)),
+  }
+}
+
+/** `auth.ok` and `call.error` have members of their own beside the three of every envelope [WS3, ENV2]. */
+function serverPayload(event: ServerEventName): JsonObject {
+  const data = plainSchema(serverEvents[event].data)
+  const name: JsonObject = { type: 'string', const: event }
+  switch (event) {
+    case 'auth.ok':
+      return {
+        type: 'object',
+        required: ['event', 'success', 'data'],
+        properties: { event: name, success: { type: 'boolean', const: true }, data },
+      }
+    case 'call.error': {
+      const error = plainSchema(WsError)
+      ;(error.properties as JsonObject).code = { type: 'string', enum: webSocketCodes }
+      return {
+        type: 'object',
+        required: ['event', 'error', 'data'],
+        properties: {
+          event: name,
+          request_id: requestId,
+          error,
+          data: { type: 'object', required: ['error'], properties: { error } },
+        },
+      }
+    }
+    case 'call.invited':
+      return { type: 'object', required: ['event', 'data'], properties: { event: name, request_id: requestId, data } }
+    default:
+      return { type: 'object', required: ['event', 'data'], properties: { event: name, data } }
+  }
+}
+
+function serverExamples(event: ServerEventName): Record<string, object> {
+  if (event === 'call.error') {
+    return Object.fromEntries(
+      webSocketCodes.map((code) => {
+        const error = errorBody(code, examples.errorDetails[code])
+        return [code, { event, request_id: 'r1', error, data: { error } }]
+      }),
+    )
+  }
+  const extra = event === 'auth.ok' ? { success: true } : event === 'call.invited' ? { request_id: 'r1' } : {}
+  return Object.fromEntries(
+    Object.entries(examples.serverData[event]).map(([name, data]) => [name, { event, ...extra, data }]),
+  )
+}
+
+function serverMessage(event: ServerEventName): JsonObject {
+  return {
+    name: event,
+    title: event,
+    summary: serverEvents[event].purpose,
+    payload: serverPayload(event),
+    examples: exampleList(serverExamples(event)),
+  }
+}
+
+const clientNames = Object.keys(clientEvents) as ClientEventName[]
+const serverNames = Object.keys(serverEvents) as ServerEventName[]
+
+function channel(): JsonObject {
+  const names = [
+    ...clientNames.map((event) => messageName('client', event)),
+    ...serverNames.map((event) => messageName('service', event)),
+  ]
+  const codes = Object.entries(closeCodes).map(([code, { name, meaning }]) => `${code} ${name}: ${meaning}`)
+  return {
+    address: webSocketPath,
+    title: 'Signaling',
+    description:
+      `One JSON object a message, at most ${messageLimits.messageBytes / 1024} KiB. auth.ok comes first. ` +
+      `Close codes:\n\n${codes.join('\n\n')}`,
+    messages: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
+    bindings: {
+      ws: {
+        method: 'GET',
+        headers: {
+          type: 'object',
+          properties: {
+            'Sec-WebSocket-Protocol': {
+              type: 'string',
+              description: `The list of two entries: the literal ${subprotocol}, and the session token.`,
+              examples: [`${subprotocol}, ${examples.token}`],
+            },
+            Authorization: {
+              type: 'string',
+              description: 'Instead, where the WebSocket library can set headers.',
+              examples: [`Bearer ${examples.token}`],
+            },
+          },
+        },
+        bindingVersion: '0.1.0',
+      },
+    },
+  }
+}
+
+function operation(action: 'send' | 'receive', title: string, names: readonly string[]): JsonObject {
+  return {
+    action,
+    title,
+    channel: { $ref: '#/channels/signaling' },
+    messages: names.map((name) => ({ $ref: `#/channels/signaling/messages/${name}` })),
+  }
+}
+
+/** AsyncAPI 3.0 of the WebSocket endpoint, seen from the service: it receives what clients send. */
+export function createAsyncApi(): JsonObject {
+  const clientMessages = clientNames.map((event): [string, Json] => [
+    messageName('client', event),
+    clientMessage(event),
+  ])
+  const serverMessages = serverNames.map((event): [string, Json] => [
+    messageName('service', event),
+    serverMessage(event),
+  ])
+  return {
+    asyncapi: '3.0.0',
+    id: 'urn:ringwire:signaling',
+    info: {
+      title: 'Ringwire',
+      version: service.version,
+      description: 'Realtime call signaling between two participants of an application, over one WebSocket endpoint.',
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      local: {
+        host: '127.0.0.1:8080',
+        protocol: 'ws',
+        description: 'As started without any configuration.',
+        security: [
+          { $ref: '#/components/securitySchemes/subprotocol' },
+          { $ref: '#/components/securitySchemes/header' },
+        ],
+      },
+    },
+    channels: { signaling: channel() },
+    operations: {
+      fromClients: operation(
+        'receive',
+        'What clients send',
+        clientMessages.map(([name]) => name),
+      ),
+      toClients: operation(
+        'send',
+        'What the service sends',
+        serverMessages.map(([name]) => name),
+      ),
+    },
+    components: {
+      messages: Object.fromEntries([...clientMessages, ...serverMessages]),
+      securitySchemes: {
+        subprotocol: {
+          type: 'httpApiKey',
+          in: 'header',
+          name: 'Sec-WebSocket-Protocol',
+          description: `The list ${subprotocol}, <session token>: what a browser can do.`,
+        },
+        header: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'Authorization: Bearer <session token>.',
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'bun:test'
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { Parser } from '@asyncapi/parser'
+import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import { callStatuses } from '@ringwire/protocol/rest'
+import { Compile } from 'typebox/schema'
+import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
+import { createDocuments } from './documents.ts'
+import { createOpenApi, endpointErrors } from './openapi.ts'
+import type { Json, JsonObject } from './schemas.ts'
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Every object of a document with the path to it. */
+function* objects(value: unknown, path = ''): Generator<{ path: string; it: JsonObject }> {
+  if (isObject(value)) yield { path, it: value }
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, it] of Object.entries(value)) yield* objects(it, `${path}/${key}`)
+}
+
+/** What is wrong with a value, or nothing. */
+function problems(schema: Json | undefined, value: Json | undefined): unknown[] {
+  if (!isObject(schema)) return ['no schema']
+  const compiled = Compile(schema)
+  return compiled.Check(value) ? [] : (compiled.Errors(value)[1] ?? ['wrong'])
+}
+
+test('the same code prints the same documents', () => {
+  expect([...createDocuments()]).toEqual([...createDocuments()])
+})
+
+describe('openapi.json', () => {
+  test('is OpenAPI 3.1', async () => {
+    // The validator changes what it is given.
+    await SwaggerParser.validate(JSON.parse(JSON.stringify(createOpenApi())))
+  })
+
+  test('every example is what its schema says', async () => {
+    const document = await SwaggerParser.dereference(JSON.parse(JSON.stringify(createOpenApi())))
+    let examples = 0
+    for (const { path, it } of objects(document)) {
+      if (!isObject(it.schema)) continue
+      const named = isObject(it.examples) ? Object.entries(it.examples) : []
+      const values = named.map(([name, example]) => [name, isObject(example) ? example.value : undefined] as const)
+      if (it.example !== undefined) values.push(['example', it.example])
+      for (const [name, value] of values) {
+        expect({ path, name, problems: problems(it.schema, value) }).toEqual({ path, name, problems: [] })
+        examples++
+      }
+    }
+    expect(examples).toBeGreaterThan(40)
+  })
+
+  test('every REST code is there, with an example under its status', () => {
+    const document = createOpenApi()
+    const shown = new Map<string, string>()
+    for (const { path, it } of objects(document)) {
+      const [, status] = /\/responses\/(\w+)\/content\/application~?1?\/?json\/examples\/\w+$/.exec(path) ?? []
+      const value = isObject(it.value) ? it.value : {}
+      if (status !== undefined && isObject(value.error)) shown.set(String(value.error.code), status)
+    }
+    const expected = (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].where !== 'ws')
+    expect([...shown.keys()].sort()).toEqual(expected.sort())
+    for (const [code, status] of shown) {
+      const definition = errors[code as ErrorCode]
+      if (status !== 'NotFound')
+        expect(`${code} ${status}`).toBe(`${code} ${'status' in definition ? definition.status : ''}`)
+    }
+  })
+
+  test('no endpoint answers a code of call.error alone', () => {
+    for (const code of Object.values(endpointErrors).flat()) expect(errors[code].where as string).not.toBe('ws')
+  })
+})
+
+describe('asyncapi.json', () => {
+  test('is AsyncAPI 3.0, and every example is what its schema says', async () => {
+    const diagnostics = await new Parser().validate(JSON.stringify(createAsyncApi()))
+    const wrong = diagnostics.filter(({ code }) => code !== 'asyncapi-latest-version')
+    expect(wrong.map(({ code, message, path }) => ({ code, message, path }))).toEqual([])
+  })
+
+  test('its examples hold against the schemas by another validator too', () => {
+    let examples = 0
+    for (const { path, it } of objects(createAsyncApi())) {
+      if (it.payload === undefined || !Array.isArray(it.examples)) continue
+      for (const example of it.examples) {
+        const { name, payload } = isObject(example) ? example : {}
+        expect({ path, name, problems: problems(it.payload, payload) }).toEqual({ path, name, problems: [] } as never)
+        examples++
+      }
+    }
+    expect(examples).toBeGreaterThan(40)
+  })
+
+  test('[ENV2] call.error has an example of every code', () => {
+    const text = JSON.stringify(createAsyncApi())
+    for (const code of webSocketCodes) expect(text).toContain(`"error":{"code":"${code}"`)
+  })
+})
+
+describe('the pages', () => {
+  const pageOf = (name: string) => createDocuments().get(name) ?? ''
+
+  test('errors.md has every code', () => {
+    for (const code of Object.keys(errors)) expect(pageOf('errors.md')).toContain(`\`${code}\``)
+  })
+
+  test('tables have as many cells in every row as in their head', () => {
+    for (const [name, text] of createDocuments()) {
+      if (!name.endsWith('.md')) continue
+      let columns = 0
+      for (const line of text.split('\n')) {
+        const cells = line.startsWith('|') ? line.replaceAll('\\|', '').split('|').length : 0
+        if (cells > 0 && columns > 0) expect({ name, line, cells }).toEqual({ name, line, cells: columns })
+        columns = cells
+      }
+    }
+  })
+
+  test('call-states.md has every state, in a table and in the diagram', () => {
+    const text = pageOf('call-states.md')
+    const diagram = text.slice(text.indexOf('```mermaid'), text.lastIndexOf('```'))
+    for (const status of callStatuses) {
+      expect(diagram).toMatch(new RegExp(`--> ${status}[:\n]|^ {2}${status} -->`, 'm'))
+      expect(text).toMatch(new RegExp(`^## .*\\b${status}\\b`, 'm'))
+    }
+  })
+})

@@ -1,0 +1,17 @@
+import { createAsyncApi } from './asyncapi.ts'
+import { callStatesPage } from './call-states.ts'
+import { createOpenApi } from './openapi.ts'
+import { closeCodesPage, configurationPage, errorsPage } from './tables.ts'
+
+/** Every document by its file name. The same code gives the same text: no dates, no random values. */
+export function createDocuments(): Map<string, string> {
+  const json = (document: object) => `${JSON.stringify(document, null, 2)}\n`
+  return new Map([
+    ['openapi.json', json(createOpenApi())],
+    ['asyncapi.json', json(createAsyncApi())],
+    ['errors.md', errorsPage()],
+    ['close-codes.md', closeCodesPage()],
+    ['configuration.md', configurationPage()],
+    ['call-states.md', callStatesPage()],
+  ])
+}

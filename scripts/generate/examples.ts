@@ -1,0 +1,193 @@
+import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
+import type { AuthOk } from '@ringwire/protocol/events/auth'
+import type {
+  CallAccepted,
+  CallInvite,
+  CallInvited,
+  CallMissed,
+  CallOver,
+  CallRinging,
+} from '@ringwire/protocol/events/call'
+import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
+import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import { allowedActions, type Health, type HistoryResponse } from '@ringwire/protocol/rest'
+
+/** One story in all documents: Ann, a customer, calls Ben, an agent, about order 1042. */
+const call_uuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
+const ann = { user_id: 'ann', role: 'customer' }
+const ben = { user_id: 'ben', role: 'agent' }
+const context = { context_type: 'order', context_id: '1042' }
+const caller = { caller_user_id: ann.user_id, caller_role: ann.role }
+const at = (time: string) => `2026-03-02T${time}Z`
+const origin = { from_user_id: ann.user_id, from_role: ann.role }
+
+export const tokenRequest: TokenRequest = {
+  ...context,
+  ...ann,
+  display_name: 'Ann',
+  device_id: 'ann-phone',
+  app_version: '4.2.0',
+  allowed_peer_role: ben.role,
+}
+
+/** Shortened: a token is one line of three parts. */
+export const token = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl'
+
+export const tokenResponse: TokenResponse = {
+  token,
+  expires_at: at('10:00:00.000'),
+  ws_url: 'wss://calls.example.com/v1/ws',
+  ice_servers: [
+    { urls: ['stun:stun.example.com:3478'] },
+    {
+      urls: ['turn:turn.example.com:3478?transport=udp', 'turns:turn.example.com:5349?transport=tcp'],
+      username: '1772460000:Zm9yIHRoZSBleGFtcGxlIDog',
+      credential: 'bm90IGEgcmVhbCBjcmVkZW50aWFs',
+    },
+  ],
+  user: { ...ann, display_name: 'Ann' },
+  allowed_actions: [...allowedActions],
+}
+
+export const historyResponse: HistoryResponse = {
+  success: true,
+  data: [
+    {
+      call_uuid,
+      status: 'connected',
+      ...context,
+      started_at: at('09:05:00.000'),
+      ended_at: null,
+      end_reason: null,
+      direction: 'outgoing',
+      peer: { ...ben, display_name: 'Ben' },
+      call_type: 'audio',
+      accepted_at: at('09:05:04.210'),
+      connected_at: at('09:05:05.020'),
+      duration_ms: null,
+    },
+    {
+      call_uuid: '5f0d5b0e-93f1-4a53-8f0e-6b7d1f7f8c10',
+      status: 'missed',
+      ...context,
+      started_at: at('09:01:00.000'),
+      ended_at: at('09:01:45.000'),
+      end_reason: 'no_answer',
+      direction: 'outgoing',
+      peer: { ...ben, display_name: null },
+      call_type: 'audio',
+      accepted_at: null,
+      connected_at: null,
+      duration_ms: null,
+    },
+  ],
+  next_cursor: null,
+}
+
+export const health: Record<'live' | 'draining' | 'ready' | 'databaseAway', Health> = {
+  live: { ok: true, database: 'unchecked', redis: 'unchecked', service_ready: true },
+  draining: { ok: true, database: 'unchecked', redis: 'unchecked', service_ready: false },
+  ready: { ok: true, database: 'ok', redis: 'ok', service_ready: true },
+  databaseAway: { ok: false, database: 'error', redis: 'ok', service_ready: false },
+}
+
+const invite: CallInvite = { callee_user_id: ben.user_id, callee_role: ben.role, ...context }
+const offer: WebrtcOffer = { call_uuid, sdp: { type: 'offer', sdp: 'v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\n…' } }
+const answer: WebrtcAnswer = { call_uuid, sdp: { type: 'answer', sdp: 'v=0\r\no=- 2 1 IN IP4 192.0.2.2\r\n…' } }
+const candidate: WebrtcIceCandidate = {
+  call_uuid,
+  candidate: {
+    candidate: 'candidate:1 1 udp 2122260223 192.0.2.1 50000 typ host',
+    sdpMid: '0',
+    sdpMLineIndex: 0,
+  },
+}
+
+export const clientData = {
+  'call.invite': {
+    invite,
+    'invite with options': { ...invite, call_type: 'video', call_uuid, ring_timeout_ms: 30_000 },
+  },
+  'call.accept': { accept: { call_uuid } },
+  'call.reject': { reject: { call_uuid }, 'this device is busy': { call_uuid, reason: 'busy' } },
+  'call.cancel': { cancel: { call_uuid } },
+  'call.end': { end: { call_uuid }, 'end with a reason': { call_uuid, reason: 'call_quality' } },
+  'call.connected': { connected: { call_uuid } },
+  'webrtc.offer': { offer },
+  'webrtc.answer': { answer },
+  'webrtc.ice_candidate': { candidate, 'end of candidates': { call_uuid, candidate: null } },
+}
+
+const authOk: AuthOk = { ...ann, display_name: 'Ann', socket_id: 'q5Xc0mX9T3uYb1cQm1V8wA' }
+const invited: CallInvited = {
+  call_uuid,
+  status: 'ringing',
+  call_type: 'audio',
+  ring_timeout_ms: 45_000,
+  expires_at: at('09:05:45.000'),
+  delivered: true,
+}
+const ringing: CallRinging = {
+  call_uuid,
+  ...caller,
+  display_name: 'Ann',
+  ...context,
+  call_type: 'audio',
+  ring_timeout_ms: 44_990,
+  expires_at: at('09:05:45.000'),
+}
+const accepted: CallAccepted = { call_uuid, status: 'accepted' }
+const rejected: CallOver = {
+  call_uuid,
+  status: 'rejected',
+  reason: 'declined',
+  by: ben,
+  ended_at: at('09:05:04.210'),
+}
+const cancelled: CallOver = {
+  call_uuid,
+  status: 'cancelled',
+  reason: 'caller_cancelled',
+  by: ann,
+  ended_at: at('09:05:20.000'),
+}
+const elsewhere: CallOver = { call_uuid, status: 'accepted', reason: 'answered_elsewhere', by: ben, ended_at: null }
+const ended: CallOver = { call_uuid, status: 'ended', reason: 'hangup', by: ben, ended_at: at('09:12:40.000') }
+const peerLost: CallOver = { ...ended, reason: 'peer_lost', by: null }
+const missed: CallMissed = {
+  call_uuid,
+  status: 'missed',
+  reason: 'no_answer',
+  ...caller,
+  callee_user_id: ben.user_id,
+  callee_role: ben.role,
+  display_name: 'Ann',
+  ...context,
+  call_type: 'audio',
+  started_at: at('09:05:00.000'),
+  ended_at: at('09:05:45.000'),
+}
+
+export const serverData = {
+  'auth.ok': { authenticated: authOk },
+  'call.invited': { invited, 'nobody was reached': { ...invited, delivered: false } },
+  'call.ringing': { ringing, 'with metadata': { ...ringing, metadata: { topic: 'delivery' } } },
+  'call.accepted': { accepted },
+  'call.rejected': { rejected },
+  'call.cancelled': { cancelled, 'answered elsewhere': elsewhere },
+  'call.ended': { ended, 'the peer was lost': peerLost },
+  'call.missed': { missed },
+  'webrtc.offer': { offer: { ...offer, ...origin } },
+  'webrtc.answer': { answer: { ...answer, from_user_id: ben.user_id, from_role: ben.role } },
+  'webrtc.ice_candidate': { candidate: { ...candidate, ...origin } },
+}
+
+/** What an error carries besides code and message, where it carries anything. */
+export const errorDetails: Partial<Record<ErrorCode, Partial<ErrorBody>>> = {
+  INVALID_PAYLOAD: { field: 'callee_user_id', message: 'callee_user_id is required' },
+  PAYLOAD_TOO_LARGE: { field: 'sdp.sdp', message: 'sdp.sdp must have at most 49152 bytes' },
+  CALL_TYPE_INVALID: { field: 'call_type' },
+  CALL_INVALID_STATE: { status: 'ended' },
+  CALL_GLARE: { call_uuid },
+  RATE_LIMITED: { retry_after_ms: 1200 },
+}

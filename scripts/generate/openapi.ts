@@ -1,0 +1,268 @@
+import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import {
+  CallRecord,
+  Health,
+  HistoryResponse,
+  headers,
+  historyLimit,
+  IceServer,
+  RestError,
+  TokenRequest,
+  TokenResponse,
+} from '@ringwire/protocol/rest'
+import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import service from '../../packages/server/package.json' with { type: 'json' }
+import * as examples from './examples.ts'
+import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
+
+export type RestCode = { [C in ErrorCode]: (typeof errors)[C] extends { status: number } ? C : never }[ErrorCode]
+
+/** Which codes each endpoint answers, beyond success. */
+export const endpointErrors = {
+  'POST /v1/call/session-token': [
+    'INVALID_REQUEST_BODY',
+    'PRODUCT_REQUIRED',
+    'CONTEXT_TYPE_REQUIRED',
+    'CONTEXT_ID_REQUIRED',
+    'ROLE_REQUIRED',
+    'USER_ID_REQUIRED',
+    'DISPLAY_NAME_REQUIRED',
+    'ALLOWED_PEER_ROLE_REQUIRED',
+    'PRODUCT_AUTH_KEY_ID_REQUIRED',
+    'PRODUCT_AUTH_SECRET_REQUIRED',
+    'PRODUCT_AUTH_INVALID_KEY',
+    'PRODUCT_AUTH_INVALID_SECRET',
+    'PRODUCT_AUTH_PRODUCT_MISMATCH',
+    'METHOD_NOT_ALLOWED',
+    'BOOTSTRAP_IP_RATE_LIMITED',
+    'BOOTSTRAP_KEY_RATE_LIMITED',
+    'INTERNAL_ERROR',
+    'SERVICE_UNAVAILABLE',
+  ],
+  'GET /v1/calls/history': [
+    'AUTH_TOKEN_REQUIRED',
+    'AUTH_TOKEN_INVALID',
+    'METHOD_NOT_ALLOWED',
+    'BOOTSTRAP_IP_RATE_LIMITED',
+    'CALL_HISTORY_FAILED',
+    'INTERNAL_ERROR',
+  ],
+  'GET /healthz': ['METHOD_NOT_ALLOWED'],
+  'GET /readyz': ['METHOD_NOT_ALLOWED'],
+  'GET /v1/ws': [
+    'AUTH_TOKEN_REQUIRED',
+    'AUTH_TOKEN_INVALID',
+    'METHOD_NOT_ALLOWED',
+    'UPGRADE_REQUIRED',
+    'BOOTSTRAP_IP_RATE_LIMITED',
+    'SERVICE_DRAINING',
+  ],
+} as const satisfies Record<string, readonly RestCode[]>
+
+const namedSchemas = { TokenRequest, TokenResponse, IceServer, HistoryResponse, CallRecord, Health, RestError }
+
+const headerComponents: JsonObject = {
+  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+  Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
+  WwwAuthenticate: { description: 'How to authenticate (RFC 9110 section 11.6.1).', schema: { type: 'string' } },
+  CacheControl: { description: 'Always no-store.', schema: { type: 'string', const: 'no-store' } },
+}
+const header = (name: keyof typeof headerComponents): JsonObject => ({ $ref: `#/components/headers/${name}` })
+const noStore = { 'Cache-Control': header('CacheControl') }
+
+/** The headers that come with a status; a refused upgrade is answered before the HTTP framework, with fewer of them. */
+function errorHeaders(status: number, isUpgrade: boolean): JsonObject {
+  const extra: JsonObject = {}
+  if (status === 401 && !isUpgrade) extra['WWW-Authenticate'] = header('WwwAuthenticate')
+  if (status === 405) extra.Allow = header('Allow')
+  if (status === 429 || (status === 503 && !isUpgrade)) extra['Retry-After'] = header('RetryAfter')
+  return { ...noStore, ...extra }
+}
+
+function errorResponse(status: number, codes: readonly RestCode[], isUpgrade = false): JsonObject {
+  const named = codes.map((code): [string, Json] => [
+    code,
+    { value: { success: false, error: { code, message: errors[code].message } } },
+  ])
+  const schema = {
+    allOf: [reference('RestError'), { properties: { error: { properties: { code: { enum: [...codes] } } } } }],
+  }
+  return {
+    description: codes.map((code) => `${code}: ${errors[code].message}`).join('\n\n'),
+    headers: errorHeaders(status, isUpgrade),
+    content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
+  }
+}
+
+function errorResponses(codes: readonly RestCode[], isUpgrade = false): JsonObject {
+  const statuses = [...new Set(codes.map((code) => errors[code].status))].sort()
+  const ofStatus = (status: number) => codes.filter((code) => errors[code].status === status)
+  return Object.fromEntries(
+    statuses.map((status) => [String(status), errorResponse(status, ofStatus(status), isUpgrade)]),
+  )
+}
+
+function answer(
+  description: string,
+  schema: string,
+  named: Record<string, object>,
+  extra: JsonObject = {},
+): JsonObject {
+  const values = Object.entries(named).map(([name, value]): [string, Json] => [name, { value: value as JsonObject }])
+  return {
+    description,
+    headers: { ...noStore, ...extra },
+    content: { 'application/json': { schema: reference(schema), examples: Object.fromEntries(values) } },
+  }
+}
+
+const sessionToken: JsonObject = {
+  operationId: 'issueSessionToken',
+  summary: 'Issue a session token for a participant.',
+  description:
+    'Called by the application backend, which has authenticated its own user and decided that a call is allowed. ' +
+    'The first failure answers, in the order of rule TOK1. Unknown fields are ignored; null or blank counts as not given.',
+  tags: ['tokens'],
+  security: [{ productKeyId: [], productSecret: [] }],
+  requestBody: {
+    required: true,
+    description: 'At most 16 KiB.',
+    content: {
+      'application/json': {
+        schema: reference('TokenRequest'),
+        examples: { ann: { value: examples.tokenRequest as JsonObject } },
+      },
+    },
+  },
+  responses: {
+    '200': answer('The token and what a client needs to connect.', 'TokenResponse', { ann: examples.tokenResponse }),
+    ...errorResponses(endpointErrors['POST /v1/call/session-token']),
+  },
+}
+
+const history: JsonObject = {
+  operationId: 'listCalls',
+  summary: 'Recent calls of the participant that the session token represents.',
+  description:
+    'Newest started_at first, tie by call_uuid, descending. Web pages of allowed origins may read it (CORS).',
+  tags: ['history'],
+  security: [{ sessionToken: [] }],
+  parameters: [
+    {
+      name: 'limit',
+      in: 'query',
+      description: `How many records at most. What is not a number means ${historyLimit.default}; too small means ${historyLimit.min}, too large ${historyLimit.max}.`,
+      schema: { type: 'number', default: historyLimit.default },
+      example: 10,
+    },
+    {
+      name: 'cursor',
+      in: 'query',
+      description: 'next_cursor of the page before. What is not one means the first page.',
+      schema: { type: 'string' },
+      example: 'MTc3MjQ0MjMwMDAwMC4wYjlmN2E0ZS02YTUyLTRmMGUtOWQzYy0yZjFiNmMxZDdlNTU',
+    },
+  ],
+  responses: {
+    '200': answer('A page of the history.', 'HistoryResponse', { two: examples.historyResponse }),
+    ...errorResponses(endpointErrors['GET /v1/calls/history']),
+  },
+}
+
+const liveness: JsonObject = {
+  operationId: 'checkLiveness',
+  summary: 'The process lives.',
+  description: 'Dependencies are not looked at. service_ready is false only while the service starts or stops.',
+  tags: ['health'],
+  security: [],
+  responses: {
+    '200': answer('Always.', 'Health', { live: examples.health.live, draining: examples.health.draining }),
+    ...errorResponses(endpointErrors['GET /healthz']),
+  },
+}
+
+const readiness: JsonObject = {
+  operationId: 'checkReadiness',
+  summary: 'The service and what it needs are ready.',
+  description:
+    'Each dependency is asked at most once a second and has one second. A store in the process itself is ok.',
+  tags: ['health'],
+  security: [],
+  responses: {
+    '200': answer('Ready.', 'Health', { ready: examples.health.ready }),
+    '503': answer(
+      'Not ready.',
+      'Health',
+      { 'database away': examples.health.databaseAway },
+      { 'Retry-After': header('RetryAfter') },
+    ),
+    ...errorResponses(endpointErrors['GET /readyz']),
+  },
+}
+
+const webSocket: JsonObject = {
+  operationId: 'connect',
+  summary: 'The WebSocket signaling endpoint.',
+  description:
+    'What goes over the socket is in asyncapi.json. With both credentials the header decides. A bad token in the ' +
+    'subprotocol list does not refuse the upgrade: call.error comes over the socket, then close 4401, because a ' +
+    'browser shows every refused upgrade alike. A token in the URL is refused.',
+  tags: ['signaling'],
+  security: [{ sessionToken: [] }, { subprotocol: [] }],
+  responses: {
+    '101': {
+      description: 'Switching protocols. Where the token came as a subprotocol, jwt is the one that is selected.',
+      headers: { 'Sec-WebSocket-Protocol': { schema: { type: 'string', const: 'jwt' } } },
+    },
+    ...errorResponses(endpointErrors['GET /v1/ws'], true),
+  },
+}
+
+const securitySchemes: JsonObject = {
+  productKeyId: { type: 'apiKey', in: 'header', name: headers.keyId, description: 'Product key ID.' },
+  productSecret: { type: 'apiKey', in: 'header', name: headers.secret, description: 'Product secret.' },
+  sessionToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Session token.' },
+  subprotocol: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Sec-WebSocket-Protocol',
+    description: 'The list of two entries: the literal jwt, and the session token.',
+  },
+}
+
+/** OpenAPI 3.1 of everything that is asked over HTTP. */
+export function createOpenApi(): JsonObject {
+  const plain = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, plainSchema(schema)]))
+  const schemas = Object.fromEntries(Object.entries(plain).map(([name, it]) => [name, withReferences(it, plain)]))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Ringwire',
+      version: service.version,
+      description:
+        'REST endpoints of the call signaling service. Every error has the same body. A path that is not listed here ' +
+        'answers 404 NOT_FOUND.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'As started without any configuration.' }],
+    tags: [
+      { name: 'tokens', description: 'For application backends.' },
+      { name: 'history', description: 'For clients.' },
+      { name: 'signaling', description: 'For clients.' },
+      { name: 'health', description: 'For deployments.' },
+    ],
+    paths: {
+      '/v1/call/session-token': { post: sessionToken },
+      '/v1/calls/history': { get: history },
+      '/healthz': { get: liveness },
+      '/readyz': { get: readiness },
+      [webSocketPath]: { get: webSocket },
+    },
+    components: {
+      schemas,
+      headers: headerComponents,
+      securitySchemes,
+      responses: { NotFound: errorResponse(404, ['NOT_FOUND']) },
+    },
+  }
+}

@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { get } from 'node:http'
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { closeCodes } from '@ringwire/protocol/close-codes'
+import { serverEvents } from '@ringwire/protocol/server-events'
+import { Compile } from 'typebox/schema'
+import { Service } from '../../packages/server/test/support/service.ts'
+import { createAsyncApi } from './asyncapi.ts'
+import { tokenRequest } from './examples.ts'
+import { createOpenApi } from './openapi.ts'
+import type { JsonObject } from './schemas.ts'
+
+/** The running service answers what the documents say: every answer here is held against its schema. */
+const secret = 'a-secret-of-the-documents-test-0123456789'
+const service = new Service({
+  RINGWIRE_BOOTSTRAP_KEYS: `one:${secret}:shop;many:${secret}:shop,desk;slow:${secret}:shop`,
+  RINGWIRE_TOKEN_RATE_KEY: '10/60',
+  RINGWIRE_TOKEN_FAIL_RATE_IP: '12/60',
+})
+beforeAll(() => service.start())
+afterAll(() => service.dispose())
+
+interface Operation {
+  responses: Record<string, { headers?: JsonObject; content?: Record<string, { schema: JsonObject }> }>
+}
+const openApi = (await SwaggerParser.dereference(JSON.parse(JSON.stringify(createOpenApi())))) as unknown as {
+  paths: Record<string, Record<string, Operation>>
+}
+
+/** Asks, and holds the answer against the document; gives the error code, if it is an error. */
+async function ask(method: string, path: string, init: RequestInit = {}, documented = method): Promise<string> {
+  return hold(await fetch(service.url + path, { method, ...init }), path, documented)
+}
+
+async function hold(response: Response, path: string, method: string): Promise<string> {
+  const operation = openApi.paths[path.replace(/\?.*/, '')]?.[method.toLowerCase()]
+  const described = operation?.responses[String(response.status)]
+  expect(described, `${response.status} of ${method} ${path}`).toBeDefined()
+  const body = await response.json()
+  const schema = described?.content?.['application/json']?.schema ?? {}
+  expect({ path, body, right: Compile(schema).Check(body) }).toMatchObject({ right: true })
+  for (const header of Object.keys(described?.headers ?? {})) {
+    expect(response.headers.get(header), `${header} of ${response.status} ${method} ${path}`).not.toBeNull()
+  }
+  return body.success === false ? body.error.code : String(response.status)
+}
+
+const tokenPath = '/v1/call/session-token'
+function askToken(body: unknown, keyId = 'one', keySecret = secret): Promise<string> {
+  const headers: Record<string, string> = { 'Content-Type': 'application/json' }
+  if (keyId !== '') headers['X-SVC-Product-Key-ID'] = keyId
+  if (keySecret !== '') headers['X-SVC-Product-Secret'] = keySecret
+  return ask('POST', tokenPath, { headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
+}
+
+test('POST /v1/call/session-token', async () => {
+  expect(await askToken(tokenRequest)).toBe('200')
+  expect(await askToken('no JSON')).toBe('INVALID_REQUEST_BODY')
+  expect(await askToken({ ...tokenRequest, user_id: 5 })).toBe('INVALID_REQUEST_BODY')
+  expect(await askToken(tokenRequest, 'many')).toBe('PRODUCT_REQUIRED')
+  for (const field of ['context_type', 'context_id', 'role', 'user_id', 'display_name', 'allowed_peer_role']) {
+    expect(await askToken({ ...tokenRequest, product: 'desk', [field]: ' ' }, 'many')).toBe(
+      `${field.toUpperCase()}_REQUIRED`,
+    )
+  }
+  expect(await askToken(tokenRequest, '')).toBe('PRODUCT_AUTH_KEY_ID_REQUIRED')
+  expect(await askToken(tokenRequest, 'one', '')).toBe('PRODUCT_AUTH_SECRET_REQUIRED')
+  expect(await askToken(tokenRequest, 'nobody')).toBe('PRODUCT_AUTH_INVALID_KEY')
+  expect(await askToken(tokenRequest, 'one', 'wrong')).toBe('PRODUCT_AUTH_INVALID_SECRET')
+  expect(await askToken({ ...tokenRequest, product: 'other' })).toBe('PRODUCT_AUTH_PRODUCT_MISMATCH')
+  expect(await ask('PUT', tokenPath, {}, 'POST')).toBe('METHOD_NOT_ALLOWED')
+  const many = await Promise.all(Array.from({ length: 12 }, () => askToken(tokenRequest, 'slow')))
+  expect(many).toContain('BOOTSTRAP_KEY_RATE_LIMITED')
+})
+
+async function tokenOf(user_id: string, role: string, peer: string): Promise<string> {
+  const response = await fetch(service.url + tokenPath, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': 'one', 'X-SVC-Product-Secret': secret },
+    body: JSON.stringify({ ...tokenRequest, device_id: null, user_id, role, allowed_peer_role: peer }),
+  })
+  return (await response.json()).token
+}
+
+const messages = createAsyncApi().components as { messages: Record<string, { name: string; payload: JsonObject }> }
+const schemaOf = (direction: 'client' | 'service', event: string) => {
+  const [, message] =
+    Object.entries(messages.messages).find(([key, it]) => key.startsWith(direction) && it.name === event) ?? []
+  return message?.payload
+}
+const seen = new Set<string>()
+
+/** A socket that holds every frame of both directions against the document. */
+async function connect(token: string) {
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/ws`, ['jwt', token])
+  const frames: { event: string; data: Record<string, unknown> }[] = []
+  let arrived: (() => void) | undefined
+  const wrong: unknown[] = []
+  socket.onmessage = ({ data }) => {
+    const frame = JSON.parse(String(data))
+    const schema = schemaOf('service', frame.event)
+    if (schema === undefined || !Compile(schema).Check(frame)) wrong.push(frame)
+    seen.add(frame.event)
+    frames.push(frame)
+    arrived?.()
+  }
+  const closed = new Promise<number>((resolve) => {
+    socket.onclose = ({ code }) => resolve(code)
+  })
+  const next = async (event: string) => {
+    for (;;) {
+      const at = frames.findIndex((frame) => frame.event === event)
+      const [frame] = at < 0 ? [] : frames.splice(at, 1)
+      if (frame !== undefined) return frame.data
+      await new Promise<void>((resolve) => {
+        arrived = resolve
+      })
+    }
+  }
+  return {
+    next,
+    closed,
+    wrong,
+    close: () => socket.close(),
+    send(event: string, data: object) {
+      const frame = { event, request_id: 'r1', data }
+      expect(Compile(schemaOf('client', event) ?? {}).Check(frame)).toBe(true)
+      socket.send(JSON.stringify(frame))
+    },
+    raw: (text: string) => socket.send(text),
+  }
+}
+
+const sdp = (type: string) => ({ type, sdp: 'v=0\r\n' })
+const candidate = { candidate: 'candidate:1 1 udp 1 192.0.2.1 9 typ host', sdpMid: '0', sdpMLineIndex: 0 }
+
+test('GET /v1/ws: every event of the service is as it is described', async () => {
+  const annToken = await tokenOf('ann', 'customer', 'agent')
+  const benToken = await tokenOf('ben', 'agent', 'customer')
+  const [ann, ben, benToo] = await Promise.all([connect(annToken), connect(benToken), connect(benToken)])
+  await Promise.all([ann, ben, benToo].map((it) => it.next('auth.ok')))
+  const invite = async (more: object = {}) => {
+    ann.send('call.invite', { callee_user_id: 'ben', callee_role: 'agent', ...more })
+    const { call_uuid } = await ann.next('call.invited')
+    await ben.next('call.ringing')
+    return { call_uuid }
+  }
+
+  const call = await invite({ metadata: { topic: 'delivery' } })
+  ann.send('webrtc.offer', { ...call, sdp: sdp('offer') })
+  ben.send('call.accept', call)
+  await ann.next('call.accepted')
+  await benToo.next('call.cancelled')
+  await ben.next('webrtc.offer')
+  ben.send('webrtc.answer', { ...call, sdp: sdp('answer') })
+  await ann.next('webrtc.answer')
+  ann.send('webrtc.ice_candidate', { ...call, candidate })
+  await ben.next('webrtc.ice_candidate')
+  ben.send('call.connected', call)
+  ben.send('call.end', { ...call, reason: 'done' })
+  await ann.next('call.ended')
+
+  const rejected = await invite()
+  ben.send('call.reject', rejected)
+  await ann.next('call.rejected')
+  const cancelled = await invite()
+  ann.send('call.cancel', cancelled)
+  await ben.next('call.cancelled')
+  await invite({ ring_timeout_ms: 1 })
+  await Promise.all([ann, ben].map((it) => it.next('call.missed')))
+
+  ann.send('call.invite', { callee_user_id: 'ann', callee_role: 'customer' })
+  ann.raw('no JSON')
+  ann.raw('{"event":"call.nothing"}')
+  ann.raw(`{"event":"call.accept","data":{"call_uuid":"x"}}`)
+  ann.send('call.accept', cancelled)
+  ann.send('call.invite', { callee_user_id: 'ben', callee_role: 'agent', call_type: 'NO' })
+  for (let i = 0; i < 6; i++) await ann.next('call.error')
+
+  expect([...seen].sort()).toEqual(Object.keys(serverEvents).sort())
+  for (const it of [ann, ben, benToo]) {
+    it.close()
+    expect(it.wrong).toEqual([])
+  }
+})
+
+test('GET /v1/ws: a bad token is told over the socket, and the close code is described', async () => {
+  const socket = await connect('no-token')
+  await socket.next('call.error')
+  expect(Object.keys(closeCodes)).toContain(String(await socket.closed))
+  expect(socket.wrong).toEqual([])
+})
+
+test('GET /v1/ws: what is no upgrade', async () => {
+  expect(await ask('GET', '/v1/ws')).toBe('UPGRADE_REQUIRED')
+  expect(await ask('POST', '/v1/ws', {}, 'GET')).toBe('METHOD_NOT_ALLOWED')
+})
+
+/** A request for an upgrade that is answered without one. fetch cannot ask for it. */
+function askUpgrade(headers: Record<string, string>, query = ''): Promise<Response> {
+  const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', ...headers }
+  const key = { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  return new Promise((resolve, reject) => {
+    const request = get(`${service.url}/v1/ws${query}`, { headers: { ...upgrade, ...key } }, async (response) => {
+      const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
+      const body = Buffer.concat(await Array.fromAsync(response)).toString()
+      resolve(new Response(body, { status: response.statusCode ?? 0, headers: fields }))
+    })
+    request.on('error', reject)
+    request.on('upgrade', () => reject(new Error('the upgrade was not refused')))
+  })
+}
+
+test('GET /v1/ws: an upgrade that is refused', async () => {
+  const refused = async (headers: Record<string, string>, query?: string) =>
+    hold(await askUpgrade(headers, query), '/v1/ws', 'GET')
+  expect(await refused({})).toBe('AUTH_TOKEN_REQUIRED')
+  expect(await refused({ Authorization: 'Basic YTpi' })).toBe('AUTH_TOKEN_REQUIRED')
+  expect(await refused({ Authorization: 'Bearer no-token' })).toBe('AUTH_TOKEN_INVALID')
+  expect(await refused({}, '?token=no-token')).toBe('AUTH_TOKEN_INVALID')
+})
+
+test('GET /v1/calls/history', async () => {
+  const authorized = { headers: { Authorization: `Bearer ${await tokenOf('ann', 'customer', 'agent')}` } }
+  expect(await ask('GET', '/v1/calls/history?limit=2', authorized)).toBe('200')
+  expect(await ask('GET', '/v1/calls/history')).toBe('AUTH_TOKEN_REQUIRED')
+  expect(await ask('DELETE', '/v1/calls/history', {}, 'GET')).toBe('METHOD_NOT_ALLOWED')
+  const bad = () => ask('GET', '/v1/calls/history', { headers: { Authorization: 'Bearer x' } })
+  expect(await bad()).toBe('AUTH_TOKEN_INVALID')
+  const many = await Promise.all(Array.from({ length: 14 }, bad))
+  expect(many).toContain('BOOTSTRAP_IP_RATE_LIMITED')
+})
+
+test('GET /healthz and GET /readyz', async () => {
+  for (const path of ['/healthz', '/readyz']) {
+    expect(await ask('GET', path)).toBe('200')
+    expect(await ask('POST', path, {}, 'GET')).toBe('METHOD_NOT_ALLOWED')
+  }
+})
