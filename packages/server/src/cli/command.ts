@@ -52,13 +52,24 @@ export function requireConfig(surroundings: Surroundings): { config: Config; war
   return { config: loaded.config, warnings: loaded.warnings }
 }
 
+/** Does what needs the data directory; one that cannot be used ends the command with a line that names it. */
+export async function inDataDir<T>(config: Config, open: () => T | Promise<T>): Promise<T> {
+  try {
+    return await open()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const message = `The data directory ${config.dataDir} (RINGWIRE_DATA_DIR) cannot be used: ${reason}`
+    throw new CommandFailure(exitCodes.failed, message)
+  }
+}
+
 /** Opens the store for one command and closes it whatever happens. */
 export async function withStore<T>(
   surroundings: Surroundings,
   work: (store: OpenStore, config: Config) => T | Promise<T>,
 ): Promise<T> {
   const { config } = requireConfig(surroundings)
-  const store = await surroundings.openStore(config)
+  const store = await inDataDir(config, () => surroundings.openStore(config))
   try {
     return await work(store, config)
   } finally {

@@ -24,9 +24,9 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
     .action((product: string, options) => set(surroundings, product, options))
 }
 
-/** null: the service's own. */
-function ringTimeout(text: string): number | null {
-  return text === 'default' ? null : whole(5000, 180_000)(text)
+/** `default`: the service's own. */
+function ringTimeout(text: string): number | 'default' {
+  return text === 'default' ? text : whole(5000, 180_000)(text)
 }
 
 async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
@@ -46,7 +46,7 @@ async function list(surroundings: Surroundings, options: { json?: boolean }): Pr
 interface SetOptions {
   busy?: ProductSettings['busy']
   revealBusy?: boolean
-  ringTimeoutMs?: number | null
+  ringTimeoutMs?: number | 'default'
   json?: boolean
 }
 
@@ -60,7 +60,7 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
     const after: ProductSettings = {
       busy: busy ?? before.busy,
       revealBusy: revealBusy ?? before.revealBusy,
-      ringTimeoutMs: ringTimeoutMs === undefined ? before.ringTimeoutMs : ringTimeoutMs,
+      ringTimeoutMs: ringTimeoutMs === 'default' ? null : (ringTimeoutMs ?? before.ringTimeoutMs),
     }
     await store.products.putSettings(product, after)
     return after

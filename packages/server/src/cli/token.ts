@@ -4,7 +4,7 @@ import { loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { createTokens, type Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import { createWsUrl } from '../ws-url.ts'
-import { CommandFailure, exitCodes, printJson, requireConfig, type Surroundings } from './command.ts'
+import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
 import { name, names, whole } from './options.ts'
 
 interface MintOptions {
@@ -42,14 +42,14 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
     .action((text: string) => verify(surroundings, text))
 }
 
-function openTokens(surroundings: Surroundings): { config: Config; tokens: Tokens } {
+async function openTokens(surroundings: Surroundings): Promise<{ config: Config; tokens: Tokens }> {
   const { config } = requireConfig(surroundings)
-  const secrets = loadJwtSecrets(config)
+  const secrets = await inDataDir(config, () => loadJwtSecrets(config))
   return { config, tokens: createTokens({ secrets, ttlS: config.tokenTtlS, now: surroundings.now }) }
 }
 
-function mint(surroundings: Surroundings, options: MintOptions): void {
-  const { config, tokens } = openTokens(surroundings)
+async function mint(surroundings: Surroundings, options: MintOptions): Promise<void> {
+  const { config, tokens } = await openTokens(surroundings)
   const { token, expiresAt } = tokens.issue({
     participant: { product: options.product, role: options.role, userId: options.user },
     displayName: options.name ?? options.user,
@@ -61,10 +61,7 @@ function mint(surroundings: Surroundings, options: MintOptions): void {
   })
   const url = wsUrlOf(config)
   const expires = new Date(expiresAt).toISOString()
-  if (options.json) {
-    printJson(surroundings, { token, ws_url: url, expires_at: expires })
-    return
-  }
+  if (options.json) return printJson(surroundings, { token, ws_url: url, expires_at: expires })
   surroundings.out(
     `Token    ${token}\nURL      ${url ?? '(any port: see where the service listens)'}\nExpires  ${expires}\n`,
   )
@@ -78,7 +75,7 @@ function wsUrlOf(config: Config): string | null {
 }
 
 async function verify(surroundings: Surroundings, text: string): Promise<void> {
-  const { tokens } = openTokens(surroundings)
+  const { tokens } = await openTokens(surroundings)
   const token = text === '-' ? (await surroundings.readInput()).trim() : text
   const verified = tokens.verify(token)
   if (!verified.ok) {

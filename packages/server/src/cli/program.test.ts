@@ -1,0 +1,391 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { actorOf, callLife } from '../../test/contracts/call-life.ts'
+import { openSqlite } from '../adapters/sqlite/open.ts'
+import { createProductAuth } from '../auth/product-auth.ts'
+import { decideInvite } from '../call/invite.ts'
+import type { Config } from '../config.ts'
+import { runCommandLine } from './program.ts'
+
+let dataDir: string
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'ringwire-cli-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+interface Ran {
+  code: number
+  out: string
+  err: string
+  served: Config | undefined
+}
+
+async function run(
+  args: string,
+  options: { env?: Record<string, string>; input?: string; now?: number } = {},
+): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '', served: undefined }
+  ran.code = await runCommandLine(args.split(' ').filter(Boolean), {
+    env: { RINGWIRE_DATA_DIR: dataDir, ...options.env },
+    now: () => options.now ?? Date.UTC(2026, 0, 1),
+    out: (text) => {
+      ran.out += text
+    },
+    err: (text) => {
+      ran.err += text
+    },
+    readInput: async () => options.input ?? '',
+    openStore: (config) =>
+      openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
+    serve: async (config) => {
+      ran.served = config
+      return 7
+    },
+  })
+  return ran
+}
+
+async function json<T>(args: string, options?: Parameters<typeof run>[1]): Promise<T> {
+  const { code, out, err } = await run(`${args} --json`, options)
+  expect([args, code, err]).toEqual([args, 0, ''])
+  return JSON.parse(out) as T
+}
+
+async function authenticate(keyId: string, secret: string, now = Date.UTC(2026, 0, 1)) {
+  const { products, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
+  try {
+    const answer = await createProductAuth({ products, now: () => now })(keyId, secret)
+    return answer.ok ? 'ok' : answer.code
+  } finally {
+    await close()
+  }
+}
+
+describe('help and usage', () => {
+  test('help names every command, has examples and says what exit codes mean', async () => {
+    const { code, out, err } = await run('--help')
+    expect([code, err]).toEqual([0, ''])
+    for (const word of [
+      'serve',
+      'keys',
+      'products',
+      'token',
+      'call',
+      'config',
+      'version',
+      'Exit codes',
+      'Start here',
+    ]) {
+      expect(out).toContain(word)
+    }
+  })
+
+  test('every command has help of its own', async () => {
+    for (const args of [
+      'serve',
+      'keys',
+      'keys create',
+      'products set',
+      'token',
+      'token mint',
+      'token verify',
+      'call history',
+      'config check',
+    ]) {
+      const { code, out } = await run(`${args} --help`)
+      expect([args, code]).toEqual([args, 0])
+      expect(out).toContain(`Usage: ringwire ${args}`)
+    }
+  })
+
+  test('wrong usage ends with 2, on stderr, and points to the help', async () => {
+    for (const args of [
+      '',
+      'nonsense',
+      'keys nonsense',
+      'keys create',
+      'keys create --product',
+      'keys create --product shop --nonsense',
+      'keys disable',
+      'keys rotate k --grace soon',
+      'products set shop --busy maybe',
+      'products set shop --ring-timeout-ms 4999',
+      'products set shop --reveal-busy perhaps',
+      'products set shop',
+      'token --product shop',
+      'token verify',
+      'call history --product shop --user a --role b --limit 0',
+      'serve extra',
+    ]) {
+      const { code, out, err } = await run(args)
+      expect([args, code, out]).toEqual([args, 2, ''])
+      expect(err).not.toBe('')
+    }
+  })
+
+  test('version', async () => {
+    for (const args of ['version', '--version']) {
+      expect(await run(args)).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^ringwire \d+\.\d+\.\d+ \(Bun .+\)\n$/),
+      })
+    }
+  })
+
+  test('a bad configuration ends every command that needs it with 1, one line per problem', async () => {
+    for (const args of ['serve', 'keys list', 'token --product p --user u --role r --peer-role x']) {
+      const { code, out, err } = await run(args, {
+        env: { RINGWIRE_PORT: 'x', REDIS_URL: 'redis://h', RINGWIRE_PROT: '1' },
+      })
+      expect([args, code, out]).toEqual([args, 1, ''])
+      expect(err.trim().split('\n')).toEqual([
+        expect.stringContaining('RINGWIRE_PORT'),
+        expect.stringContaining('REDIS_URL'),
+        expect.stringContaining('warning: RINGWIRE_PROT'),
+      ])
+    }
+  })
+})
+
+describe('serve', () => {
+  test('gets the configuration, and its exit code is the command’s', async () => {
+    const ran = await run('serve', { env: { RINGWIRE_PORT: '0' } })
+    expect([ran.code, ran.served?.port, ran.served?.dataDir]).toEqual([7, 0, dataDir])
+  })
+
+  test('a certificate that is not there stops the start', async () => {
+    const { code, err, served } = await run('serve', {
+      env: { RINGWIRE_TLS_CERT: join(dataDir, 'no.pem'), RINGWIRE_TLS_KEY: join(dataDir, 'no.key') },
+    })
+    expect([code, served]).toEqual([1, undefined])
+    expect(err).toContain('RINGWIRE_TLS_CERT')
+    expect(err).toContain('RINGWIRE_TLS_KEY')
+  })
+})
+
+describe('keys', () => {
+  test('[TOK4] create prints 256 random bits once, and they authenticate', async () => {
+    const { code, out, err } = await run('keys create --product shop')
+    expect(code).toBe(0)
+    const keyId = /Key ID +(\S+)/.exec(out)?.[1] ?? ''
+    const secret = /Secret +(\S+)/.exec(out)?.[1] ?? ''
+    expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
+    expect(err).not.toContain(secret)
+    expect(await authenticate(keyId, secret)).toBe('ok')
+    const list = await run('keys list')
+    expect(list.out).toContain(keyId)
+    expect(list.out).not.toContain(secret)
+  })
+
+  test('create for several products, with an ID of its own, as JSON', async () => {
+    const key = await json<{ key_id: string; secret: string }>('keys create --key-id mine --product a --product b')
+    expect(key).toEqual({ key_id: 'mine', secret: expect.any(String), products: ['a', 'b'] } as never)
+    expect(await json<object[]>('keys list')).toEqual([
+      {
+        key_id: 'mine',
+        products: ['a', 'b'],
+        state: 'enabled',
+        origin: 'cli',
+        created_at: '2026-01-01T00:00:00.000Z',
+        secrets: 1,
+      },
+    ])
+  })
+
+  test('an ID that is taken is refused, and the key stays as it was', async () => {
+    const { secret } = await json<{ secret: string }>('keys create --key-id mine --product a')
+    const again = await run('keys create --key-id mine --product b')
+    expect(again).toMatchObject({ code: 1, out: '' })
+    expect(await authenticate('mine', secret)).toBe('ok')
+  })
+
+  test('disable and enable', async () => {
+    const { secret } = await json<{ secret: string }>('keys create --key-id mine --product a')
+    expect((await run('keys disable mine')).code).toBe(0)
+    expect(await authenticate('mine', secret)).toBe('PRODUCT_AUTH_INVALID_KEY')
+    expect((await run('keys enable mine')).code).toBe(0)
+    expect(await authenticate('mine', secret)).toBe('ok')
+  })
+
+  test('rotate: the old secret ends with its grace', async () => {
+    const now = Date.UTC(2026, 0, 1)
+    const { secret: old } = await json<{ secret: string }>('keys create --key-id mine --product a')
+    const { secret: fresh, ...rotated } = await json<{ secret: string }>('keys rotate mine --grace 60')
+    expect(rotated).toEqual({ key_id: 'mine', old_secret_valid_until: '2026-01-01T00:01:00.000Z' } as never)
+    expect([await authenticate('mine', old, now + 59_000), await authenticate('mine', fresh, now + 59_000)]).toEqual([
+      'ok',
+      'ok',
+    ])
+    expect(await authenticate('mine', old, now + 61_000)).toBe('PRODUCT_AUTH_INVALID_SECRET')
+    expect(await authenticate('mine', fresh, now + 61_000)).toBe('ok')
+  })
+
+  test('a key that is not there: 3', async () => {
+    for (const args of ['keys disable no', 'keys enable no', 'keys rotate no']) {
+      expect(await run(args)).toMatchObject({ code: 3, out: '', err: 'There is no key no.\n' })
+    }
+  })
+
+  test('a key of the environment is not rotated here', async () => {
+    const { products, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
+    await products.putKey({ keyId: 'env', secretHash: new Uint8Array(32), products: ['a'], origin: 'bootstrap' }, 0)
+    await close()
+    expect(await run('keys rotate env')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('RINGWIRE_BOOTSTRAP_KEYS'),
+    })
+    expect(await run('keys disable env')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('RINGWIRE_BOOTSTRAP_KEYS'),
+    })
+  })
+})
+
+describe('products', () => {
+  test('[INV5] set changes what is given and keeps the rest', async () => {
+    expect(await json<object>('products set shop --busy reject')).toEqual({
+      product: 'shop',
+      busy: 'reject',
+      reveal_busy: false,
+      ring_timeout_ms: null,
+    })
+    await json('products set shop --reveal-busy true --ring-timeout-ms 20000')
+    await json('products set shop --ring-timeout-ms default')
+    expect(await json<object[]>('products list')).toEqual([
+      { product: 'shop', busy: 'reject', reveal_busy: true, ring_timeout_ms: null },
+    ])
+    expect((await run('products list')).out).toMatch(/shop +reject +true +default/)
+  })
+})
+
+describe('token', () => {
+  const mint = 'token --product shop --user ann --role customer --peer-role agent'
+
+  test('mint prints a token that the same data directory verifies', async () => {
+    const minted = await json<{ token: string; ws_url: string }>(
+      `${mint} --peer-role boss --ttl 60 --name Ann --device d`,
+    )
+    expect(minted).toMatchObject({
+      ws_url: 'ws://127.0.0.1:8080/v1/ws',
+      expires_at: '2026-01-01T00:01:00.000Z',
+    } as never)
+    const { code, out } = await run(`token verify ${minted.token}`)
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({
+      product: 'shop',
+      user_id: 'ann',
+      role: 'customer',
+      display_name: 'Ann',
+      allowed_peer_roles: ['agent', 'boss'],
+      device_id: 'd',
+    })
+    expect((await run('token verify -', { input: `${minted.token}\n` })).code).toBe(0)
+  })
+
+  test('the text form names the URL; behind a public URL it is that one', async () => {
+    const { out } = await run(mint, { env: { RINGWIRE_PUBLIC_URL: 'https://calls.example.com' } })
+    expect(out).toMatch(/Token +eyJ/)
+    expect(out).toContain('wss://calls.example.com/v1/ws')
+    expect((await run(`${mint} --json`, { env: { RINGWIRE_PORT: '0' } })).out).toContain('"ws_url": null')
+  })
+
+  test('verify says why not: 3', async () => {
+    const { token } = await json<{ token: string }>(`${mint} --ttl 1`)
+    const expired = await run(`token verify ${token}`, { now: Date.UTC(2026, 0, 2) })
+    expect(expired).toMatchObject({ code: 3, out: '', err: 'The token is authentic, but expired.\n' })
+    const rubbish = await run(`token verify ${token.slice(0, -2)}`)
+    expect(rubbish).toMatchObject({ code: 3, out: '', err: 'The token is not valid here.\n' })
+  })
+})
+
+describe('call history', () => {
+  test('the calls of a participant, as text and as the REST answer', async () => {
+    const stores = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+    for (const step of callLife()) await step(stores.calls)
+    const [ann, bob] = [
+      { product: 'shop', role: 'customer', userId: 'ann' },
+      { product: 'shop', role: 'agent', userId: 'bob' },
+    ]
+    const callUuid = crypto.randomUUID()
+    await stores.calls.invite(ann, bob, callUuid, (situation) =>
+      decideInvite(
+        situation,
+        {
+          actor: actorOf(ann),
+          callee: bob,
+          callUuid,
+          freshUuid: crypto.randomUUID(),
+          contextType: 'c',
+          contextId: '1',
+          callType: 'audio',
+          ringTimeoutMs: 45_000,
+          metadata: null,
+          rate: { ok: true },
+          maxRinging: 5,
+          busy: 'allow',
+        },
+        Date.now(),
+      ),
+    )
+    await stores.close()
+    const args = 'call history --product shop --user ann --role customer'
+    const page = await json<{ data: object[] }>(args)
+    expect(page).toMatchObject({
+      success: true,
+      next_cursor: null,
+      data: [{ call_uuid: callUuid, direction: 'outgoing' }],
+    } as never)
+    expect((await run(args)).out).toContain(callUuid)
+    expect(await run('call history --product shop --user nobody --role x')).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'No calls.\n',
+    })
+  })
+})
+
+describe('config', () => {
+  test('check shows every setting and no secret', async () => {
+    const secret = 'x'.repeat(40)
+    const env = { RINGWIRE_TURN_URLS: 'turn:a', RINGWIRE_TURN_SECRET: secret, RINGWIRE_PORT: '99' }
+    const { code, out, err } = await run('config check', { env })
+    expect(code).toBe(0)
+    expect(out).toMatch(/RINGWIRE_PORT +99 +set/)
+    expect(out + err).not.toContain(secret)
+    expect(err).toContain('The configuration is good.')
+  })
+
+  test('check ends with 1 where something is wrong, and names it', async () => {
+    const { code, err } = await run('config check', { env: { RINGWIRE_PORT: 'x' } })
+    expect([code, err]).toEqual([1, expect.stringContaining('RINGWIRE_PORT')])
+    const asJson = await run('config check --json', { env: { RINGWIRE_PORT: 'x', RINGWIRE_Z: '1' } })
+    expect(asJson.code).toBe(1)
+    expect(JSON.parse(asJson.out)).toMatchObject({
+      ok: false,
+      problems: [expect.any(String)],
+      warnings: [expect.any(String)],
+    })
+  })
+
+  test('check makes nothing on disk', async () => {
+    rmSync(dataDir, { recursive: true })
+    expect((await run('config check')).code).toBe(0)
+    expect(existsSync(dataDir)).toBe(false)
+  })
+
+  test('list explains every setting', async () => {
+    const { out } = await run('config list')
+    expect(out).toContain('RINGWIRE_TRUST_PROXY')
+    expect((await json<object[]>('config list')).length).toBeGreaterThan(30)
+  })
+})
+
+test('a data directory that cannot be used: 1, and one line', async () => {
+  const file = join(dataDir, 'file')
+  writeFileSync(file, '')
+  const { code, err } = await run('keys list', { env: { RINGWIRE_DATA_DIR: join(file, 'below') } })
+  expect(code).toBe(1)
+  expect(err.trim().split('\n')).toHaveLength(1)
+})

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Box, createBox, direct, type Running, throughNode } from './command.ts'
+
+let box: Box
+beforeEach(() => {
+  box = createBox()
+})
+afterEach(() => box.clean())
+
+const good = {
+  context_type: 'order',
+  context_id: '17',
+  user_id: 'ann',
+  role: 'customer',
+  display_name: 'Ann',
+  allowed_peer_role: 'agent',
+}
+async function askToken(
+  { url }: Running,
+  keyId: string,
+  secret: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/v1/call/session-token`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret },
+    body: JSON.stringify(good),
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+for (const [name, program] of [
+  ['Bun', direct],
+  ['the launcher on Node', throughNode],
+] as const) {
+  describe(`by ${name}`, () => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      test(`serve prints one line on stdout, answers, and ends with 0 on ${signal}`, async () => {
+        const service = await box.serve({ program })
+        expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+        service.signal(signal)
+        const { code, out, err } = await service.ended
+        expect([code, out]).toEqual([0, `Ringwire listens on ${service.url}\n`])
+        for (const line of err.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
+        expect(await fetch(`${service.url}/readyz`).catch(() => 'gone')).toBe('gone')
+      })
+    }
+
+    test('arguments, output and exit codes come through', async () => {
+      expect(await box.run('version', { program })).toMatchObject({ code: 0, out: expect.stringMatching(/^ringwire /) })
+      expect(await box.run('keys create', { program })).toMatchObject({ code: 2, out: '' })
+      expect(await box.run('keys disable no', { program })).toMatchObject({ code: 3, err: 'There is no key no.\n' })
+      const failed = await box.run('serve', { program, env: { RINGWIRE_PORT: 'x', RINGWIRE_DEMO: 'y' } })
+      expect(failed).toMatchObject({ code: 1, out: '' })
+      expect(failed.err.trim().split('\n')).toHaveLength(2)
+    })
+  })
+}
+
+describe('beside a running service', () => {
+  test('a key made, rotated or disabled on the command line counts at once', async () => {
+    const service = await box.serve()
+    const { key_id, secret } = JSON.parse((await box.run('keys create --product shop --json')).out)
+    expect((await askToken(service, key_id, secret)).status).toBe(200)
+    const rotated = JSON.parse((await box.run(`keys rotate ${key_id} --grace 0 --json`)).out)
+    expect((await askToken(service, key_id, secret)).body).toMatchObject({
+      error: { code: 'PRODUCT_AUTH_INVALID_SECRET' },
+    })
+    expect((await askToken(service, key_id, rotated.secret)).status).toBe(200)
+    await box.run(`keys disable ${key_id}`)
+    expect((await askToken(service, key_id, rotated.secret)).body).toMatchObject({
+      error: { code: 'PRODUCT_AUTH_INVALID_KEY' },
+    })
+  })
+
+  test('a token of the command line is one of the service, and the other way round', async () => {
+    const env = { RINGWIRE_BOOTSTRAP_KEYS: 'k:0123456789012345678901234567890123:shop' }
+    const service = await box.serve({ env })
+    const minted = await box.run('token --product shop --user ann --role customer --peer-role agent --json')
+    const { token } = JSON.parse(minted.out)
+    const history = await fetch(`${service.url}/v1/calls/history`, { headers: { Authorization: `Bearer ${token}` } })
+    expect(history.status).toBe(200)
+    const { body } = await askToken(service, 'k', '0123456789012345678901234567890123')
+    const verified = await box.run(`token verify ${String(body.token)}`)
+    expect([verified.code, JSON.parse(verified.out).user_id]).toEqual([0, 'ann'])
+    expect((await box.run('call history --product shop --user ann --role customer')).code).toBe(0)
+  })
+
+  test('the port is taken: 1, and a line that says so', async () => {
+    const service = await box.serve()
+    const other = createBox()
+    try {
+      const { code, out, err } = await other.run('serve', { env: { RINGWIRE_PORT: new URL(service.url).port } })
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:\d+: /m)
+    } finally {
+      await other.clean()
+    }
+  })
+
+  test('the data directory is served already: 1, and the first goes on', async () => {
+    const service = await box.serve()
+    const second = await box.run('serve')
+    expect([second.code, second.out]).toEqual([1, ''])
+    expect(second.err).toMatch(/^Ringwire did not start on /m)
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  })
+})
+
+describe('starts', () => {
+  test('the same JWT keys after a restart, and bootstrap keys follow their list', async () => {
+    const secret = '0123456789012345678901234567890123'
+    const first = await box.serve({ env: { RINGWIRE_BOOTSTRAP_KEYS: `a:${secret}:shop;b:${secret}:shop` } })
+    const { body } = await askToken(first, 'a', secret)
+    first.signal('SIGTERM')
+    await first.ended
+    const second = await box.serve({ env: { RINGWIRE_BOOTSTRAP_KEYS: `b:${secret}:shop` } })
+    const history = await fetch(`${second.url}/v1/calls/history`, {
+      headers: { Authorization: `Bearer ${String(body.token)}` },
+    })
+    expect(history.status).toBe(200)
+    expect((await askToken(second, 'a', secret)).body).toMatchObject({ error: { code: 'PRODUCT_AUTH_INVALID_KEY' } })
+    expect((await askToken(second, 'b', secret)).status).toBe(200)
+  })
+
+  test('RINGWIRE_DEMO=1 makes a key and says what to open; on another address it refuses', async () => {
+    const demo = await box.serve({ env: { RINGWIRE_DEMO: '1' } })
+    demo.signal('SIGTERM')
+    const { out } = await demo.ended
+    expect(out.split('\n')[1]).toContain(`${demo.url}/demo/`)
+    const secret = readFileSync(join(box.dataDir, 'demo-secret'), 'utf8').trim()
+    expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
+    expect(out).not.toContain(secret)
+    expect((await box.run('keys list')).out).toMatch(/demo +demo +enabled +demo/)
+    const refused = await box.run('serve', { env: { RINGWIRE_DEMO: '1', RINGWIRE_HOST: '0.0.0.0' } })
+    expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('RINGWIRE_DEMO') })
+  })
+
+  test('long output is whole, also through a pipe', async () => {
+    const products = Array.from({ length: 300 }, (_, i) => `--product ${'p'.repeat(240)}${i}`).join(' ')
+    await box.run(`keys create --key-id many ${products}`)
+    const { out } = await box.run('keys list --json')
+    expect(out.length).toBeGreaterThan(70_000)
+    expect(JSON.parse(out)[0].products).toHaveLength(300)
+  })
+})
