@@ -289,6 +289,8 @@ describe('documents', () => {
       RINGWIRE_BOOTSTRAP_KEYS: `key:${secret}:shop`,
       RINGWIRE_TURN_SECRET: secret,
       RINGWIRE_TURN_CREDENTIAL: secret,
+      DATABASE_URL: `postgres://user:${secret}@host/db`,
+      REDIS_URL: `redis://:${secret}@host`,
       RINGWIRE_PORT: '1234',
     }
     expect(JSON.stringify(describeConfig(env))).not.toContain(secret)

@@ -100,6 +100,7 @@ export const settings = {
     null,
     'unset: SQLite in the data directory',
     'Refused: this version runs embedded only.',
+    { secret: true },
   ),
   redisUrl: unset(
     'REDIS_URL',
@@ -107,6 +108,7 @@ export const settings = {
     null,
     'unset: in process',
     'Refused: this version runs embedded only.',
+    { secret: true },
   ),
   sqliteSynchronous: setting(
     'RINGWIRE_SQLITE_SYNCHRONOUS',

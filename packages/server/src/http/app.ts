@@ -19,7 +19,7 @@ import type { Logger } from '../observability/logger.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
 import { createWsUrl } from '../ws-url.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
-import { createClientAddress } from './client-address.ts'
+import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
@@ -34,6 +34,8 @@ export interface HttpDeps {
   readonly limits: Limits
   readonly history: History
   readonly health: HealthChecks
+  /** The gateway's own, so that its one warning is one; made here where it is not given. */
+  readonly clientAddress?: ClientAddress
 }
 
 export interface HttpApp {
@@ -53,7 +55,7 @@ interface Route {
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { config, logger, clock, health } = deps
-  const clientAddress = createClientAddress(config.trustProxy, logger)
+  const clientAddress = deps.clientAddress ?? createClientAddress(config.trustProxy, logger)
   const authenticate = createProductAuth({ products: deps.products, now: clock.now })
   const cors = createCors(config.allowedOrigins)
   const routes: Route[] = [

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import {
   credentials,
   failureOf,
@@ -180,5 +181,24 @@ describe('bodies', () => {
     for (const type of ['application/json; charset=utf-8', 'text/plain', 'application/vnd.x+json']) {
       expect((await rest.ask(goodBody, { ...credentials(), 'Content-Type': type })).status).toBe(200)
     }
+  })
+
+  test('[TOK1] whatever JSON comes, the answer is a token or one of the codes', async () => {
+    const known = Object.keys(goodBody)
+    const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.jsonValue(), fc.constant(undefined))
+    const body = fc.oneof(
+      fc.jsonValue(),
+      fc
+        .dictionary(fc.constantFrom(...known, 'product', 'device_id', 'x'), value)
+        .map((more) => ({ ...goodBody, ...more })),
+    )
+    await fc.assert(
+      fc.asyncProperty(body, async (sent) => {
+        const response = await rest.ask(JSON.stringify(sent) ?? '')
+        if (response.status === 200) await tokenOf(response)
+        else expect([400, 403]).toContain((await failureOf(response)).status)
+      }),
+      { numRuns: 300 },
+    )
   })
 })
