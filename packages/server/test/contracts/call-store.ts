@@ -341,6 +341,23 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         expect(since.map((it) => it.call as Call)).toStrictEqual(ends.slice(1, 3).map((it) => it.call))
       })
 
+      test('stepsAfter gives what was committed after a version, in order, with the call as it is now', async () => {
+        const call = ringing()
+        const second = accepted(call)
+        const third = ended(second.call as LiveCall)
+        for (const step of [created(call), second, third]) await store().transition(call, () => ({ steps: [step] }))
+        const after = (version: number) => store().stepsAfter(call, version)
+        expect(await after(0)).toStrictEqual(
+          [created(call), second, third].map(({ event }, index) => ({
+            call: { ...third.call, version: index + 1 },
+            event,
+          })),
+        )
+        expect(await after(2)).toStrictEqual([third])
+        expect(await after(3)).toEqual([])
+        expect(await store().stepsAfter({ ...call, product: 'another' }, 0)).toEqual([])
+      })
+
       test('[HIST1] history is newest first, ties by call_uuid, in both directions, in pages', async () => {
         const me = participant(crypto.randomUUID())
         const calls: Call[] = []

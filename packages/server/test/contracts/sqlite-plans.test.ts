@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { historySql, liveSql, loadSql, overSinceSql } from '../../src/adapters/sqlite/call-reads.ts'
+import { historySql, liveSql, loadSql, overSinceSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
@@ -33,9 +33,12 @@ describe('every read finds its rows through an index', () => {
     expect(searches).toEqual([range('caller'), range('callee')])
   })
 
-  test('load, live calls, calls that ended since', () => {
+  test('load, live calls, calls that ended since, steps after a version', () => {
     expect(plan(loadSql)).toEqual(['SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)'])
     expect(plan(liveSql)).toEqual(['SEARCH calls USING INDEX calls_by_end (ended_at=?)'])
+    expect(plan(stepsAfterSql)).toEqual([
+      'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version>?)',
+    ])
     expect(plan(overSinceSql)).toEqual([
       'SEARCH calls USING INDEX calls_by_end (ended_at>?)',
       'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version=?)',

@@ -15,7 +15,7 @@ import type { FromWriter, ToWriter } from '../../src/adapters/sqlite/write-worke
 import { callLife } from '../contracts/call-life.ts'
 
 /** A writer on the main thread, in the shape of a Worker: a batch is written at the end of the turn. */
-function writerOnMainThread(): Worker {
+function writerOnMainThread(flushMs: number): Worker {
   let write: ReturnType<typeof createBatchWriter> | undefined
   let close = () => {}
   const target = new EventTarget()
@@ -25,8 +25,10 @@ function writerOnMainThread(): Worker {
     terminate: () => target.dispatchEvent(new Event('close')),
     postMessage(message: ToWriter) {
       setImmediate(() => {
-        if (!('type' in message)) writer.onmessage?.({ data: write?.(message) ?? [] })
-        else if (message.type === 'open') {
+        if (!('type' in message)) {
+          if (flushMs > 0) Bun.sleepSync(flushMs)
+          writer.onmessage?.({ data: write?.(message) ?? [] })
+        } else if (message.type === 'open') {
           const db = openWriter(message.path, message.synchronous)
           write = createBatchWriter(db)
           close = () => db.close()
@@ -41,6 +43,20 @@ function writerOnMainThread(): Worker {
   return writer as unknown as Worker
 }
 
+function writerInThread(flushMs: number): Worker {
+  return new Worker(new URL('./slow-writer.measure.ts', import.meta.url), {
+    env: { ...Bun.env, FLUSH_MS: String(flushMs) },
+  })
+}
+
+interface Load {
+  readonly synchronous: Synchronous
+  /** How much longer than here the disk takes to flush. */
+  readonly flushMs: number
+  /** Transitions; undefined: 200 calls at once, each as fast as it goes. */
+  readonly perSecond: number | undefined
+}
+
 interface Figures {
   delays: number[]
   cpuMicros: number
@@ -52,13 +68,12 @@ interface Figures {
 
 async function measure(
   where: 'thread' | 'main',
-  synchronous: Synchronous,
-  perSecond: number | undefined,
+  { synchronous, flushMs, perSecond }: Load,
   seconds: number,
 ): Promise<Figures> {
   const dataDir = mkdtempSync(join(tmpdir(), 'ringwire-measure-'))
-  const options = { dataDir, synchronous, exclusive: true }
-  const stores = await openSqlite(where === 'main' ? { ...options, startWorker: writerOnMainThread } : options)
+  const startWorker = () => (where === 'main' ? writerOnMainThread(flushMs) : writerInThread(flushMs))
+  const stores = await openSqlite({ dataDir, synchronous, exclusive: true, startWorker })
   const prober = new Worker(new URL('./prober.measure.ts', import.meta.url))
   const delays: number[] = []
   prober.onmessage = ({ data }: MessageEvent<number>) => {
@@ -154,25 +169,35 @@ function at(values: number[], share: number): number {
 }
 const ms = (value: number) => value.toFixed(2)
 
+const loads: Load[] = [
+  { synchronous: 'FULL', flushMs: 0, perSecond: 500 },
+  { synchronous: 'FULL', flushMs: 0, perSecond: 5000 },
+  { synchronous: 'FULL', flushMs: 0, perSecond: undefined },
+  { synchronous: 'FULL', flushMs: 3, perSecond: 500 },
+  { synchronous: 'FULL', flushMs: 3, perSecond: 5000 },
+  { synchronous: 'NORMAL', flushMs: 0, perSecond: 500 },
+  { synchronous: 'NORMAL', flushMs: 0, perSecond: 5000 },
+  { synchronous: 'NORMAL', flushMs: 0, perSecond: undefined },
+]
+
 console.log(
-  'writer | sync | load | transitions/s | per commit | CPU µs/transition | commit ms 50/99 % | echo ms 50/99/100 %',
+  'sync | flush | load | writer | transitions/s | per commit | CPU µs/transition | commit ms 50/99 % | echo ms 50/99/100 %',
 )
-for (const synchronous of ['FULL', 'NORMAL'] as const) {
-  for (const perSecond of [500, 5000, undefined]) {
-    for (const where of ['thread', 'main'] as const) {
-      const it = await measure(where, synchronous, perSecond, 5)
-      console.log(
-        [
-          where.padEnd(6),
-          synchronous.padEnd(6),
-          perSecond === undefined ? '200 calls at once' : `${perSecond}/s`,
-          Math.round(it.transitions / it.seconds),
-          (it.transitions / it.commits).toFixed(1),
-          (it.cpuMicros / it.transitions).toFixed(1),
-          `${ms(at(it.latencies, 0.5))} / ${ms(at(it.latencies, 0.99))}`,
-          `${ms(at(it.delays, 0.5))} / ${ms(at(it.delays, 0.99))} / ${ms(at(it.delays, 1))}`,
-        ].join(' | '),
-      )
-    }
+for (const load of loads) {
+  for (const where of ['thread', 'main'] as const) {
+    const it = await measure(where, load, 5)
+    console.log(
+      [
+        load.synchronous.padEnd(6),
+        load.flushMs === 0 ? 'real' : `+${load.flushMs} ms`,
+        load.perSecond === undefined ? '200 calls' : `${load.perSecond}/s`,
+        where.padEnd(6),
+        Math.round(it.transitions / it.seconds),
+        (it.transitions / it.commits).toFixed(1),
+        (it.cpuMicros / it.transitions).toFixed(0),
+        `${ms(at(it.latencies, 0.5))} / ${ms(at(it.latencies, 0.99))}`,
+        `${ms(at(it.delays, 0.5))} / ${ms(at(it.delays, 0.99))} / ${ms(at(it.delays, 1))}`,
+      ].join(' | '),
+    )
   }
 }
