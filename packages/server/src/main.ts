@@ -1,12 +1,10 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
-// biome-ignore lint/style/noRestrictedImports: the command line opens the store beside the service; no server is made
-import { openSqlite } from './adapters/sqlite/open.ts'
 import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { type StopSignal, serve } from './cli/serve.ts'
 import type { Config } from './config.ts'
 import { createLogger } from './observability/logger.ts'
-import { createServer } from './server.ts'
+import { createServer, openStore } from './server.ts'
 
 const surroundings: Surroundings = {
   env: process.env,
@@ -14,8 +12,7 @@ const surroundings: Surroundings = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   readInput: () => Bun.stdin.text(),
-  openStore: ({ dataDir, sqliteSynchronous }) =>
-    openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false }),
+  openStore,
   serve: runService,
 }
 

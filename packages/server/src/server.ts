@@ -16,7 +16,7 @@ import { createDelivery } from './delivery.ts'
 import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { createHttpApp } from './http/app.ts'
-import { createClientAddress } from './http/client-address.ts'
+import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { createIceServers } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
@@ -38,6 +38,11 @@ export interface RingwireServer {
   start(): Promise<{ url: string }>
   /** Tells every client to come back and closes; live calls stay in the store. */
   stop(): Promise<void>
+}
+
+/** The stores of a data directory, opened beside a running service: for the command line. */
+export function openStore(config: Pick<Config, 'dataDir' | 'sqliteSynchronous'>): Promise<SqliteStores> {
+  return openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false })
 }
 
 /** The parts that know calls, wired together. */
@@ -88,8 +93,10 @@ export function createServer(deps: ServerDeps): RingwireServer {
       state: () => state,
       onError: (error) => logger.error({ error }, 'a connection failed'),
     })
+    const clientAddress = createClientAddress(config.trustProxy, logger)
     const app = createHttpApp({
       config,
+      clientAddress,
       logger,
       clock,
       products: stores.products,
@@ -103,7 +110,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       }),
     })
     const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
-    const server = listen(config, logger, gateway, app, demo)
+    const server = listen(config, clientAddress, gateway, app, demo)
     const url = urlOf(server, config)
     gateway.start()
     state = 'ready'
@@ -178,12 +185,11 @@ async function mountDemo(stores: SqliteStores, config: Config, clock: Clock, url
 
 function listen(
   config: Config,
-  logger: Logger,
+  clientAddress: ClientAddress,
   gateway: Gateway,
   app: ReturnType<typeof createHttpApp>,
   demo: Demo | undefined,
 ): Server<unknown> {
-  const clientAddress = createClientAddress(config.trustProxy, logger)
   const { tlsCert, tlsKey } = config
   return Bun.serve({
     hostname: config.host,

@@ -1,7 +1,7 @@
 /**
  * The REST endpoints. The only place that knows the HTTP framework.
  *
- *   const app = createHttpApp({ config, logger, clock, products, tokens, iceServers, limits, history, health })
+ *   const app = createHttpApp({ config, clientAddress, logger, clock, products, tokens, iceServers, limits, history, health })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
@@ -19,7 +19,7 @@ import type { Logger } from '../observability/logger.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
 import { createWsUrl } from '../ws-url.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
-import { type ClientAddress, createClientAddress } from './client-address.ts'
+import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
@@ -34,8 +34,8 @@ export interface HttpDeps {
   readonly limits: Limits
   readonly history: History
   readonly health: HealthChecks
-  /** The gateway's own, so that its one warning is one; made here where it is not given. */
-  readonly clientAddress?: ClientAddress
+  /** The gateway's too, so that its one warning is one. */
+  readonly clientAddress: ClientAddress
 }
 
 export interface HttpApp {
@@ -54,8 +54,7 @@ interface Route {
 }
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { config, logger, clock, health } = deps
-  const clientAddress = deps.clientAddress ?? createClientAddress(config.trustProxy, logger)
+  const { config, logger, clock, health, clientAddress } = deps
   const authenticate = createProductAuth({ products: deps.products, now: clock.now })
   const cors = createCors(config.allowedOrigins)
   const routes: Route[] = [

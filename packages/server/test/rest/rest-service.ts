@@ -11,6 +11,7 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { createHealth, type ServiceState } from '../../src/health.ts'
 import { createHistory } from '../../src/history.ts'
 import { createHttpApp } from '../../src/http/app.ts'
+import { createClientAddress } from '../../src/http/client-address.ts'
 import { createIceServers } from '../../src/ice/ice-servers.ts'
 import { createLimits, type Limits } from '../../src/limits.ts'
 import { createLogger } from '../../src/observability/logger.ts'
@@ -87,6 +88,7 @@ export function startRest(options: RestOptions): RestService {
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
   const limits = createLimits(config)
   const app = createHttpApp({
+    clientAddress: createClientAddress(config.trustProxy, logger),
     config,
     logger,
     clock,
