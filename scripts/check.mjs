@@ -5,7 +5,11 @@ import { bun, root, run, setup } from './setup.mjs'
 setup()
 const bin = (name) => join(root, 'node_modules', '.bin', name)
 const steps = [
-  ['format and lint', bin('biome'), ['ci', '--error-on-warnings', '.']],
+  [
+    'format and lint',
+    bin('biome'),
+    ['ci', '--error-on-warnings', ...(process.stdout.isTTY ? [] : ['--colors=off']), '.'],
+  ],
   ['types', bin('tsc'), ['--noEmit', '-p', 'tsconfig.json']],
   ['generated documents', bun, ['scripts/generate.ts', '--check']],
 ]

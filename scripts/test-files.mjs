@@ -69,8 +69,11 @@ function line({ passed, failed, remark }, file, ms) {
   return `${failed === 0 ? 'ok  ' : 'FAIL'} ${file}: ${counts} (${(ms / 1000).toFixed(1)} s)${remark ? `: ${remark}` : ''}`
 }
 
-/** Runs the files below `root` with the given Bun, prints a line for each, and gives the counts. */
-export async function runFiles({ root, bun, files, fileTimeoutMs = defaultFileTimeoutMs }) {
+/**
+ * Runs the files below `root` with the given Bun, prints a line for each, and gives the counts. `isHeavy` tells the files
+ * that need more than one core each: of these only half as many run at once, and they begin first.
+ */
+export async function runFiles({ root, bun, files, isHeavy = () => false, fileTimeoutMs = defaultFileTimeoutMs }) {
   const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
   const running = new Set()
   const onSignal = () => {
@@ -81,20 +84,28 @@ export async function runFiles({ root, bun, files, fileTimeoutMs = defaultFileTi
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, onSignal)
 
   const total = { passed: 0, failed: 0, failedFiles: [] }
-  const queue = files.map((file, i) => ({ file, report: join(reports, `${i}.xml`) }))
-  const worker = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const startedAt = performance.now()
-      const result = await runFile({ root, bun, running, fileTimeoutMs }, next.file, next.report)
-      const verdict = judge(result)
-      if (verdict.failed > 0) console.log(result.output.trim())
-      console.log(line(verdict, next.file, performance.now() - startedAt))
-      total.passed += verdict.passed
-      total.failed += verdict.failed
-      if (verdict.failed > 0) total.failedFiles.push(next.file)
+  const runOne = async (file) => {
+    const startedAt = performance.now()
+    const reportPath = join(reports, `${files.indexOf(file)}.xml`)
+    const result = await runFile({ root, bun, running, fileTimeoutMs }, file, reportPath)
+    const verdict = judge(result)
+    if (verdict.failed > 0) console.log(result.output.trim())
+    console.log(line(verdict, file, performance.now() - startedAt))
+    total.passed += verdict.passed
+    total.failed += verdict.failed
+    if (verdict.failed > 0) total.failedFiles.push(file)
+  }
+  const heavy = files.filter(isHeavy)
+  const light = files.filter((file) => !isHeavy(file))
+  const worker = async (queues) => {
+    for (const queue of queues) {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift()) await runOne(file)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), mostAtOnce) }, worker))
+  const atOnce = Math.min(availableParallelism(), mostAtOnce)
+  const heavyAtOnce = Math.max(1, Math.floor(atOnce / 2))
+  const workers = Array.from({ length: atOnce }, (_, i) => worker(i < heavyAtOnce ? [heavy, light] : [light]))
+  await Promise.all(workers)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeListener(signal, onSignal)
   rmSync(reports, { recursive: true, force: true })
   return total

@@ -21,6 +21,11 @@ function usesService(file) {
   return /^packages\/[^/]+\/test\//.test(file)
 }
 
+/** Two browsers, media and a service take more than one core. */
+function runsBrowsers(file) {
+  return file.startsWith('packages/demo/test/')
+}
+
 function finish({ passed, failed, failedFiles }) {
   if (failedFiles.length > 0) console.log(`\nFailed:\n${failedFiles.map((file) => `  ${file}`).join('\n')}`)
   console.log(`${passed} passed, ${failed} failed`)
@@ -35,5 +40,5 @@ if (files.length === 0) {
   finish({ passed: 0, failed: 1, failedFiles: [] })
 } else {
   if (files.some(usesService)) requireSystem(['chromium', 'coturn'])
-  finish(await runFiles({ root, bun, files }))
+  finish(await runFiles({ root, bun, files, isHeavy: runsBrowsers }))
 }
