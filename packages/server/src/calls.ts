@@ -174,7 +174,9 @@ export function createCalls(options: CallsOptions): Calls {
         ),
       ),
     )
-    if (rate.ok && (!decision.ok || !decision.created)) await limits.refundInvite(caller, callee)
+    // What counts is what leaves a call behind, ringing or busy [INV8].
+    const counts = decision.ok ? decision.created : decision.steps.length > 0
+    if (rate.ok && !counts) await limits.refundInvite(caller, callee)
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
     const reached = sessions.liveOf(callee).length > 0
     const invited = invitedData(decision.call, reached)
