@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'bun:test'
+import type { Service } from '../../support/service.ts'
+import {
+  connectFour,
+  errorCode,
+  eventsOf,
+  inviteOf,
+  listen,
+  quiet,
+  recordOf,
+  request,
+  sessionNames,
+} from '../../support/sessions.ts'
+import { callIn } from './call-states.ts'
+import { type Start, serviceFor } from './composition.ts'
+
+/** A second invite to the same callee [INV7]. */
+export function registerRedial(name: string, start: Start): void {
+  describe(`redial, ${name}`, () => {
+    const service = serviceFor(start)
+    registerWhileHeld(service)
+    registerAfterCrash(service)
+    registerAnswered(service)
+  })
+}
+
+function registerWhileHeld(service: () => Service): void {
+  test('[INV7] by the session that calls already: the same reply, whatever call_uuid it gives, and nobody is rung twice', async () => {
+    const four = await connectFour(service())
+    const callUuid = await callIn('ringing', four)
+    const news = listen(four, sessionNames)
+    for (const more of [{}, { call_uuid: crypto.randomUUID() }, { context_id: 'another' }]) {
+      const reply = await request(four.caller, 'call.invite', inviteOf(four.calleeId, more))
+      expect(reply).toMatchObject({ event: 'call.invited', data: { call_uuid: callUuid, status: 'ringing' } })
+    }
+    await quiet(...sessionNames.map((who) => four[who]))
+    const { caller, ...others } = eventsOf(news())
+    expect(caller).toEqual(['call.invited', 'call.invited', 'call.invited'])
+    expect(others).toEqual({ callerTab: [], callee: [], calleeTab: [] })
+  })
+
+  test('[INV7] [END2] from another tab: the old call is cancelled as superseded, and then the new one rings', async () => {
+    const four = await connectFour(service())
+    const old = await callIn('ringing', four)
+    const news = listen(four, sessionNames)
+    const reply = await request(four.callerTab, 'call.invite', inviteOf(four.calleeId))
+    await quiet(...sessionNames.map((who) => four[who]))
+    const record = await recordOf(service(), { user_id: four.callerId, role: 'customer' }, old)
+    expect(record).toMatchObject({ status: 'cancelled', end_reason: 'superseded' })
+    const cancelled = {
+      event: 'call.cancelled',
+      data: {
+        call_uuid: old,
+        status: 'cancelled',
+        reason: 'superseded',
+        by: { user_id: four.callerId, role: 'customer' },
+        ended_at: record.ended_at,
+      },
+    }
+    const ringing = { event: 'call.ringing', data: expect.objectContaining({ call_uuid: reply?.data.call_uuid }) }
+    expect(news()).toEqual({
+      caller: [cancelled],
+      callerTab: [reply as object],
+      callee: [cancelled, ringing],
+      calleeTab: [cancelled, ringing],
+    } as never)
+    four.calleeTab.send('call.accept', { call_uuid: reply?.data.call_uuid })
+    await four.callerTab.next('call.accepted')
+  })
+}
+
+function registerAfterCrash(service: () => Service): void {
+  test('[INV7] [PLACE2] after a crash, from a new connection: the call that rings already, and it is its call from then on', async () => {
+    for (const device of [undefined, 'phone']) {
+      const wish = device === undefined ? {} : { device_id: device }
+      const four = await connectFour(service(), wish)
+      const callUuid = await callIn('ringing', four)
+      await four.caller.die()
+      // A verb that asks for the place is refused with the state as soon as the loss is known [PLACE4].
+      expect(await errorCode(four.callerTab, 'call.connected', { call_uuid: callUuid })).toBe('CALL_INVALID_STATE')
+      const back = await service().connect({ ...wish, user_id: four.callerId, role: 'customer' })
+      const reply = await request(back, 'call.invite', inviteOf(four.calleeId))
+      expect(reply?.data).toMatchObject({ call_uuid: callUuid, status: 'ringing' })
+      const news = listen(four, sessionNames)
+      four.callee.send('call.accept', { call_uuid: callUuid })
+      await back.next('call.accepted')
+      await quiet(back, four.callerTab, four.callee, four.calleeTab)
+      expect(eventsOf(news())).toEqual({ caller: [], callerTab: [], callee: [], calleeTab: ['call.cancelled'] })
+    }
+  })
+
+  test('[INV7] [PLACE2] after a crash, from a tab that was there before: it takes the call that rings', async () => {
+    const four = await connectFour(service())
+    const callUuid = await callIn('ringing', four)
+    await four.caller.die()
+    expect(await errorCode(four.callerTab, 'call.connected', { call_uuid: callUuid })).toBe('CALL_INVALID_STATE')
+    const news = listen(four, sessionNames)
+    const reply = await request(four.callerTab, 'call.invite', inviteOf(four.calleeId))
+    expect(reply).toMatchObject({ event: 'call.invited', data: { call_uuid: callUuid, status: 'ringing' } })
+    four.callee.send('call.accept', { call_uuid: callUuid })
+    await four.callerTab.next('call.accepted')
+    await quiet(four.callerTab, four.callee, four.calleeTab)
+    expect(eventsOf(news())).toEqual({
+      caller: [],
+      callerTab: ['call.invited', 'call.accepted'],
+      callee: [],
+      calleeTab: ['call.cancelled'],
+    })
+  })
+}
+
+function registerAnswered(service: () => Service): void {
+  for (const status of ['accepted', 'connected'] as const) {
+    test(`[INV7] the inviter's place in a call that is ${status} is vacant: that call ends as superseded first`, async () => {
+      for (const side of ['caller', 'callee'] as const) {
+        const four = await connectFour(service())
+        const old = await callIn(status, four)
+        const [gone, tab, peer] =
+          side === 'caller' ? [four.caller, four.callerTab, four.callee] : [four.callee, four.calleeTab, four.caller]
+        await gone.die()
+        // Refused, and nothing taken; but after it the loss is known [PLACE4].
+        const wrongSide = side === 'caller' ? 'call.accept' : 'call.cancel'
+        expect(await errorCode(tab, wrongSide, { call_uuid: old })).toBe('CALL_NOT_PARTICIPANT')
+        const heard = peer.events().length
+        const invitation =
+          side === 'caller' ? inviteOf(four.calleeId) : { callee_user_id: four.callerId, callee_role: 'customer' }
+        const reply = await request(tab, 'call.invite', invitation)
+        expect(reply?.event).toBe('call.invited')
+        expect(reply?.data.call_uuid).not.toBe(old)
+        await quiet(tab, peer)
+        expect(peer.events().slice(heard)).toEqual(['call.ended', 'call.ringing'])
+        const ended = await peer.next('call.ended')
+        expect(ended.data).toMatchObject({ call_uuid: old, status: 'ended', reason: 'superseded' })
+        const record = await recordOf(service(), { user_id: four.callerId, role: 'customer' }, old)
+        expect(record).toMatchObject({ status: 'ended', end_reason: 'superseded' })
+      }
+    })
+  }
+
+  test("[INV7] the inviter's place is held: both calls go on", async () => {
+    const four = await connectFour(service())
+    const old = await callIn('connected', four)
+    const reply = await request(four.callerTab, 'call.invite', inviteOf(four.calleeId))
+    expect(reply?.event).toBe('call.invited')
+    const record = await recordOf(service(), { user_id: four.callerId, role: 'customer' }, old)
+    expect(record.status).toBe('connected')
+  })
+}
