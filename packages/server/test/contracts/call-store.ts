@@ -419,8 +419,10 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       const caller = participantOf(call, 'caller')
       const page = await store().history({ participant: caller, limit: 100, after: undefined })
       expect(page.calls.find((it) => it.callUuid === call.callUuid)).toStrictEqual(call)
-      const live = await store().liveCallsOf(caller)
-      expect(live.some((it) => it.callUuid === call.callUuid)).toBe(isLive(call))
+      for (const side of ['caller', 'callee'] as const) {
+        const live = await store().liveCallsOf(participantOf(call, side))
+        expect(live.some((it) => it.callUuid === call.callUuid)).toBe(isLive(call))
+      }
       if (isLive(call)) return
       const over = await store().overSince(call.endedAt)
       expect(over.find((it) => it.call.callUuid === call.callUuid)).toStrictEqual({ call, step: { call, event } })

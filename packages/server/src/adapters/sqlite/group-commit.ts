@@ -101,7 +101,7 @@ export class GroupCommit {
   /** Commits what is waiting, then ends the writer. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
-    if (this.#state === 'up' && (this.#inFlight !== undefined || this.#queue.length > 0)) {
+    while (this.#state === 'up' && (this.#inFlight !== undefined || this.#queue.length > 0)) {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve
       })
@@ -113,7 +113,12 @@ export class GroupCommit {
     this.#refuseAll()
     if (worker === undefined) return
     await new Promise<void>((resolve) => {
-      worker.addEventListener('close', () => resolve())
+      // A writer that hangs in the disk is not waited for: nobody waits for its answer any more.
+      const patience = setTimeout(resolve, this.#options.limitMs)
+      worker.addEventListener('close', () => {
+        clearTimeout(patience)
+        resolve()
+      })
       worker.onmessage = () => worker.terminate()
       if (graceful) this.#send({ type: 'close' })
       else worker.terminate()
@@ -152,6 +157,7 @@ export class GroupCommit {
 
   #committed(results: readonly number[]): void {
     const batch = this.#taken()
+    this.#backoffMs = firstBackoffMs
     this.#counts.commits++
     this.#counts.transitions += batch.length
     this.#post()
@@ -215,7 +221,6 @@ export class GroupCommit {
     }
     this.#state = 'up'
     this.#lastError = undefined
-    this.#backoffMs = firstBackoffMs
     clearTimeout(this.#patience)
     this.#patience = undefined
     const waiting = this.#whenUp
@@ -264,6 +269,7 @@ export class GroupCommit {
 
   #refusal(): StoreError {
     if (this.#state === 'closed') return new StoreError('unavailable', 'The store is closed.')
-    return new StoreError('unavailable', 'The store has no writer.', { cause: this.#lastError })
+    const why = this.#lastError === undefined ? '' : `: ${this.#lastError.message}`
+    return new StoreError('unavailable', `The store has no writer${why}`)
   }
 }

@@ -32,16 +32,16 @@ const maxOver = 10_000
 
 export function createLiveCalls(): LiveCalls {
   const live = new Map<string, StoredCall<LiveCall>>()
-  const byParticipant = new Map<string, Map<string, StoredCall<LiveCall>>>()
+  const byParticipant = new Map<string, Set<string>>()
   /** In the order of their end, or of being read. */
   const over = new Map<string, StoredCall>()
 
-  function index(stored: StoredCall<LiveCall>, key: string): void {
+  function index(call: LiveCall, key: string): void {
     for (const side of ['caller', 'callee'] as const) {
-      const participant = participantKey(participantOf(stored.call, side))
+      const participant = participantKey(participantOf(call, side))
       const calls = byParticipant.get(participant)
-      if (calls === undefined) byParticipant.set(participant, new Map([[key, stored]]))
-      else calls.set(key, stored)
+      if (calls === undefined) byParticipant.set(participant, new Set([key]))
+      else calls.add(key)
     }
   }
 
@@ -64,10 +64,12 @@ export function createLiveCalls(): LiveCalls {
   function put({ id, call }: StoredCall): void {
     const key = callKey(call)
     if (isLive(call)) {
-      const stored = { id, call }
-      over.delete(key)
-      live.set(key, stored)
-      index(stored, key)
+      const before = live.get(key)
+      if (before === undefined || !sameParties(before.call, call)) {
+        forget(key)
+        index(call, key)
+      }
+      live.set(key, { id, call })
       return
     }
     forget(key)
@@ -90,7 +92,7 @@ export function createLiveCalls(): LiveCalls {
     drop: (ref) => forget(callKey(ref)),
     liveOf(participant) {
       const calls = byParticipant.get(participantKey(participant))
-      return calls === undefined ? [] : Array.from(calls.values(), (stored) => stored.call)
+      return calls === undefined ? [] : [...calls].flatMap((key) => live.get(key)?.call ?? [])
     },
     all: () => Array.from(live.values(), (stored) => stored.call),
     committed(stored) {
@@ -104,4 +106,13 @@ export function createLiveCalls(): LiveCalls {
       for (const call of stored) put(call)
     },
   }
+}
+
+function sameParties(a: Call, b: Call): boolean {
+  return (
+    a.caller.userId === b.caller.userId &&
+    a.caller.role === b.caller.role &&
+    a.callee.userId === b.callee.userId &&
+    a.callee.role === b.callee.role
+  )
 }

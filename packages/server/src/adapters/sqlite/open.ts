@@ -41,8 +41,11 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
   const lock = options.exclusive ? lockDataDir(dir) : undefined
   try {
     await migrateDatabase(dir, options.clock ?? { now: Date.now })
-    const { calls, counts } = options.exclusive ? await openCalls(dir, options) : openCallsBeside(dir)
     const products = openProducts(dir)
+    const { calls, counts } = await openCalls(dir, options).catch(async (error) => {
+      await products.close()
+      throw error
+    })
     const close = async () => {
       await calls.close()
       await products.close()
@@ -67,6 +70,9 @@ async function migrateDatabase(dir: DataDir, clock: Pick<Clock, 'now'>): Promise
 async function openCalls(dir: DataDir, options: SqliteOptions) {
   const db = openReader(dir.database)
   const reads = createCallReads(db)
+  if (!options.exclusive) {
+    return { calls: createReadOnlyCallStore(reads, async () => db.close()), counts: () => noCommits }
+  }
   const live = createLiveCalls()
   const commits = new GroupCommit({
     startWorker: options.startWorker ?? startWorker,
@@ -89,12 +95,6 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
 
 function startWorker(): Worker {
   return new Worker(new URL('./write-worker.ts', import.meta.url))
-}
-
-function openCallsBeside(dir: DataDir) {
-  const db = openReader(dir.database)
-  const close = async () => db.close()
-  return { calls: createReadOnlyCallStore(createCallReads(db), close), counts: () => noCommits }
 }
 
 function openProducts(dir: DataDir): ProductStore {
