@@ -56,12 +56,22 @@ test('[END1] hang-up from either side ends the call at both', async () => {
   await close()
 }, 30_000)
 
-for (const side of ['caller', 'callee'] as const) {
-  test(`[PLACE2] the ${side} reloads in mid-call: the same call comes back with media both ways`, async () => {
+for (const side of ['caller', 'callee', 'both'] as const) {
+  const who = side === 'both' ? 'both reload' : `the ${side} reloads`
+  test(`[PLACE2] ${who} in mid-call: the same call comes back with media both ways`, async () => {
     const { customer, agent, close } = await together()
     await connect(customer, agent, 'video')
     const callUuid = await agent.page.getAttribute('[data-testid=stage]', 'data-call')
-    await (side === 'caller' ? customer : agent).page.reload()
+    // A while of media: by then the service has proof of what both got, and repeats nothing that would help [PLACE5].
+    await measureFlow(customer.page, 3)
+    const reloading = { caller: [customer], callee: [agent], both: [customer, agent] }[side]
+    await Promise.all(reloading.map(({ page }) => page.reload()))
+    // At once: without the page's own offer the other side would notice a dead path only after 15 seconds.
+    // Who comes back makes a new offer; where both do, one of the two offers is enough.
+    const offers = reloading.map(({ page }) =>
+      page.waitForSelector('[data-event="webrtc.offer"][data-direction=sent]', { state: 'attached', timeout: 10_000 }),
+    )
+    await Promise.any(offers)
     await Promise.all([customer.phase('live'), agent.phase('live')])
     for (const { page } of [customer, agent]) {
       expect(await page.getAttribute('[data-testid=stage]', 'data-call')).toBe(callUuid)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
+import { measureFlow } from './support/flow.ts'
+import { connect, goOnlineTogether, openSecondTab, type Participant } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
 
 const stage = withServiceAndBrowser()
@@ -98,10 +99,10 @@ test('a phone-sized screen never scrolls sideways', async () => {
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
   await connect(customer, agent, 'video')
-  const shown = (event: string, direction: string) =>
-    customer.page.waitForSelector(`[data-testid=log-list] > [data-event="${event}"][data-direction=${direction}]`, {
-      state: 'attached',
-    })
+  const shown = (event: string, direction: string) => {
+    const entry = `[data-testid=log-list] > [data-event="${event}"][data-direction=${direction}]`
+    return customer.page.waitForSelector(entry, { state: 'attached' })
+  }
   await shown('auth.ok', 'received')
   await shown('call.invite', 'sent')
   await shown('call.accepted', 'received')
@@ -120,23 +121,35 @@ test('[LOG1] the log shows every envelope and never a token, and the product sec
     expect(person.traffic.length).toBeGreaterThan(10)
     for (const text of person.traffic) expect(text).not.toContain(stage.service.productSecret)
     expect(await person.page.content()).not.toContain(stage.service.productSecret)
+    for (const { token } of person.tokens) expect(stage.service.output()).not.toContain(token)
   }
+  expect(stage.service.output()).not.toContain(stage.service.productSecret)
   await close()
 }, 30_000)
 
 test('[END2] two tabs of one person ring; the one that answers silences the other', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
-  const second = await agent.context.newPage()
-  await second.goto(`${stage.service.url}/demo/`)
-  await second.fill('[data-testid=name]', agent.userId.replace('-', ' '))
-  await second.check('[data-testid=role-agent]', { force: true })
-  await second.click('[data-testid=enter]')
-  await second.waitForSelector('[data-testid=connection][data-state=online]')
+  const second = await openSecondTab(agent, 'agent')
   await customer.call(agent, 'audio')
   await agent.incoming()
   await second.waitForSelector('[data-testid=incoming][open]')
   await agent.click('accept')
   await second.waitForSelector('[data-testid=note]:has-text("another of your devices")')
   await customer.phase('live')
+  await close()
+}, 30_000)
+
+test('[PLACE3] another tab cannot take a call that is held; [PLACE2] it can when the first tab is gone', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  await connect(customer, agent, 'video')
+  const second = await openSecondTab(agent, 'agent')
+  await second.click('[data-testid=return]')
+  await second.waitForSelector('[data-testid=note]:has-text("another tab")')
+  await agent.phase('live')
+  await agent.page.close()
+  await second.click('[data-testid=return]')
+  await second.waitForSelector('[data-testid=stage][data-phase=live]')
+  const [window] = await measureFlow(customer.page, 1)
+  expect(window?.video).toBeGreaterThan(0)
   await close()
 }, 30_000)

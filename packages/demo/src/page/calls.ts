@@ -162,6 +162,11 @@ export function createCalls(options: CallsOptions) {
     }
   }
 
+  /** A call_uuid of our own makes the invite repeatable and the call cancellable at once [INV1, INV3]. */
+  function sendInvite({ uuid, peer, type }: Call): void {
+    request('call.invite', uuid, { callee_user_id: peer.user_id, callee_role: peer.role, call_type: type })
+  }
+
   function accept(call: Call & Wiring): void {
     call.phase = 'connecting'
     void openMedia(call)
@@ -250,6 +255,7 @@ export function createCalls(options: CallsOptions) {
   }
 
   function resume(record: CallRecord): void {
+    if (current) return
     openLink(adopt(record, 'connecting')).offer()
     changed()
   }
@@ -262,9 +268,7 @@ export function createCalls(options: CallsOptions) {
       if (current) return
       const call = begin('caller', 'calling', crypto.randomUUID(), peer, type)
       void openMedia(call)
-      // A call_uuid of our own makes the invite repeatable and the call cancellable at once [INV1, INV3].
-      const { user_id, role } = peer
-      request('call.invite', call.uuid, { callee_user_id: user_id, callee_role: role, call_type: type })
+      sendInvite(call)
       changed()
     },
     accept(): void {
@@ -310,7 +314,11 @@ export function createCalls(options: CallsOptions) {
         return
       }
       const record = records.find(({ call_uuid }) => call_uuid === call.uuid)
-      if (!record) return
+      if (!record) {
+        // The invite was lost with its socket.
+        if (call.phase === 'calling' && !call.confirmed) sendInvite(call)
+        return
+      }
       if (record.ended_at !== null) {
         finish(endText(record.status, record.end_reason ?? '', call.peer, call.side === 'caller'))
       } else if (record.status !== 'ringing' && call.phase === 'incoming') {

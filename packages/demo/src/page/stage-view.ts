@@ -80,7 +80,7 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
     },
     renderFacts(call: Call): void {
       const { facts } = call
-      if (!facts || call !== shown) return
+      if (!facts?.path || call !== shown) return
       const words = [facts.path === 'relay' ? 'Relayed by TURN' : 'Direct', facts.picture]
       if (facts.roundTripMs !== undefined) words.push(`${facts.roundTripMs} ms`)
       path.textContent = words.filter(Boolean).join(' · ')

@@ -84,6 +84,8 @@ async function holdRinging(page: Page): Promise<{ arrived: Promise<void>; releas
 /** Opens the page and goes online under a name that no other test uses. */
 export async function goOnline(browser: Browser, url: string, options: ParticipantOptions): Promise<Participant> {
   const context = await browser.newContext({ viewport: options.viewport ?? { width: 1280, height: 800 } })
+  // Shorter than a test may take, so that a failure says what it waited for.
+  context.setDefaultTimeout(20_000)
   const page = await context.newPage()
   const name = options.name ?? `${options.role} ${crypto.randomUUID().slice(0, 8)}`
   const watched = watch(page)
@@ -117,6 +119,17 @@ export async function goOnline(browser: Browser, url: string, options: Participa
     },
     close: () => context.close(),
   }
+}
+
+/** The same person once more, in a tab of its own. */
+export async function openSecondTab(person: Participant, role: Role): Promise<Page> {
+  const page = await person.context.newPage()
+  await page.goto(new URL('/demo/', person.page.url()).href)
+  await page.fill(at('name'), person.userId.replace('-', ' '))
+  await page.check(at(`role-${role}`), { force: true })
+  await page.click(at('enter'))
+  await page.waitForSelector(`${at('connection')}[data-state=online]`)
+  return page
 }
 
 /** Two people online, able to call each other. */

@@ -1,0 +1,114 @@
+import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { goOnlineTogether } from './support/participant.ts'
+import { withServiceAndBrowser } from './support/stage.ts'
+
+const stage = withServiceAndBrowser()
+const together = () => goOnlineTogether(stage.browser, stage.service.url)
+
+const authOk = '[data-event="auth.ok"]'
+const logged = (page: Page, selector: string) =>
+  page.waitForSelector(`[data-testid=log-list] > ${selector}`, { state: 'attached' })
+
+type TakenSocket = {
+  toPage(message: string): void
+  /** The page sees the code; to the service the client has closed its socket. */
+  drop(code: number): void
+}
+
+type Interference = {
+  /** Keeps a message of the page from the service by saying true. */
+  takes?: (message: string, socket: TakenSocket) => boolean
+  /** While true, every new socket is closed at once. */
+  isDown?: () => boolean
+}
+
+/** Puts the test between the page and the service; gives the sockets that the page opens. */
+async function takeSockets(page: Page, { takes, isDown }: Interference = {}): Promise<TakenSocket[]> {
+  const sockets: TakenSocket[] = []
+  await page.routeWebSocket(/\/v1\/ws$/, (route) => {
+    if (isDown?.()) {
+      void route.close({ code: 1012 })
+      return
+    }
+    const service = route.connectToServer()
+    const socket: TakenSocket = {
+      toPage: (message) => route.send(message),
+      drop(code) {
+        void route.close({ code })
+        void service.close({ code: 3000 })
+      },
+    }
+    sockets.push(socket)
+    route.onMessage((message) => {
+      if (!takes?.(String(message), socket)) service.send(message)
+    })
+  })
+  await page.reload()
+  await logged(page, authOk)
+  return sockets
+}
+
+test('[CLOSE] 4401: a new token and a new socket; 4409: no socket any more', async () => {
+  const { customer, close } = await together()
+  const { page, tokens } = customer
+  const sockets = await takeSockets(page)
+  const before = tokens.length
+  sockets.at(-1)?.drop(4401)
+  await logged(page, `${authOk} ~ ${authOk}`)
+  expect(tokens.length).toBe(before + 1)
+  sockets.at(-1)?.drop(4409)
+  await page.waitForSelector('[data-testid=connection][data-state=stopped]')
+  // Not even when the network comes back.
+  await page.evaluate(() => dispatchEvent(new Event('online')))
+  expect(await page.getAttribute('[data-testid=connection]', 'data-state')).toBe('stopped')
+  await close()
+}, 30_000)
+
+test('[INV3] an invite that was lost with its socket is sent again and rings once', async () => {
+  const { customer, agent, close } = await together()
+  let lost = ''
+  const takes: Interference['takes'] = (message, socket) => {
+    if (lost || !message.includes('"call.invite"')) return false
+    lost = JSON.parse(message).data.call_uuid
+    socket.drop(1012)
+    return true
+  }
+  await takeSockets(customer.page, { takes })
+  await customer.call(agent, 'audio')
+  await agent.incoming()
+  expect(await agent.page.locator('[data-event="call.ringing"]').count()).toBe(1)
+  await agent.click('accept')
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  expect(await agent.page.getAttribute('[data-testid=stage]', 'data-call')).toBe(lost)
+  await close()
+}, 30_000)
+
+test('[END1] hanging up while the socket is down ends the call as soon as it is back', async () => {
+  const { customer, agent, close } = await together()
+  let down = false
+  const sockets = await takeSockets(customer.page, { isDown: () => down })
+  await customer.call(agent, 'audio')
+  await agent.incoming()
+  down = true
+  sockets.at(-1)?.drop(1012)
+  await customer.page.waitForSelector('[data-testid=connection]:not([data-state=online])')
+  await customer.click('hangup')
+  await customer.phase('idle')
+  down = false
+  await agent.note('cancelled the call')
+  await close()
+}, 30_000)
+
+test('[LOG1] the log hides even a token that came in an envelope', async () => {
+  const { customer, close } = await together()
+  const { page, tokens } = customer
+  const sockets = await takeSockets(page)
+  const token = tokens.at(-1)?.token ?? 'none'
+  sockets.at(-1)?.toPage(JSON.stringify({ event: 'test.leak', data: { deep: [`Bearer ${token}`] } }))
+  await logged(page, '[data-event="test.leak"]')
+  const log = await page.textContent('[data-testid=log-list]')
+  expect(log).toContain('Bearer (token)')
+  expect(log).not.toContain(token)
+  await close()
+}, 30_000)
