@@ -156,12 +156,16 @@ export interface CallDurations {
 
 /** The next instant at which time alone changes the call, if there is one. */
 export function nextDeadline(call: Call, durations: CallDurations): number | undefined {
+  return isLive(call) ? deadlineOf(call, durations) : undefined
+}
+
+/** A live call always has one: nothing rings or goes on for ever. */
+export function deadlineOf(call: LiveCall, durations: CallDurations): number {
   if (call.status === 'ringing') {
     const { callerPlace } = call
     if (callerPlace.state === 'held') return call.ringExpiresAt
     return Math.min(call.ringExpiresAt, callerPlace.since + durations.callerLostMs)
   }
-  if (!isAnswered(call)) return undefined
   let deadline = call.acceptedAt + durations.maxDurationMs
   for (const place of [call.callerPlace, call.calleePlace]) {
     if (place.state === 'vacant') deadline = Math.min(deadline, place.since + durations.peerLostMs)

@@ -3,10 +3,10 @@ import {
   type AnsweredCall,
   type Call,
   type CallDurations,
+  deadlineOf,
   isAnswered,
   isLive,
   type LiveCall,
-  nextDeadline,
   type OverCall,
   type Participant,
   type Place,
@@ -91,7 +91,7 @@ function changed(call: Call, event: CallEvent): Acceptance {
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')
   if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, now) : unchanged(call)
-  if (command.type === 'time') return passTime(call, now, durations)
+  if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, now) : unchanged(call)
   if (command.type === 'away') return isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
@@ -271,9 +271,9 @@ function shift(call: LiveCall, ms: number, now: number): Decision {
 }
 
 /** Ring timeout, lost places, the longest call: whichever was due first. */
-function passTime(call: Call, now: number, durations: CallDurations): Decision {
-  const deadline = nextDeadline(call, durations)
-  if (deadline === undefined || deadline > now || !isLive(call)) return unchanged(call)
+function passTime(call: LiveCall, now: number, durations: CallDurations): Decision {
+  const deadline = deadlineOf(call, durations)
+  if (deadline > now) return unchanged(call)
   if (call.status === 'ringing') {
     if (deadline === call.ringExpiresAt) return over(call, 'missed', 'no_answer', null, now)
     return over(call, 'cancelled', 'caller_lost', null, now)
@@ -296,7 +296,7 @@ export function over(
 
 function overNotices(before: LiveCall, next: OverCall, by: By | null): Notice[] {
   const notices: Notice[] = []
-  const knows = (place: Place | null) => place === null || (by !== null && place.sessionId === by.sessionId)
+  const knows = (place: Place) => place.sessionId === by?.sessionId
   const tell = (to: Notice['to']) => {
     if (next.status === 'missed') notices.push({ to, event: 'call.missed', data: missedData(next) })
     else {
@@ -304,9 +304,9 @@ function overNotices(before: LiveCall, next: OverCall, by: By | null): Notice[] 
       notices.push({ to, event, data: overData(next, by) })
     }
   }
-  if (!knows(next.callerPlace)) tell({ place: 'caller' })
+  if (!knows(before.callerPlace)) tell({ place: 'caller' })
   if (before.status === 'ringing') tell({ place: 'rung', except: before.silenced })
-  else if (!knows(next.calleePlace)) tell({ place: 'callee' })
+  else if (!knows(before.calleePlace)) tell({ place: 'callee' })
   return notices
 }
 

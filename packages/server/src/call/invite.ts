@@ -107,9 +107,11 @@ export function decideInvite(
 
   const others = situation.live.filter((call) => !steps.some((step) => step.call.callUuid === call.callUuid))
   if (!command.rate.ok) return refuse('RATE_LIMITED', { retry_after_ms: command.rate.retryAfterMs })
-  const ringing = others.filter((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
+  const ringing = others.filter(
+    (call): call is RingingCall => call.status === 'ringing' && sideOf(call, caller) === 'caller',
+  )
   if (ringing.length >= command.maxRinging) {
-    const freeAt = Math.min(...ringing.map((call) => (call.status === 'ringing' ? call.ringExpiresAt : now)))
+    const freeAt = Math.min(...ringing.map((call) => call.ringExpiresAt))
     return refuse('RATE_LIMITED', { retry_after_ms: Math.max(0, freeAt - now) })
   }
   const crossing = others.find(
@@ -142,9 +144,9 @@ function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
   return inviterPlace.state === 'vacant' ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []
 }
 
-/** In an answered call, or calling: with anybody but this peer [INV5]. */
+/** The callee in an answered call, or calling: with anybody but this peer [INV5]. Other calls are the caller's own. */
 function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): boolean {
-  if (sideOf(call, callee) === undefined || sideOf(call, caller) !== undefined) return false
+  if (sideOf(call, caller) !== undefined) return false
   return isAnswered(call) || sideOf(call, callee) === 'caller'
 }
 

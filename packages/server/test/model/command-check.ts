@@ -68,6 +68,10 @@ export function overCases(): Case[] {
   return over.flatMap((status) => [
     { name: `${status}, never answered`, call: overCall({ status }) },
     {
+      name: `${status}, the caller gone`,
+      call: overCall({ status, callerPlace: leftBy(actorOf(alice, 'a-1', 'phone'), start) }),
+    },
+    {
       name: `${status}, answered`,
       call: overCall({ status, calleePlace: heldBy(actorOf(bob, 'b-1', 'desk')), acceptedAt: start + 1_000 }),
     },

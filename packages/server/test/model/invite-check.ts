@@ -81,8 +81,25 @@ const other = (who: Participant) => (who === alice ? bob : alice)
 const elsewhere: readonly { readonly name: string; readonly calls: readonly LiveCall[]; readonly busy: boolean }[] = [
   { name: 'nothing', calls: [], busy: false },
   { name: 'is called by dave', calls: [between(ringingCall(), dave, bob, 21)], busy: false },
+  {
+    name: 'was called by dave, who left',
+    calls: [between(ringingCall({ callerPlace: leftBy(actorOf(dave, 'd-1'), start) }), dave, bob, 25)],
+    busy: false,
+  },
   { name: 'calls dave', calls: [between(ringingCall({ callerPlace: heldBy(bobs) }), bob, dave, 22)], busy: true },
   { name: 'talks to dave', calls: [between(answeredCall(), dave, bob, 23)], busy: true },
+  {
+    name: 'talked to dave, and both left',
+    calls: [
+      between(
+        answeredCall({ callerPlace: leftBy(actorOf(dave, 'd-1'), start), calleePlace: leftBy(bobs, start) }),
+        dave,
+        bob,
+        26,
+      ),
+    ],
+    busy: true,
+  },
   {
     name: 'talks to dave, whom he called',
     calls: [between(answeredCall({ status: 'connected' }), bob, dave, 24)],
@@ -96,22 +113,28 @@ const limits = [
   { name: 'rate', retryAfterMs: 1_234, ringing: 1 },
   { name: 'ringing', retryAfterMs: undefined, ringing: 2 },
   { name: 'both', retryAfterMs: 1_234, ringing: 2 },
+  { name: 'overdue', retryAfterMs: undefined, ringing: 3 },
 ] as const
 const ringingElsewhere = [
   between(ringingCall({ ringExpiresAt: now + 9_000 }), alice, carol, 31),
   between(ringingCall({ ringExpiresAt: now + 4_000 }), alice, dave, 32),
+  between(ringingCall({ ringExpiresAt: now - 1 }), alice, { ...carol, userId: 'erin' }, 33),
 ]
-/** Alice talks to carol all the while: that is nobody's business here. */
+/** Alice talks to carol all the while, and dave calls her: that is nobody's business here. */
+const ringsHer = between(ringingCall({ callerPlace: heldBy(actorOf(dave, 'd-1')) }), dave, alice, 42)
 const noise = between(answeredCall({ calleePlace: leftBy(actorOf(carol, 'c-1'), start) }), alice, carol, 41)
 
 /** The calls whose uuid an invite may carry. */
 function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid']; call: Call | undefined }[] {
-  const over = (['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const).map((status) => overCall({ status }))
+  const plain = out === undefined && crossing === undefined && talk === undefined
+  const statuses = plain ? (['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const) : (['ended'] as const)
+  const over = statuses.map((status) => overCall({ status }))
   const uuids: { uuid: InviteCase['uuid']; call: Call | undefined }[] = [
     { uuid: 'new', call: undefined },
     { uuid: 'other', call: noise },
     { uuid: 'other', call: between(overCall(), alice, carol, 51) },
     { uuid: 'other', call: between(overCall(), alice, { ...bob, role: 'doctor' }, 52) },
+    { uuid: 'over', call: overCall({ callerPlace: leftBy(gone, start) }) },
     ...over.map((call) => ({ uuid: 'over', call: between(call, alice, bob, 53) }) as const),
     { uuid: 'foreign', call: between(ringingCall(), dave, carol, 54) },
     { uuid: 'foreign', call: between(overCall(), bob, alice, 55) },
@@ -250,12 +273,18 @@ export function checkInvites(machine: Machine): { cases: number; rowsUsed: numbe
             const mine = [calls.out, calls.in, calls.talk].filter(
               (call): call is Exclude<typeof call, undefined> => call !== undefined,
             )
-            const live: LiveCall[] = [noise, ...engaged.calls, ...mine, ...ringingElsewhere.slice(0, limit.ringing)]
+            const live: LiveCall[] = [
+              noise,
+              ringsHer,
+              ...engaged.calls,
+              ...mine,
+              ...ringingElsewhere.slice(0, limit.ringing),
+            ]
             const command = commandOf(named?.callUuid ?? uuidOf(77), limit.retryAfterMs, policy)
             const busy = engaged.busy && policy === 'reject' ? 'yes' : '-'
             const { row, outcome } = inviteOutcome({ ...each, uuid, limit: limit.name === '-' ? '-' : 'yes', busy })
             const newUuid = uuid === 'foreign' ? uuidOf(99) : command.callUuid
-            const retryAfterMs = limit.retryAfterMs ?? 4_000
+            const retryAfterMs = limit.retryAfterMs ?? (limit.name === 'overdue' ? 0 : 4_000)
             const expected = expectedOf(outcome, { calls, named, newUuid, calleeBusy: engaged.busy, retryAfterMs })
             const decision = decideInvite({ sameUuid: named as LiveCall | OverCall | undefined, live }, command, now)
             const wrong = difference(decision, expected)

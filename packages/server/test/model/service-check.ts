@@ -56,7 +56,15 @@ export function checkLosses(machine: Machine): number {
     const event = { type: 'place_lost', at: now, by: null, notices: [] } as const
     const step = { call: { ...restarted, version: call.version + 1 }, event }
     compare(`${name}: restart`, decide(call, { type: 'restart' }, now, durations), same, call, step)
-    cases++
+    const waiting = withPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: now } : place))
+    const again = {
+      call: { ...waiting, version: call.version + 1 },
+      event: { ...event, type: 'clock_shifted' },
+    } as const
+    const waits = [placeAt(call, 'caller'), placeAt(call, 'callee')].some((place) => place?.state === 'vacant')
+    const decision = decide(call, { type: 'away' }, now, durations)
+    compare(`${name}: away`, decision, same, call, waits ? again : undefined)
+    cases += 2
   }
   return cases
 }
@@ -125,6 +133,7 @@ export function checkServiceOnOver(machine: Machine): number {
       { type: 'lose', sessionId: 'a-1' },
       { type: 'time' },
       { type: 'restart' },
+      { type: 'away' },
       { type: 'shift', ms: 5 },
     ] as const
     for (const command of commands) {

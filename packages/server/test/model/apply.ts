@@ -1,0 +1,207 @@
+import { type Call, isAnswered, isLive, type LiveCall, type Place } from '../../src/call/call.ts'
+import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
+import { checkAnswer } from './answers.ts'
+import { applyInvite } from './apply-invite.ts'
+import { cause, commit } from './commit.ts'
+import { type Machine, violated } from './machine.ts'
+import {
+  clientOf,
+  closeSession,
+  type Draft,
+  draftOf,
+  final,
+  nextDue,
+  openSession,
+  rung,
+  type Setup,
+  sessionsOf,
+  sideIn,
+  silent,
+  tell,
+  type Verb,
+  type World,
+  type WorldEvent,
+} from './world.ts'
+
+/** What an event makes of a world; the same world where nothing changes. Every rule is checked on the way. */
+export function apply(machine: Machine, setup: Setup, world: World, event: WorldEvent): World {
+  const draft = draftOf(world)
+  const changed = happen(machine, setup, draft, event)
+  if (!changed) return world
+  checkWorld(draft)
+  return draft
+}
+
+function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent): boolean {
+  switch (event.what) {
+    case 'connect':
+      connect(machine, setup, draft, event.client)
+      return true
+    case 'die': {
+      const client = draft.clients[event.client]!
+      draft.clients[event.client] = { ...client, line: 'dead' }
+      return true
+    }
+    case 'close':
+    case 'observe':
+      lose(machine, setup, draft, event.client)
+      return true
+    case 'timer':
+    case 'sweep':
+      return passTime(machine, setup, draft, event.what)
+    case 'restart':
+      for (const index of draft.clients.keys()) closeSession(draft, index)
+      everyCall(machine, setup, draft, { type: 'restart' })
+      return true
+    case 'away':
+      return everyCall(machine, setup, draft, { type: 'away' })
+    case 'shift':
+      draft.now += event.ms
+      everyCall(machine, setup, draft, { type: 'shift', ms: event.ms })
+      return true
+    case 'invite':
+      return applyInvite(machine, setup, draft, event)
+    default:
+      return request(machine, setup, draft, event.what, event.client, event.call, event.reason ?? null)
+  }
+}
+
+/** A new session: first the service looks what it may take, then it rings for what rings [PLACE2, PLACE4, WS4]. */
+function connect(machine: Machine, setup: Setup, draft: Draft, index: number) {
+  if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index)
+  const actor = openSession(draft, setup, index)
+  const { person } = draft.clients[index]!
+  for (const [at, { call }] of draft.calls.entries()) {
+    if (!isLive(call) || sideIn(draft.calls[at]!, person) === undefined) continue
+    const decision = machine.decide(call, { type: 'arrive', actor }, draft.now, setup.durations)
+    if (!decision.ok) violated('PLACE2', `an arrival was refused: ${decision.code}`)
+    checkArrival(call, decision, draft, at, actor)
+    commit(setup, draft, decision.steps, cause(draft, 'arrive', index))
+    if (call.status === 'ringing' && draft.calls[at]?.callee === person) tell(draft, at, index, rung)
+  }
+}
+
+function checkArrival(before: Call, decision: Decision, draft: Draft, at: number, actor: Actor) {
+  const side = sideIn(draft.calls[at]!, draft.clients[clientOf(draft, actor.sessionId)]!.person)
+  const place = side === 'caller' ? before.callerPlace : isAnswered(before) ? before.calleePlace : null
+  const takes = place?.state === 'vacant' && place.deviceId === actor.deviceId
+  if (decision.steps.length !== (takes ? 1 : 0)) violated('PLACE2', 'who connected did not take what its device left')
+}
+
+/** A close was observed: the lost clocks of what the session held begin [END3]. */
+function lose(machine: Machine, setup: Setup, draft: Draft, index: number) {
+  const sessionId = draft.clients[index]?.actor?.sessionId ?? ''
+  closeSession(draft, index)
+  for (const { call } of [...draft.calls]) {
+    if (!isLive(call)) continue
+    const decision = machine.decide(call, { type: 'lose', sessionId }, draft.now, setup.durations)
+    const held = placesOf(call).some((place) => place.state === 'held' && place.sessionId === sessionId)
+    if (decision.steps.length !== (held ? 1 : 0)) violated('END3', 'a loss is not noted, or a loss of nothing is')
+    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), sessionId })
+  }
+}
+
+/** The timer of the call that is due first, in time; or a sweep over all, half a minute late. */
+function passTime(machine: Machine, setup: Setup, draft: Draft, how: 'timer' | 'sweep'): boolean {
+  const due = nextDue(draft, setup.durations)
+  if (due === undefined) return false
+  const decideTime = (call: Call, now: number) => machine.decide(call, { type: 'time' }, now, setup.durations)
+  if (due.at > draft.now) {
+    const early = decideTime(draft.calls[due.index]!.call, due.at - 1)
+    if (early.steps.length > 0) violated('RING1', 'a timer fired before its time')
+  }
+  draft.now = Math.max(draft.now, how === 'timer' ? due.at : due.at + 30_000)
+  for (const [index, { call }] of draft.calls.entries()) {
+    if (!isLive(call) || (how === 'timer' && index !== due.index)) continue
+    commit(setup, draft, decideTime(call, draft.now).steps, cause(draft, 'time', undefined))
+  }
+  if (isLive(draft.calls[due.index]!.call)) violated('RING1', `${due.reason} did not come`)
+  return true
+}
+
+function placesOf(call: LiveCall): readonly Place[] {
+  return isAnswered(call) ? [call.callerPlace, call.calleePlace] : [call.callerPlace]
+}
+
+/** What the service does to all live calls at once; true where that changed one. */
+function everyCall(
+  machine: Machine,
+  setup: Setup,
+  draft: Draft,
+  command: Extract<CallCommand, { type: 'restart' | 'away' | 'shift' }>,
+): boolean {
+  let changed = false
+  for (const { call } of [...draft.calls]) {
+    if (!isLive(call)) continue
+    const { steps } = machine.decide(call, command, draft.now, setup.durations)
+    const waits = placesOf(call).some((place) => place.state === 'vacant')
+    const expected = command.type === 'away' && !waits ? 0 : 1
+    if (steps.length !== expected) violated('END3', `${command.type}: ${steps.length} steps of a live call`)
+    commit(setup, draft, steps, cause(draft, command.type, undefined))
+    for (const place of command.type === 'shift' ? [] : steps.flatMap((step) => placesOf(step.call as LiveCall))) {
+      if (place.state === 'vacant' && place.since !== draft.now) violated('END3', 'a lost clock did not begin again')
+      if (place.state === 'held' && command.type === 'restart') violated('END3', 'a place is held after a restart')
+    }
+    changed ||= steps.length > 0
+  }
+  return changed
+}
+
+/** A client's request about a call. */
+function request(
+  machine: Machine,
+  setup: Setup,
+  draft: Draft,
+  verb: Verb,
+  client: number,
+  index: number,
+  reason: string | null,
+): boolean {
+  const tracked = draft.calls[index]!
+  const { actor, person } = draft.clients[client]!
+  if (actor === undefined) return violated('world', 'a session that is not there spoke')
+  const rungSessions = sessionsOf(draft, tracked.callee)
+  const command = commandOf(verb, actor, reason, rungSessions)
+  const decision = machine.decide(tracked.call, command, draft.now, setup.durations)
+  checkAnswer(tracked, sideIn(tracked, person), actor, verb, reason, decision, draft.now, rungSessions)
+  if (decision.steps.length === 0) return false
+  const before = tracked.call
+  const silences = verb === 'accept' || verb === 'reject' || verb === 'busy' || verb === 'end'
+  if (before.status === 'ringing' && tracked.callee === person && silences) tell(draft, index, client, silent)
+  commit(setup, draft, decision.steps, cause(draft, 'request', client))
+  if (!isLive(draft.calls[index]!.call)) tell(draft, index, client, final)
+  return true
+}
+
+function commandOf(verb: Verb, actor: Actor, reason: string | null, rungSessions: readonly string[]): CallCommand {
+  switch (verb) {
+    case 'busy':
+      return { type: 'reject', actor, reason: 'busy', rung: rungSessions }
+    case 'reject':
+      return { type: 'reject', actor, reason, rung: rungSessions }
+    case 'cancel':
+    case 'end':
+      return { type: verb, actor, reason }
+    default:
+      return { type: verb, actor }
+  }
+}
+
+/** What holds between the calls of a world. */
+function checkWorld(draft: Draft) {
+  for (const [index, { call, caller, callee }] of draft.calls.entries()) {
+    if (!isLive(call)) continue
+    for (const place of placesOf(call)) {
+      if (place.state === 'held' && clientOf(draft, place.sessionId) === -1)
+        violated('END3', 'a place is held by nobody')
+    }
+    if (call.status !== 'ringing') continue
+    for (const other of draft.calls.slice(0, index)) {
+      if (other.call.status !== 'ringing') continue
+      if (other.caller === caller && other.callee === callee) violated('INV7', 'two calls ring between the same two')
+      if (other.caller !== callee || other.callee !== caller) continue
+      if (other.call.callerPlace.state === 'held' && call.callerPlace.state === 'held')
+        violated('INV6', 'crossing calls ring')
+    }
+  }
+}

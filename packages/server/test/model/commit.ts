@@ -1,0 +1,69 @@
+import type { Call } from '../../src/call/call.ts'
+import type { Notice, Step } from '../../src/call/effects.ts'
+import { violated } from './machine.ts'
+import { type Cause, checkStep } from './rules.ts'
+import { clientOf, type Draft, final, personOf, rung, type Setup, silent, tell } from './world.ts'
+
+export function cause(draft: Draft, kind: Cause['kind'], client: number | undefined): Cause {
+  return {
+    kind,
+    client: client === undefined ? undefined : draft.clients[client],
+    sessionId: undefined,
+    now: draft.now,
+  }
+}
+
+/** Stores the steps and delivers their notices. */
+export function commit(setup: Setup, draft: Draft, steps: readonly Step[], cause: Cause) {
+  for (const step of steps) {
+    const { call } = step
+    let index = draft.calls.findIndex((tracked) => tracked.call.callUuid === call.callUuid)
+    checkStep(setup, index === -1 ? undefined : draft.calls[index], step, cause)
+    if (index === -1) {
+      const told = draft.clients.map(() => 0)
+      const caller = personOf(setup, call.caller, call.product)
+      index = draft.calls.push({ call, caller, callee: personOf(setup, call.callee, call.product), told }) - 1
+    } else draft.calls[index] = { ...draft.calls[index]!, call }
+    for (const notice of step.event.notices) deliver(draft, index, notice)
+    if (call.status !== 'ringing') nobodyRings(draft, index)
+  }
+}
+
+function deliver(draft: Draft, index: number, notice: Notice) {
+  const tracked = draft.calls[index]!
+  const over = 'ended_at' in notice.data && notice.data.ended_at !== null
+  if (notice.to.place !== 'rung') {
+    const place = notice.to.place === 'caller' ? tracked.call.callerPlace : placeOfCallee(tracked.call)
+    if (place.state === 'vacant') return
+    const client = clientOf(draft, place.sessionId)
+    if (client === -1 || draft.clients[client]?.line === 'dead') return
+    if (tracked.told[client]! & final) violated('ORD2', `${notice.event} after the final notice`)
+    if (over) tell(draft, index, client, final)
+    return
+  }
+  for (const [at, client] of draft.clients.entries()) {
+    if (client.person !== tracked.callee || client.line !== 'live' || client.actor === undefined) continue
+    const told = tracked.told[at]!
+    if (notice.event === 'call.ringing') {
+      if (told !== 0) violated('ORD2', 'call.ringing is not the first that a session hears')
+      tell(draft, index, at, rung)
+    } else if (!notice.to.except.includes(client.actor.sessionId)) {
+      if ((told & rung) === 0) violated('PLACE1', `${notice.event} to a session that was not rung`)
+      if (told & silent) violated('END2', `${notice.event} to a session that knew it`)
+      tell(draft, index, at, over ? silent | final : silent)
+    }
+  }
+}
+
+function placeOfCallee(call: Call) {
+  const place = call.status === 'ringing' ? null : call.calleePlace
+  return place ?? violated('PLACE1', 'a notice to the place of a callee that has none')
+}
+
+/** Whoever was rung knows that it is over, or ended it. */
+function nobodyRings(draft: Draft, index: number) {
+  for (const [at, told] of draft.calls[index]!.told.entries()) {
+    if (draft.clients[at]?.line === 'live' && told & rung && !(told & silent))
+      violated('PLACE1', 'a session is left ringing')
+  }
+}

@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test'
+import { explore } from './explore.ts'
+import { source } from './machine.ts'
+import { pair } from './setups.ts'
+
+/** Deep enough for: invite, accept, loss, return, takeover, hang-up and one more; and every order of them. */
+const depth = 7
+const maxCalls = 3
+
+test('[PLACE1] [PLACE2] [PLACE3] [END1] [END2] [END3] [INV3] [INV6] [INV7] [RING1] every order of events between two people', () => {
+  const { states, transitions, byDepth, settled } = explore(source, pair, depth, maxCalls)
+  console.log(
+    `depth ${depth}: ${states} states, ${transitions} transitions, ${settled} driven to the end of all timers`,
+  )
+  expect(byDepth).toHaveLength(depth + 1)
+  expect(states).toBeGreaterThan(100_000)
+}, 120_000)

@@ -1,0 +1,25 @@
+import { checkBusy, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
+import { checkInviteRights, checkInvites } from './invite-check.ts'
+import type { Machine } from './machine.ts'
+import { checkArrivals, checkLosses, checkServiceOnOver, checkShifts, checkTime } from './service-check.ts'
+
+/** Part A: every state, command, side and session against the tables. Each check gives the number of its cases. */
+export const partA: readonly { readonly name: string; readonly check: (machine: Machine) => number }[] = [
+  {
+    name: '[PLACE1] [PLACE2] [PLACE3] [END1] [END2] every verb of every session in every live state',
+    check: checkVerbs,
+  },
+  { name: '[END1] every verb on a call that is over, early and late', check: checkOver },
+  { name: '[ENV5] [ID1] strangers, the other role and the other product find no call', check: checkStrangers },
+  { name: '[END2] busy rejects of several sessions', check: checkBusy },
+  { name: '[PLACE2] arrivals take what their device left', check: checkArrivals },
+  { name: '[END3] losses, restarts and absences start the lost clocks', check: checkLosses },
+  { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
+  { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },
+  { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },
+  {
+    name: '[INV3] [INV5] [INV6] [INV7] [INV8] every invite in every situation',
+    check: (rules) => checkInvites(rules).cases,
+  },
+  { name: '[INV1] action, role, self and type, in this order', check: checkInviteRights },
+]

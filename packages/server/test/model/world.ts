@@ -1,0 +1,185 @@
+import type { Call, CallDurations, LiveCall, Participant, Place, Side } from '../../src/call/call.ts'
+import { isLive } from '../../src/call/call.ts'
+import type { Actor } from '../../src/call/decide.ts'
+import { deepFreeze, violated } from './machine.ts'
+import { start, uuidOf } from './people.ts'
+
+/** A small world: people, the sessions that they have, the calls between them, and what each session was told. */
+
+export interface Setup {
+  readonly people: readonly Participant[]
+  /** The device of each session that one person may have at a time. */
+  readonly devices: readonly (string | null)[]
+  readonly durations: CallDurations
+  readonly ringTimeoutMs: number
+  readonly maxRinging: number
+  readonly busy: 'allow' | 'reject'
+}
+
+/**
+ * One client and its session, if it has one. `dead`: its network is gone, and the service does not know that yet.
+ */
+export interface Client {
+  readonly person: number
+  readonly device: string | null
+  readonly line: 'off' | 'live' | 'dead'
+  readonly actor: Actor | undefined
+}
+
+/** What a session was told about a call, as bits. */
+export const rung = 1
+/** It knows that the call does not ring for it any more. */
+export const silent = 2
+/** It knows that the call is over: nothing more may come. */
+export const final = 4
+
+export interface TrackedCall {
+  readonly call: Call
+  readonly caller: number
+  readonly callee: number
+  /** By client. */
+  readonly told: readonly number[]
+}
+
+export interface World {
+  readonly now: number
+  readonly sessionsMade: number
+  readonly callsMade: number
+  readonly clients: readonly Client[]
+  readonly calls: readonly TrackedCall[]
+}
+
+/** A world while an event happens to it. */
+export interface Draft {
+  now: number
+  sessionsMade: number
+  callsMade: number
+  readonly clients: Client[]
+  readonly calls: TrackedCall[]
+}
+
+export type Verb = 'accept' | 'connected' | 'reject' | 'busy' | 'cancel' | 'end' | 'relay'
+export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 'cancel', 'end', 'relay']
+
+/** What can happen. Clients and calls are named by their index. */
+export type WorldEvent =
+  | { readonly what: 'connect' | 'close' | 'die' | 'observe'; readonly client: number }
+  | { readonly what: Verb; readonly client: number; readonly call: number; readonly reason?: string }
+  | {
+      readonly what: 'invite'
+      readonly client: number
+      readonly to: number
+      /** The call whose uuid it carries, or a new uuid. */
+      readonly uuid: number | 'new'
+      readonly rateExceeded?: boolean
+      readonly busy?: 'allow' | 'reject'
+    }
+  /** The next deadline passes: its timer fires in time, or the sweep comes late. */
+  | { readonly what: 'timer' | 'sweep' }
+  /** The service was away and lost every socket; or it, or its store, was away while the sockets stayed. */
+  | { readonly what: 'restart' | 'away' }
+  | { readonly what: 'shift'; readonly ms: number }
+
+export function newWorld(setup: Setup): World {
+  const clients = setup.people.flatMap((_, person) =>
+    setup.devices.map((device): Client => ({ person, device, line: 'off', actor: undefined })),
+  )
+  return { now: start, sessionsMade: 0, callsMade: 0, clients, calls: [] }
+}
+
+export function draftOf(world: World): Draft {
+  return { ...world, clients: [...world.clients], calls: [...world.calls] }
+}
+
+/** A new session of a client. */
+export function openSession(draft: Draft, setup: Setup, client: number): Actor {
+  const { person, device } = draft.clients[client]!
+  draft.sessionsMade++
+  const participant = setup.people[person]!
+  const sessionId = `s${draft.sessionsMade}`
+  const actor: Actor = deepFreeze({
+    participant,
+    sessionId,
+    deviceId: device,
+    node: 'one',
+    displayName: participant.userId,
+  })
+  draft.clients[client] = { person, device, line: 'live', actor }
+  return actor
+}
+
+/** The session is gone, and what it was told with it. */
+export function closeSession(draft: Draft, client: number) {
+  const { person, device } = draft.clients[client]!
+  draft.clients[client] = { person, device, line: 'off', actor: undefined }
+  for (const [index, tracked] of draft.calls.entries()) {
+    if (tracked.told[client] !== 0) draft.calls[index] = { ...tracked, told: tracked.told.with(client, 0) }
+  }
+}
+
+export function tell(draft: Draft, index: number, client: number, bits: number) {
+  const tracked = draft.calls[index]!
+  draft.calls[index] = { ...tracked, told: tracked.told.with(client, tracked.told[client]! | bits) }
+}
+
+export function newUuid(draft: Draft): string {
+  draft.callsMade++
+  return uuidOf(draft.callsMade)
+}
+
+/** The client that has this session now. */
+export function clientOf(world: Pick<World, 'clients'>, sessionId: string): number {
+  return world.clients.findIndex((client) => client.actor?.sessionId === sessionId)
+}
+
+/** The sessions of a person that the service believes to be there. */
+export function sessionsOf(world: Pick<World, 'clients'>, person: number): readonly string[] {
+  return world.clients.flatMap((client) =>
+    client.person === person && client.actor !== undefined ? [client.actor.sessionId] : [],
+  )
+}
+
+export function personOf(setup: Setup, party: { userId: string; role: string }, product: string): number {
+  const index = setup.people.findIndex(
+    (person) => person.userId === party.userId && person.role === party.role && person.product === product,
+  )
+  return index === -1 ? violated('ID1', 'a call of a participant that nobody is') : index
+}
+
+export function sideIn(tracked: TrackedCall, person: number): Side | undefined {
+  if (tracked.caller === person) return 'caller'
+  return tracked.callee === person ? 'callee' : undefined
+}
+
+export function seatIn(call: Call, side: Side): Place | null {
+  if (side === 'caller') return call.callerPlace
+  return call.status === 'ringing' ? null : call.calleePlace
+}
+
+/** When and why time alone ends a call; what comes first counts [RING1, END3]. */
+export function dueOf(call: LiveCall, durations: CallDurations): { at: number; reason: string } {
+  const limits: { at: number; reason: string }[] = []
+  if (call.status === 'ringing') {
+    limits.push({ at: call.ringExpiresAt, reason: 'no_answer' })
+    const { callerPlace } = call
+    if (callerPlace.state === 'vacant')
+      limits.push({ at: callerPlace.since + durations.callerLostMs, reason: 'caller_lost' })
+  } else {
+    limits.push({ at: call.acceptedAt + durations.maxDurationMs, reason: 'max_duration' })
+    for (const place of [call.callerPlace, call.calleePlace]) {
+      if (place.state === 'vacant') limits.push({ at: place.since + durations.peerLostMs, reason: 'peer_lost' })
+    }
+  }
+  return limits.reduce((first, limit) => (limit.at < first.at ? limit : first))
+}
+
+/** The live call that is due first. */
+export function nextDue(world: Pick<World, 'calls'>, durations: CallDurations) {
+  let next: { index: number; at: number; reason: string } | undefined
+  for (const [index, { call }] of world.calls.entries()) {
+    if (!isLive(call)) continue
+    const due = dueOf(call, durations)
+    if (next === undefined || due.at < next.at) next = { index, ...due }
+  }
+  return next
+}
