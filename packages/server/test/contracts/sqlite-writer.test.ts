@@ -142,7 +142,7 @@ describe('a writer that fails', () => {
 
   test('a commit past the time limit is unknown, and the service goes on', async () => {
     const { startWorker, started } = writers('hang')
-    harness = await openHarness({ startWorker, commitLimitMs: 100 })
+    harness = await openHarness({ startWorker, commitLimitMs: 1500 })
     const call = ringing()
     expect(await kindOf(store().transition(call, () => ({ steps: [created(call)] })))).toBe('unknown')
     await add(call)
@@ -151,7 +151,7 @@ describe('a writer that fails', () => {
 
   test('where no writer comes back, transitions are refused as unavailable, reads go on', async () => {
     const { startWorker } = writers('before', 'deaf')
-    harness = await openHarness({ startWorker, commitLimitMs: 150 })
+    harness = await openHarness({ startWorker, commitLimitMs: 1500 })
     const call = ringing()
     expect(await kindOf(store().transition(call, () => ({ steps: [created(call)] })))).toBe('unknown')
     const late = [kindOf(add()), kindOf(add()), kindOf(touch(call, 'x'))]
