@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'bun:test'
+import { candidate, connectPair } from '../../support/flows.ts'
+import type { Service } from '../../support/service.ts'
+import {
+  answer,
+  burst,
+  connectFour,
+  type Four,
+  inviteOf,
+  listen,
+  offer,
+  quiet,
+  received,
+  recordOf,
+  sessionNames,
+} from '../../support/sessions.ts'
+import { callIn } from './call-states.ts'
+import { type Start, serviceFor } from './composition.ts'
+
+const rounds = 100
+
+/** What arrives at once, or in one segment, has one order and one outcome. */
+export function registerRaces(name: string, start: Start): void {
+  describe(`races, ${name}`, () => {
+    const service = serviceFor(start)
+    registerBursts(service)
+    registerAccepts(service)
+    registerEnds(service)
+    registerTimeouts(service)
+  })
+}
+
+function registerBursts(service: () => Service): void {
+  test('[ORD1] invite and cancel in one segment, 100 rounds: rung, then cancelled, each call', async () => {
+    const { caller, callee, calleeId } = await connectPair(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = crypto.randomUUID()
+      const heard = [received(caller).length, received(callee).length] as const
+      burst(caller, [
+        ['call.invite', inviteOf(calleeId, { call_uuid: callUuid })],
+        ['call.cancel', { call_uuid: callUuid }],
+      ])
+      await quiet(caller, callee)
+      expect(caller.events().slice(heard[0])).toEqual(['call.invited'])
+      expect(callee.events().slice(heard[1])).toEqual(['call.ringing', 'call.cancelled'])
+    }
+  })
+
+  test('[ORD1] [ORD2] everything that both sides have to say in one segment each, 100 rounds: nothing overtakes', async () => {
+    const { caller, callee, calleeId } = await connectPair(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = crypto.randomUUID()
+      const heard = [received(caller).length, received(callee).length] as const
+      burst(caller, [
+        ['call.invite', inviteOf(calleeId, { call_uuid: callUuid })],
+        ['webrtc.offer', offer(callUuid)],
+        ...[0, 1, 2].map((n) => ['webrtc.ice_candidate', candidate(callUuid, n)] as const),
+        ['call.connected', { call_uuid: callUuid }, `early-${round}`],
+      ])
+      await callee.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+      burst(callee, [
+        ['webrtc.ice_candidate', candidate(callUuid, 9)],
+        ['call.accept', { call_uuid: callUuid }],
+        ['webrtc.answer', answer(callUuid)],
+        ['call.connected', { call_uuid: callUuid }],
+        ['webrtc.ice_candidate', candidate(callUuid, 10)],
+        ['call.end', { call_uuid: callUuid }],
+        ['webrtc.ice_candidate', candidate(callUuid, 11)],
+      ])
+      await quiet(callee, caller)
+      const told = received(caller).slice(heard[0])
+      expect(told.map(({ event, error }) => error?.code ?? event)).toEqual([
+        'call.invited',
+        'CALL_INVALID_STATE',
+        'call.accepted',
+        'webrtc.ice_candidate',
+        'webrtc.answer',
+        'webrtc.ice_candidate',
+        'call.ended',
+      ])
+      expect(callee.events().slice(heard[1])).toEqual([
+        'call.ringing',
+        'webrtc.offer',
+        'webrtc.ice_candidate',
+        'webrtc.ice_candidate',
+        'webrtc.ice_candidate',
+      ])
+    }
+  })
+
+  test('[ORD2] both sides send at once all the time, 100 rounds: each direction keeps its order', async () => {
+    const four = await connectFour(service())
+    const callUuid = await callIn('accepted', four)
+    for (let round = 0; round < rounds; round++) {
+      for (const [client, base] of [
+        [four.caller, 0],
+        [four.callee, 100_000],
+      ] as const) {
+        burst(
+          client,
+          [0, 1, 2, 3, 4].map((n) => ['webrtc.ice_candidate', candidate(callUuid, base + round * 5 + n)] as const),
+        )
+      }
+    }
+    await quiet(four.caller, four.callee)
+    const numbers = (client: Four['caller']) =>
+      client.all
+        .filter(({ event }) => event === 'webrtc.ice_candidate')
+        .map(({ data }) => Number(data.candidate.candidate.split(':')[1]))
+    const inOrder = Array.from({ length: rounds * 5 }, (_, n) => n)
+    expect(numbers(four.callee)).toEqual(inOrder)
+    expect(numbers(four.caller)).toEqual(inOrder.map((n) => 100_000 + n))
+  })
+}
+
+function registerAccepts(service: () => Service): void {
+  test('[PLACE1] two accepts at once, 100 rounds: one wins, the other alone hears answered_elsewhere', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = await callIn('ringing', four)
+      const news = listen(four, sessionNames)
+      const tabs = round % 2 === 0 ? [four.callee, four.calleeTab] : [four.calleeTab, four.callee]
+      for (const tab of tabs) tab.send('call.accept', { call_uuid: callUuid }, 'accept')
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      const loser = heard.callee.length > 0 ? 'callee' : 'calleeTab'
+      const winner = loser === 'callee' ? 'calleeTab' : 'callee'
+      expect(heard[loser].map(({ event }) => event)).toEqual(['call.cancelled', 'call.error'])
+      expect(heard[loser][0]?.data).toMatchObject({ status: 'accepted', reason: 'answered_elsewhere', ended_at: null })
+      expect(heard[loser][1]).toMatchObject({ request_id: 'accept', error: { code: 'CALL_ALREADY_ANSWERED' } })
+      expect(heard[winner]).toEqual([])
+      expect(heard.caller.map(({ event }) => event)).toEqual(['call.accepted'])
+      expect(heard.callerTab).toEqual([])
+      four[winner].send('call.end', { call_uuid: callUuid })
+      await four.caller.next('call.ended')
+    }
+  })
+
+  test('accept and cancel at once, 100 rounds: one of the two ends, and everybody agrees which', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = await callIn('ringing', four)
+      const news = listen(four, sessionNames)
+      const accept = () => four.callee.send('call.accept', { call_uuid: callUuid }, 'accept')
+      const cancel = () => four.caller.send('call.cancel', { call_uuid: callUuid }, 'cancel')
+      for (const send of round % 2 === 0 ? [accept, cancel] : [cancel, accept]) send()
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      const told = (who: keyof typeof heard) =>
+        heard[who].map(({ event, error, data }) => error?.code ?? data.reason ?? event)
+      if (told('caller').length > 0) {
+        expect(told('caller')).toEqual(['call.accepted'])
+        expect(told('callee')).toEqual(['caller_cancelled'])
+        expect(told('calleeTab')).toEqual(['answered_elsewhere'])
+      } else {
+        expect(told('callee')).toEqual(['caller_cancelled', 'CALL_INVALID_STATE'])
+        expect(told('calleeTab')).toEqual(['caller_cancelled'])
+      }
+      expect(heard.callerTab).toEqual([])
+    }
+    const { data } = await service().history(
+      await service().token({ user_id: four.calleeId, role: 'agent' }),
+      '?limit=100',
+    )
+    expect(data.every(({ status }: { status: string }) => status === 'cancelled')).toBe(true)
+  })
+
+  test('accept in one tab and reject in the other at once, 100 rounds: one counts', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = await callIn('ringing', four)
+      const news = listen(four, sessionNames)
+      const accept = () => four.callee.send('call.accept', { call_uuid: callUuid }, 'accept')
+      const reject = () => four.calleeTab.send('call.reject', { call_uuid: callUuid }, 'reject')
+      for (const send of round % 2 === 0 ? [accept, reject] : [reject, accept]) send()
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      const codes = (who: keyof typeof heard) =>
+        heard[who].map(({ event, error, data }) => error?.code ?? data.reason ?? event)
+      const record = await recordOf(service(), { user_id: four.callerId, role: 'customer' }, callUuid)
+      if (record.status === 'accepted') {
+        expect(codes('caller')).toEqual(['call.accepted'])
+        expect(codes('callee')).toEqual([])
+        expect(codes('calleeTab')).toEqual(['answered_elsewhere', 'CALL_NOT_PARTICIPANT'])
+        four.callee.send('call.end', { call_uuid: callUuid })
+        await four.caller.next('call.ended')
+      } else {
+        expect(codes('caller')).toEqual(['declined'])
+        expect(codes('callee')).toEqual(['rejected_elsewhere', 'CALL_INVALID_STATE'])
+        expect(codes('calleeTab')).toEqual([])
+      }
+    }
+  })
+}
+
+function registerEnds(service: () => Service): void {
+  test('[END1] both hang up at once, 100 rounds: no error, and one of the two is told', async () => {
+    const { caller, callee, calleeId, callerId } = await connectPair(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = crypto.randomUUID()
+      caller.send('call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
+      await callee.next('call.ringing')
+      callee.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+      const heard = [received(caller).length, received(callee).length] as const
+      const sends = [
+        () => caller.send('call.end', { call_uuid: callUuid, reason: 'by_caller' }, 'end'),
+        () => callee.send('call.end', { call_uuid: callUuid, reason: 'by_callee' }, 'end'),
+      ]
+      for (const send of round % 2 === 0 ? sends : sends.reverse()) send()
+      await quiet(caller, callee)
+      const told = [...received(caller).slice(heard[0]), ...received(callee).slice(heard[1])]
+      expect(told.map(({ event }) => event)).toEqual(['call.ended'])
+      const byCaller = received(callee).length > heard[1]
+      expect(told[0]?.data).toMatchObject({
+        reason: byCaller ? 'by_caller' : 'by_callee',
+        by: { user_id: byCaller ? callerId : calleeId },
+      })
+      const record = await recordOf(service(), { user_id: callerId, role: 'customer' }, callUuid)
+      expect(record.end_reason).toBe(told[0]?.data.reason)
+    }
+  })
+
+  test('[ORD2] an end and a flood of candidates cross, 100 rounds: nothing comes after the final notice', async () => {
+    const { caller, callee, calleeId } = await connectPair(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = crypto.randomUUID()
+      caller.send('call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
+      await callee.next('call.ringing')
+      callee.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+      const flood = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => ['webrtc.ice_candidate', candidate(callUuid, n)] as const)
+      burst(caller, flood)
+      callee.send('call.end', { call_uuid: callUuid })
+      burst(callee, flood)
+      burst(caller, flood)
+      await quiet(caller, callee)
+      expect(caller.events().at(-1)).toBe('call.ended')
+      expect(caller.events()).not.toContain('call.error')
+      expect(callee.events()).not.toContain('call.error')
+    }
+  })
+}
+
+function registerTimeouts(service: () => Service): void {
+  test('[RING1] accept racing the ring timeout, 100 rounds: accepted or missed, and everybody agrees which', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < rounds; round++) {
+      const callUuid = crypto.randomUUID()
+      const news = listen(four, sessionNames)
+      four.caller.send(
+        'call.invite',
+        inviteOf(four.calleeId, { call_uuid: callUuid, ring_timeout_ms: 1 + (round % 8) }),
+      )
+      await four.callee.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+      four.callee.send('call.accept', { call_uuid: callUuid }, 'accept')
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      const codes = (who: keyof typeof heard) =>
+        heard[who].map(({ event, error, data }) => error?.code ?? data.reason ?? event)
+      if (codes('caller').includes('call.accepted')) {
+        expect(codes('caller')).toEqual(['call.invited', 'call.accepted'])
+        expect(codes('callee')).toEqual(['call.ringing'])
+        expect(codes('calleeTab')).toEqual(['call.ringing', 'answered_elsewhere'])
+        four.callee.send('call.end', { call_uuid: callUuid })
+        await four.caller.next('call.ended', ({ data }) => data.call_uuid === callUuid)
+      } else {
+        expect(codes('caller')).toEqual(['call.invited', 'no_answer'])
+        expect(codes('callee')).toEqual(['call.ringing', 'no_answer', 'CALL_INVALID_STATE'])
+        expect(codes('calleeTab')).toEqual(['call.ringing', 'no_answer'])
+      }
+      expect(heard.callerTab).toEqual([])
+    }
+  })
+}
