@@ -70,16 +70,16 @@ const headerComponents: JsonObject = {
 const header = (name: keyof typeof headerComponents): JsonObject => ({ $ref: `#/components/headers/${name}` })
 const noStore = { 'Cache-Control': header('CacheControl') }
 
-/** The headers that come with a status; a refused upgrade is answered before the HTTP framework, with fewer of them. */
-function errorHeaders(status: number, isUpgrade: boolean): JsonObject {
+/** The headers that come with a status. */
+function errorHeaders(status: number): JsonObject {
   const extra: JsonObject = {}
-  if (status === 401 && !isUpgrade) extra['WWW-Authenticate'] = header('WwwAuthenticate')
+  if (status === 401) extra['WWW-Authenticate'] = header('WwwAuthenticate')
   if (status === 405) extra.Allow = header('Allow')
-  if (status === 429 || (status === 503 && !isUpgrade)) extra['Retry-After'] = header('RetryAfter')
+  if (status === 429 || status === 503) extra['Retry-After'] = header('RetryAfter')
   return { ...noStore, ...extra }
 }
 
-function errorResponse(status: number, codes: readonly RestCode[], isUpgrade = false): JsonObject {
+function errorResponse(status: number, codes: readonly RestCode[]): JsonObject {
   const named = codes.map((code): [string, Json] => [
     code,
     { value: { success: false, error: { code, message: errors[code].message } } },
@@ -89,17 +89,15 @@ function errorResponse(status: number, codes: readonly RestCode[], isUpgrade = f
   }
   return {
     description: codes.map((code) => `${code}: ${errors[code].message}`).join('\n\n'),
-    headers: errorHeaders(status, isUpgrade),
+    headers: errorHeaders(status),
     content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
   }
 }
 
-function errorResponses(codes: readonly RestCode[], isUpgrade = false): JsonObject {
+function errorResponses(codes: readonly RestCode[]): JsonObject {
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort()
   const ofStatus = (status: number) => codes.filter((code) => errors[code].status === status)
-  return Object.fromEntries(
-    statuses.map((status) => [String(status), errorResponse(status, ofStatus(status), isUpgrade)]),
-  )
+  return Object.fromEntries(statuses.map((status) => [String(status), errorResponse(status, ofStatus(status))]))
 }
 
 function answer(
@@ -214,7 +212,7 @@ const webSocket: JsonObject = {
       description: 'Switching protocols. Where the token came as a subprotocol, jwt is the one that is selected.',
       headers: { 'Sec-WebSocket-Protocol': { schema: { type: 'string', const: 'jwt' } } },
     },
-    ...errorResponses(endpointErrors['GET /v1/ws'], true),
+    ...errorResponses(endpointErrors['GET /v1/ws']),
   },
 }
 

@@ -44,7 +44,7 @@ export const errors = {
   AUTH_TOKEN_INVALID: both(401, 'The session token is invalid or expired.'),
   INTERNAL_ERROR: both(500, 'Something went wrong in the service.', true),
   SERVICE_UNAVAILABLE: both(503, 'The service cannot do this right now.', true),
-  SERVICE_DRAINING: both(503, 'This node is about to stop; connect again.', true),
+  SERVICE_DRAINING: both(503, 'This node starts or is about to stop; connect again.', true),
 
   UPGRADE_REQUIRED: rest(426, 'This path speaks WebSocket only.'),
 

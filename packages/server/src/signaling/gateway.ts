@@ -271,8 +271,10 @@ function refusal(code: ErrorCode, message?: string): Response {
   const error = errorBody(code, message === undefined ? {} : { message })
   const definition = errors[code]
   const status = 'status' in definition ? definition.status : 500
-  return Response.json(
-    { success: false, error: { code: error.code, message: error.message } },
-    { status, headers: { 'Cache-Control': 'no-store' } },
-  )
+  const headers = {
+    'Cache-Control': 'no-store',
+    ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    ...(status === 503 && { 'Retry-After': '1' }),
+  }
+  return Response.json({ success: false, error: { code: error.code, message: error.message } }, { status, headers })
 }
