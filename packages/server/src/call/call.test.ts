@@ -1,0 +1,75 @@
+import { expect, test } from 'bun:test'
+import {
+  alice,
+  aliceOne,
+  answeredCall,
+  bob,
+  bobOne,
+  durations,
+  leftBy,
+  overCall,
+  ringingCall,
+  ringMs,
+  start,
+} from '../../test/model/people.ts'
+import {
+  callKey,
+  nextDeadline,
+  otherSide,
+  participantKey,
+  participantOf,
+  placeOf,
+  sameParticipant,
+  sideOf,
+} from './call.ts'
+
+test('[ID1] a participant is product, role and user_id, and nothing less', () => {
+  const others = [
+    { ...alice, userId: 'bob' },
+    { ...alice, role: 'agent' },
+    { ...alice, product: 'bank' },
+  ]
+  expect(sameParticipant(alice, { ...alice })).toBe(true)
+  expect(others.map((other) => sameParticipant(alice, other))).toEqual([false, false, false])
+  expect(new Set([alice, { ...alice }, ...others].map(participantKey)).size).toBe(4)
+  const tricky = [
+    { product: 'a', role: 'b","c', userId: 'd' },
+    { product: 'a', role: 'b', userId: 'c","d' },
+  ]
+  expect(new Set(tricky.map(participantKey)).size).toBe(2)
+})
+
+test('[ID1] a side is found by all three parts', () => {
+  const call = answeredCall()
+  expect(sideOf(call, alice)).toBe('caller')
+  expect(sideOf(call, bob)).toBe('callee')
+  expect(sideOf(call, { ...alice, product: 'bank' })).toBeUndefined()
+  expect(sideOf(call, { ...alice, role: bob.role })).toBeUndefined()
+  expect(sideOf(call, { ...bob, userId: alice.userId })).toBeUndefined()
+  expect(participantOf(call, 'caller')).toEqual(alice)
+  expect(participantOf(call, otherSide('caller'))).toEqual(bob)
+})
+
+test('[UUID1] a call is named by its product and its uuid', () => {
+  const { product, callUuid } = ringingCall()
+  expect(callKey({ product, callUuid })).not.toBe(callKey({ product: 'bank', callUuid }))
+})
+
+test('[PLACE1] the callee has no place while the call rings', () => {
+  expect(placeOf(ringingCall(), 'callee')).toBeNull()
+  expect(placeOf(ringingCall(), 'caller')?.sessionId).toBe('a-1')
+  expect(placeOf(answeredCall(), 'callee')?.sessionId).toBe('b-1')
+  expect(placeOf(overCall(), 'callee')).toBeNull()
+})
+
+test('[RING1] [END3] the next deadline is the earliest of those that run', () => {
+  const gone = leftBy(aliceOne, start + 1_000)
+  expect(nextDeadline(ringingCall(), durations)).toBe(start + ringMs)
+  expect(nextDeadline(ringingCall({ callerPlace: gone }), durations)).toBe(start + 21_000)
+  expect(nextDeadline(ringingCall({ callerPlace: leftBy(aliceOne, start + 40_000) }), durations)).toBe(start + ringMs)
+  expect(nextDeadline(answeredCall(), durations)).toBe(start + 5_000 + durations.maxDurationMs)
+  expect(nextDeadline(answeredCall({ callerPlace: gone }), durations)).toBe(start + 121_000)
+  const both = answeredCall({ callerPlace: gone, calleePlace: leftBy(bobOne, start + 500) })
+  expect(nextDeadline(both, durations)).toBe(start + 120_500)
+  expect(nextDeadline(overCall({ callerPlace: gone }), durations)).toBeUndefined()
+})

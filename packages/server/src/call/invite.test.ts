@@ -1,0 +1,212 @@
+import { expect, test } from 'bun:test'
+import {
+  actorOf,
+  alice,
+  aliceOne,
+  answeredCall,
+  between,
+  bob,
+  bobOne,
+  carol,
+  dave,
+  heldBy,
+  leftBy,
+  overCall,
+  ringingCall,
+  start,
+  uuidOf,
+} from '../../test/model/people.ts'
+import type { Call, LiveCall } from './call.ts'
+import { checkInvite, decideInvite, type InviteCommand, type InviteDecision } from './invite.ts'
+
+const now = start + 10_000
+const base: InviteCommand = {
+  actor: aliceOne,
+  callee: { userId: bob.userId, role: bob.role },
+  callUuid: uuidOf(90),
+  freshUuid: uuidOf(91),
+  contextType: 'order',
+  contextId: '42',
+  callType: 'audio',
+  ringTimeoutMs: 45_000,
+  metadata: null,
+  rate: { ok: true },
+  maxRinging: 5,
+  busy: 'allow',
+}
+const invite = (live: readonly LiveCall[], changes: Partial<InviteCommand> = {}, sameUuid?: Call) =>
+  decideInvite({ sameUuid, live }, { ...base, ...changes }, now)
+
+const tablet = actorOf(alice, 'a-2', 'tablet')
+const gone = leftBy(aliceOne, start)
+const steps = (decision: InviteDecision) =>
+  decision.steps.map(
+    ({ call, event }) => `${call.callUuid.slice(-2)} ${event.type}${'endReason' in call ? ` ${call.endReason}` : ''}`,
+  )
+
+test('[INV1] call states: an invite rings, at every session of the callee', () => {
+  const decision = invite([])
+  expect(decision).toMatchObject({ ok: true, created: true, calleeBusy: false })
+  expect(decision.ok && decision.call).toMatchObject({
+    version: 1,
+    status: 'ringing',
+    callUuid: base.callUuid,
+    callerPlace: heldBy(aliceOne),
+    ringExpiresAt: now + 45_000,
+  })
+  const [notice] = decision.steps[0]?.event.notices ?? []
+  expect(notice).toMatchObject({
+    to: { place: 'rung', except: [] },
+    event: 'call.ringing',
+    data: { ring_timeout_ms: 45_000 },
+  })
+})
+
+test('[RING2] call.ringing carries metadata only where there is some', () => {
+  const data = (changes: Partial<InviteCommand>) => invite([], changes).steps[0]?.event.notices[0]?.data
+  expect(data({})).not.toHaveProperty('metadata')
+  expect(data({ metadata: { subject: 'x' } })).toMatchObject({ metadata: { subject: 'x' } })
+})
+
+test('[INV1] action, role, self and type are checked in this order', () => {
+  const rights = { allowedActions: ['call.invite'], allowedPeerRoles: ['agent', 'customer'] }
+  const code = (allowed: typeof rights, callee: typeof bob, type: unknown) =>
+    checkInvite(allowed, alice, callee, type)?.code
+  expect(code(rights, bob, undefined)).toBeUndefined()
+  expect(code({ allowedActions: [], allowedPeerRoles: [] }, alice, '!')).toBe('ACTION_NOT_ALLOWED')
+  expect(code({ ...rights, allowedPeerRoles: [] }, alice, '!')).toBe('CALL_PEER_ROLE_NOT_ALLOWED')
+  expect(code(rights, alice, '!')).toBe('CALL_TO_SELF')
+  expect(code(rights, { ...alice, role: 'agent' }, '!')).toBe('CALL_TYPE_INVALID')
+})
+
+test('[INV3] the same call_uuid by the same caller gives the same call, and rings nobody twice', () => {
+  const call = ringingCall()
+  expect(invite([call], { callUuid: call.callUuid }, call)).toEqual({
+    ok: true,
+    call,
+    steps: [],
+    created: false,
+    calleeBusy: false,
+  })
+  const over = overCall({ status: 'rejected' })
+  expect(invite([], { callUuid: over.callUuid }, over)).toMatchObject({
+    ok: true,
+    created: false,
+    call: { status: 'rejected' },
+  })
+})
+
+test('[INV3] [PLACE2] a repeated invite takes the place that its session lost, also after the answer', () => {
+  for (const call of [ringingCall({ callerPlace: gone }), answeredCall({ callerPlace: gone })]) {
+    const decision = invite([call], { actor: tablet, callUuid: call.callUuid }, call)
+    expect(steps(decision)).toEqual(['01 place_taken'])
+    expect(decision.ok && decision.call).toMatchObject({ status: call.status, callerPlace: heldBy(tablet) })
+  }
+})
+
+test('[UUID1] [ENV5] a call_uuid is in conflict only with the own call to another callee', () => {
+  const own = between(ringingCall(), alice, carol, 2)
+  expect(invite([own], { callUuid: own.callUuid }, own)).toMatchObject({
+    ok: false,
+    code: 'CALL_ID_CONFLICT',
+    steps: [],
+  })
+  const foreign = between(ringingCall(), dave, carol, 3)
+  expect(invite([], { callUuid: foreign.callUuid }, foreign)).toMatchObject({
+    ok: true,
+    call: { callUuid: base.freshUuid },
+  })
+  const asCallee = between(overCall(), bob, alice, 4)
+  expect(invite([], { callUuid: asCallee.callUuid }, asCallee)).toMatchObject({
+    ok: true,
+    call: { callUuid: base.freshUuid },
+  })
+})
+
+test('[INV5] busy: allowed by default, refused with a record where the product wants it', () => {
+  const talk = between(answeredCall(), bob, dave, 2)
+  expect(invite([talk])).toMatchObject({ ok: true, created: true, calleeBusy: true })
+  const refused = invite([talk], { busy: 'reject' })
+  expect(refused).toMatchObject({ ok: false, code: 'CALLEE_BUSY' })
+  expect(steps(refused)).toEqual(['90 busy busy'])
+  expect(refused.steps[0]?.call).toMatchObject({ status: 'busy', endedAt: now, endReason: 'busy' })
+  expect(refused.steps[0]?.event.notices).toEqual([])
+})
+
+test('[INV5] busy is who talks or calls, not who is called, and never by the same peer', () => {
+  const busy = (call: LiveCall) => !invite([call], { busy: 'reject' }).ok
+  expect(busy(between(ringingCall(), bob, dave, 2))).toBe(true)
+  expect(busy(between(ringingCall(), dave, bob, 2))).toBe(false)
+  expect(busy(between(answeredCall(), bob, alice, 2))).toBe(false)
+  expect(busy(between(answeredCall(), alice, carol, 2))).toBe(false)
+})
+
+test('[INV6] glare: the second of two crossing invites is told of the first', () => {
+  const crossing = between(ringingCall({ callerPlace: heldBy(bobOne) }), bob, alice, 2)
+  expect(invite([crossing])).toEqual({
+    ok: false,
+    code: 'CALL_GLARE',
+    details: { call_uuid: crossing.callUuid },
+    steps: [],
+  })
+})
+
+test('[INV6] glare counts only while the place of the caller is held: else that call ends and the new one rings', () => {
+  const crossing = between(ringingCall({ callerPlace: leftBy(bobOne, start) }), bob, alice, 2)
+  const decision = invite([crossing])
+  expect(steps(decision)).toEqual(['02 cancelled caller_lost', '90 invited'])
+  expect(decision.steps[0]?.event.by).toBeNull()
+  expect(decision.steps[0]?.event.notices.map(({ to, event }) => [to.place, event])).toEqual([
+    ['caller', 'call.cancelled'],
+    ['rung', 'call.cancelled'],
+  ])
+})
+
+test('[INV7] an invite takes the call that rings already and that its session left', () => {
+  const decision = invite([ringingCall({ callerPlace: gone })], { actor: tablet })
+  expect(steps(decision)).toEqual(['01 place_taken'])
+  expect(decision).toMatchObject({ ok: true, created: false, call: { callerPlace: heldBy(tablet) } })
+})
+
+test('[INV7] the same session gets the same reply, another one supersedes', () => {
+  const call = ringingCall()
+  expect(invite([call])).toMatchObject({ ok: true, created: false, call: { callUuid: call.callUuid }, steps: [] })
+  const decision = invite([call], { actor: tablet })
+  expect(steps(decision)).toEqual(['01 cancelled superseded', '90 invited'])
+  expect(decision.steps[0]?.event.notices.map(({ to }) => to.place)).toEqual(['caller', 'rung'])
+})
+
+test('[INV7] an answered call ends first where the place of the inviter is vacant, on either side', () => {
+  const called = answeredCall({ callerPlace: gone })
+  expect(steps(invite([called], { actor: tablet }))).toEqual(['01 ended superseded', '90 invited'])
+  const wasCalled = between(answeredCall({ callerPlace: heldBy(bobOne), calleePlace: gone }), bob, alice, 2)
+  expect(steps(invite([wasCalled], { actor: tablet }))).toEqual(['02 ended superseded', '90 invited'])
+  const peerLeft = answeredCall({ calleePlace: leftBy(bobOne, start) })
+  expect(steps(invite([peerLeft]))).toEqual(['90 invited'])
+})
+
+test('[INV8] five ringing calls at most; what the invite supersedes does not count', () => {
+  const calls = [1, 2, 3, 4, 5].map((n) =>
+    between(ringingCall({ ringExpiresAt: now + 1_000 * n }), alice, { ...carol, userId: `agent-${n}` }, n),
+  )
+  expect(invite(calls)).toMatchObject({ code: 'RATE_LIMITED', details: { retry_after_ms: 1_000 }, steps: [] })
+  expect(invite(calls.slice(1)).ok).toBe(true)
+  const mine = between(ringingCall(), alice, bob, 9)
+  expect(steps(invite([...calls.slice(1), mine], { actor: tablet }))).toEqual(['09 cancelled superseded', '90 invited'])
+})
+
+test('[INV8] the rate limit says when to come again, counts no repeat, and comes before glare and busy', () => {
+  const rate = { ok: false, retryAfterMs: 700 } as const
+  const crossing = between(ringingCall({ callerPlace: heldBy(bobOne) }), bob, alice, 2)
+  const talk = between(answeredCall(), bob, dave, 3)
+  const refused = invite([crossing, talk], { rate, busy: 'reject' })
+  expect(refused).toEqual({ ok: false, code: 'RATE_LIMITED', details: { retry_after_ms: 700 }, steps: [] })
+  expect(invite([ringingCall()], { rate }).ok).toBe(true)
+  const over = overCall()
+  expect(invite([], { rate, callUuid: over.callUuid }, over).ok).toBe(true)
+})
+
+test('[INV8] a refused invite ends nothing', () => {
+  const rate = { ok: false, retryAfterMs: 700 } as const
+  expect(invite([ringingCall()], { actor: tablet, rate }).steps).toEqual([])
+})
