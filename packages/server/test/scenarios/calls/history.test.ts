@@ -1,0 +1,4 @@
+import { startEmbedded } from './composition.ts'
+import { registerHistory } from './history.ts'
+
+registerHistory('embedded', startEmbedded)
