@@ -1,0 +1,4 @@
+import { startEmbedded } from './composition.ts'
+import { registerRestart } from './restart.ts'
+
+registerRestart('embedded', startEmbedded)
