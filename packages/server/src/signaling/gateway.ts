@@ -180,14 +180,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const [connection, admission] of connections) {
       if (late > tickMs) connection.allow(late)
       connection.tick(now)
-      if (wall > admission.claims.expiresAt + config.tokenGraceMs) closeExpired(connection, admission, wall)
+      if (wall > admission.claims.expiresAt) closeExpired(connection, admission, wall)
     }
   }
 
-  /** Token expiry never cuts a call; 30 s after its last one it is over [WS5]. */
+  /** Token expiry never cuts a call: the grace begins with it, or with the end of the last call if that is later [WS5]. */
   function closeExpired(connection: Connection, admission: Admission & { kind: 'session' }, wall: number): void {
     if (sessions.inCall(connection.session.sessionId)) admission.inCallAt = wall
-    else if (wall - admission.inCallAt > config.tokenGraceMs) connection.close(4401, 'token expired')
+    const since = Math.max(admission.claims.expiresAt, admission.inCallAt)
+    if (wall - since > config.tokenGraceMs) connection.close(4401, 'token expired')
   }
 
   return {
