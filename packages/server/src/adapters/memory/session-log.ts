@@ -75,11 +75,18 @@ export class SessionLog {
     this.bytes = this.entries.reduce((sum, entry) => sum + entry.push.text.length, 0)
   }
 
-  /** Takes the entries that match out of the log, in order. */
+  /** The entries that match, in order. */
+  find(matches: (entry: LogEntry) => boolean): Push[] {
+    return this.all()
+      .filter(matches)
+      .map((entry) => entry.push)
+  }
+
+  /** The same, taken out of the log. */
   take(matches: (entry: LogEntry) => boolean): Push[] {
-    const taken = this.all().filter(matches)
+    const taken = this.find(matches)
     if (taken.length > 0) this.retain((entry) => !matches(entry))
-    return taken.map((entry) => entry.push)
+    return taken
   }
 
   all(): readonly LogEntry[] {

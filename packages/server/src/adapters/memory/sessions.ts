@@ -177,11 +177,19 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
       if (target === undefined) return
+      const told = new Set<string>()
       for (const source of [...(detached.get(target.participantKey) ?? [])]) {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
-        const isOwed = ({ push }: LogEntry) => push.kind === 'final' && !target.places?.has(push.call)
-        for (const push of source.log?.take(isOwed) ?? []) append(target, push)
+        // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
+        const isOwed = ({ push }: LogEntry) =>
+          push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
+        // From before a restart: how many sockets it stands for is not known.
+        const pushes = device === undefined ? source.log?.find(isOwed) : source.log?.take(isOwed)
+        for (const push of pushes ?? []) {
+          told.add(push.call)
+          append(target, push)
+        }
         if (isForgettable(source)) forget(source)
       }
     },
