@@ -45,8 +45,16 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     try {
       const live = await store.liveCallsOf(participant)
       for (const call of live) if (call.status === 'ringing') ring(session, call)
-      for (const call of live) await takePlace(session, call)
-      sessions.collectFinals({ sessionId, participant, deviceId })
+      const verdicts: Promise<void>[] = []
+      for (const call of live) {
+        const place = ownPlace(session, call)
+        if (place === null || place.deviceId !== session.deviceId) continue
+        delivery.learn(call)
+        if (place.state === 'vacant') await calls.run(call, { type: 'arrive', actor: session })
+        else verdicts.push(takeFromDead(session, call, place.sessionId).catch(onError))
+      }
+      if (verdicts.length === 0) sessions.collectFinals(session)
+      else void Promise.all(verdicts).then(() => sessions.collectFinals(session))
     } finally {
       sessions.ready(sessionId)
     }
@@ -61,15 +69,10 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     sessions.append(session.sessionId, { kind: 'ringing', call: callKey(call), version: call.version, text })
   }
 
-  async function takePlace(session: ClientSession, call: Call): Promise<void> {
-    const place = ownPlace(session, call)
-    if (place === null || place.deviceId !== session.deviceId) return
-    delivery.learn(call)
-    if (place.state === 'vacant') await calls.run(call, { type: 'arrive', actor: session })
-    else takeFromDead(session, call, place.sessionId).catch(onError)
-  }
-
-  /** The holder looks alive: it is asked, and the new session does not wait for its answer [PLACE4]. */
+  /**
+   * The holder looks alive: it is asked, and the new session does not wait for its answer [PLACE4]. Final notices do: one
+   * may say that the call was answered elsewhere, and elsewhere is perhaps here.
+   */
   async function takeFromDead(session: ClientSession, call: Call, holder: string): Promise<void> {
     const alive = (await sessions.sinkOf(holder)?.probe()) ?? false
     if (alive) return
