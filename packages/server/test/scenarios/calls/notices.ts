@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'bun:test'
+import type { Client } from '../../support/client.ts'
+import { candidate, connectPair, invite } from '../../support/flows.ts'
+import type { Service } from '../../support/service.ts'
+import { connectFour, quiet } from '../../support/sessions.ts'
+import { callIn } from './call-states.ts'
+import { type Start, serviceFor } from './composition.ts'
+
+/** How a call ended, for those whose socket died while it rang [WS4]. */
+export function registerNotices(name: string, start: Start): void {
+  describe(`final notices for who comes back, ${name}`, () => {
+    const service = serviceFor(start, { RINGWIRE_PROBE_TIMEOUT_MS: '500' })
+    registerEach(service)
+    registerHolders(service)
+  })
+  describe(`final notices after a restart, ${name}`, () => {
+    const service = serviceFor(start)
+    test('[WS4] every session that comes back hears of it, once: which ones had rung is not known any more', async () => {
+      const { caller, calleeId } = await connectPair(service())
+      const wish = { user_id: calleeId, role: 'agent' }
+      const callUuid = await invite(caller, calleeId)
+      caller.send('call.cancel', { call_uuid: callUuid })
+      await caller.settle()
+      await service().kill()
+      await service().start()
+      for (const device of ['phone', 'desk', undefined]) {
+        const back = await service().connect(device === undefined ? wish : { ...wish, device_id: device })
+        await back.settle()
+        expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])
+      }
+    })
+  })
+}
+
+function registerEach(service: () => Service): void {
+  for (const [event, end] of [
+    ['call.cancelled', (caller: Client, callUuid: string) => caller.send('call.cancel', { call_uuid: callUuid })],
+    ['call.missed', () => {}],
+  ] as const) {
+    test(`[WS4] two tabs lose their network while it rings: each hears of ${event}, and once`, async () => {
+      const four = await connectFour(service())
+      const callUuid = await callIn('ringing', four, event === 'call.missed' ? { ring_timeout_ms: 300 } : {})
+      await Promise.all([four.callee.die(), four.calleeTab.die()])
+      end(four.caller, callUuid)
+      if (event === 'call.missed') await four.caller.next('call.missed')
+      await quiet(four.caller)
+      for (let n = 0; n < 2; n++) {
+        const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
+        await back.settle()
+        expect(back.events()).toEqual(['auth.ok', event])
+        expect(back.all[1]?.data.call_uuid).toBe(callUuid)
+      }
+    })
+  }
+
+  test('[WS4] two tabs lose their network, a third one answers: each hears answered_elsewhere, and once', async () => {
+    const four = await connectFour(service())
+    const third = await service().connect({ user_id: four.calleeId, role: 'agent' })
+    const callUuid = await callIn('ringing', four)
+    await Promise.all([four.callee.die(), four.calleeTab.die()])
+    third.send('call.accept', { call_uuid: callUuid })
+    await four.caller.next('call.accepted')
+    for (let n = 0; n < 2; n++) {
+      const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
+      const { data } = await back.next('call.cancelled')
+      expect(data).toMatchObject({ call_uuid: callUuid, status: 'accepted', reason: 'answered_elsewhere' })
+      await quiet(back, third)
+      expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])
+    }
+    four.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+    await third.next('webrtc.ice_candidate')
+  })
+
+  test('[WS4] [PLACE5] a tab that said goodbye hears nothing, and neither does another device', async () => {
+    const { caller, callee, calleeId } = await connectPair(service())
+    const wish = { user_id: calleeId, role: 'agent' }
+    const phone = await service().connect({ ...wish, device_id: 'phone' })
+    const callUuid = await invite(caller, calleeId)
+    await Promise.all([callee.next('call.ringing'), phone.next('call.ringing')])
+    await callee.close()
+    await phone.die()
+    caller.send('call.cancel', { call_uuid: callUuid })
+    await caller.settle()
+    for (const [device, events] of [
+      [undefined, ['auth.ok']],
+      ['desk', ['auth.ok']],
+      ['phone', ['auth.ok', 'call.cancelled']],
+    ] as const) {
+      const back = await service().connect(device === undefined ? wish : { ...wish, device_id: device })
+      await back.settle()
+      expect(back.events()).toEqual([...events])
+    }
+  })
+}
+
+function registerHolders(service: () => Service): void {
+  test('[WS4] [PLACE4] a phone that answered and changes networks twice never hears that its call was answered elsewhere', async () => {
+    const { caller, callee, calleeId } = await connectPair(service())
+    await callee.close()
+    const wish = { user_id: calleeId, role: 'agent', device_id: 'phone' }
+    const first = await service().connect(wish)
+    const callUuid = await invite(caller, calleeId)
+    await first.next('call.ringing')
+    await first.die()
+    const second = await service().connect(wish)
+    await second.next('call.ringing')
+    second.send('call.accept', { call_uuid: callUuid })
+    await caller.next('call.accepted')
+    // The second network is gone without a word: its socket looks alive until it is asked.
+    second.answersPings = false
+    const third = await service().connect(wish)
+    expect((await second.closed).code).toBe(4408)
+    caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+    await third.next('webrtc.ice_candidate')
+    third.send('call.end', { call_uuid: callUuid })
+    await caller.next('call.ended')
+    await quiet(third)
+    expect(third.events()).toEqual(['auth.ok', 'webrtc.ice_candidate'])
+  })
+}
