@@ -13,7 +13,13 @@ import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts
 
 /** What a socket was let in as: a session, or only to hear why not [WS2]. */
 type Admission =
-  | { readonly kind: 'session'; readonly claims: SessionClaims; connection: Connection | undefined; inCallAt: number }
+  | {
+      readonly kind: 'session'
+      readonly claims: SessionClaims
+      connection: Connection | undefined
+      /** After expiry: until when it was in a call. */
+      inCallAt: number
+    }
   | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly error: ErrorBody | undefined }
 
 export interface GatewayOptions {
@@ -186,7 +192,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** Token expiry never cuts a call: the grace begins with it, or with the end of the last call if that is later [WS5]. */
   function closeExpired(connection: Connection, admission: Admission & { kind: 'session' }, wall: number): void {
-    if (sessions.inCall(connection.session.sessionId)) admission.inCallAt = wall
+    // The call may go on until the next look.
+    if (sessions.inCall(connection.session.sessionId)) admission.inCallAt = wall + tickMs
     const since = Math.max(admission.claims.expiresAt, admission.inCallAt)
     if (wall - since > config.tokenGraceMs) connection.close(4401, 'token expired')
   }
