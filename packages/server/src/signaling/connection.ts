@@ -96,11 +96,11 @@ export class Connection implements Sink {
 
   receive(message: string | Uint8Array): void {
     if (this.state !== 'open') return
-    const text = typeof message === 'string' ? message : decode(message)
-    if (text !== undefined && !fitsBytes(text, messageLimits.messageBytes)) {
+    if (!fits(message)) {
       this.close(1009, 'message too big')
       return
     }
+    const text = typeof message === 'string' ? message : decode(message)
     const clearance = this.gate?.pass(this.options.now())
     if (clearance !== undefined && !clearance.ok) this.refuse(text ?? unreadable, clearance)
     else if (this.busy) this.wait(text ?? unreadable)
@@ -253,6 +253,11 @@ export class Connection implements Sink {
     this.outbox = []
     this.probing?.settle(false)
   }
+}
+
+function fits(message: string | Uint8Array): boolean {
+  const { messageBytes } = messageLimits
+  return typeof message === 'string' ? fitsBytes(message, messageBytes) : message.byteLength <= messageBytes
 }
 
 /** A binary frame with UTF-8 text is read as text [ENV1]; undefined for anything else. */
