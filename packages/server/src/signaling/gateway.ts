@@ -87,19 +87,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   function admit(request: Request, clientAddress: string | undefined): Admission | Promise<Response> | Response {
-    const origin = request.headers.get('origin')
-    if (origin !== null && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
+    const origin = request.headers.get('origin')?.toLowerCase()
+    if (origin !== undefined && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
       return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
     }
     const query = new URL(request.url).searchParams
-    if (tokenParameters.some((name) => query.has(name))) {
+    if ([...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))) {
       return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
     }
-    const header = request.headers.get('authorization')
-    if (header !== null) {
-      const token = /^Bearer +(\S+) *$/i.exec(header)?.[1]
-      if (token === undefined) return refusal('AUTH_TOKEN_REQUIRED')
-      const verified = tokens.verify(token)
+    // Another scheme is no credential here: a browser adds the one of its page's own login.
+    const bearer = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
+    if (bearer !== undefined) {
+      const verified = tokens.verify(bearer)
       if (verified.ok) return { kind: 'session', claims: verified.claims, connection: undefined, inCallAt: 0 }
       return verified.expired ? refusal('AUTH_TOKEN_INVALID') : countedRefusal(clientAddress)
     }
