@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { goOnlineTogether } from './support/participant.ts'
+import { measureFlow } from './support/flow.ts'
+import { connect, goOnlineTogether } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
 
 const stage = withServiceAndBrowser()
@@ -99,6 +100,24 @@ test('[END1] hanging up while the socket is down ends the call as soon as it is 
   await agent.note('cancelled the call')
   await close()
 }, 30_000)
+
+test('[PLACE5] both reload, and the offer of the first comes before the second is back: they find each other', async () => {
+  const { customer, agent, close } = await together()
+  await connect(customer, agent, 'audio')
+  await measureFlow(customer.page, 3)
+  const gate = Promise.withResolvers<void>()
+  await agent.page.routeWebSocket(/\/v1\/ws$/, async (route) => {
+    await gate.promise
+    route.connectToServer()
+  })
+  await Promise.all([customer.page.reload(), agent.page.reload()])
+  await logged(customer.page, '[data-event="webrtc.offer"][data-direction=sent]')
+  gate.resolve()
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  const [window] = await measureFlow(agent.page, 1)
+  expect(window?.audio).toBeGreaterThan(0)
+  await close()
+}, 40_000)
 
 test('[LOG1] the log hides even a token that came in an envelope', async () => {
   const { customer, close } = await together()

@@ -185,8 +185,15 @@ export function createCalls(options: CallsOptions) {
   function offered(call: Call & Wiring, sdp: Data): void {
     const own = call.link
     const glare = own?.isOffering() === true && performance.now() - own.openedAt < glareMs
-    if (glare && call.side === 'caller') return
-    openLink(call).answer(sdp)
+    if (!glare || call.side === 'callee') {
+      openLink(call).answer(sdp)
+      return
+    }
+    // The peer answers ours now, unless it was not there yet when ours was sent: nothing is kept for a page that is
+    // being reloaded [PLACE5].
+    setTimeout(() => {
+      if (current === call && call.link === own && own.isOffering()) openLink(call).offer()
+    }, glareMs)
   }
 
   function failed({ request_id, error }: Envelope): void {
