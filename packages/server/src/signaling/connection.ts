@@ -12,8 +12,8 @@ export interface Socket {
   send(text: string): number
   ping(data: Uint8Array): number
   cork<T>(send: () => T): T
+  /** Says so at once by the close event; Bun lets go of the connection a few seconds later, whatever the client does. */
   close(code: number, reason: string): void
-  terminate(): void
   getBufferedAmount(): number
 }
 
@@ -47,8 +47,6 @@ const proofIntervalMs = 1_000
 const maxMalformed = 10
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
-/** How long a closed socket may take for its close handshake before it is cut. */
-const closeTimeoutMs = 2_000
 
 interface OutstandingPing {
   readonly counter: number
@@ -240,10 +238,7 @@ export class Connection implements Sink {
     this.write()
     if (this.state !== 'open') return
     this.state = 'closing'
-    const { socket } = this.options
-    socket.close(code, reason)
-    const timer = setTimeout(() => socket.terminate(), closeTimeoutMs)
-    timer.unref?.()
+    this.options.socket.close(code, reason)
     this.probing?.settle(false)
   }
 

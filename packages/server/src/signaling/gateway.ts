@@ -63,6 +63,11 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/**
+ * How long closed sockets are still read: to a client that is sending, the end of the process is a reset, which may
+ * overtake the close frame.
+ */
+const lingerMs = 500
 /** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 
@@ -73,7 +78,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
   let lastTick = clock.monotonic()
-  let emptied: (() => void) | undefined
 
   function requestFlush(connection: Connection): void {
     if (dirty.length === 0) setImmediate(flushAll)
@@ -173,7 +177,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     const clean = code !== 1006 && !connection.closedByService
     connection.closed()
     connections.delete(connection)
-    if (connections.size === 0) emptied?.()
     if (!stopping) arrivals.leave(connection.session, clean).catch(options.onError)
   }
 
@@ -227,12 +230,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     async closeAll() {
       stopping = true
       if (connections.size === 0) return
-      const done = new Promise<void>((resolve) => {
-        emptied = resolve
-      })
       const jitterMs = Math.min(30_000, connections.size * 2)
       for (const connection of [...connections.keys()]) connection.close(1012, `restart, jitter_ms=${jitterMs}`)
-      await done
+      await Bun.sleep(lingerMs)
     },
     start() {
       lastTick = clock.monotonic()
