@@ -90,7 +90,7 @@ function registerAtOnce(service: () => Service): void {
         expect(side[2]?.data.call_uuid).not.toBe(side[0]?.data.call_uuid)
       }
       four.callee.send('call.reject', { call_uuid: heard.callee[2]?.data.call_uuid })
-      await four.calleeTab.next('call.cancelled', ({ data }) => data.reason === 'rejected_elsewhere')
+      await quiet(four.callee, four.calleeTab, four.caller, four.callerTab)
     }
   })
 
@@ -111,7 +111,7 @@ function registerAtOnce(service: () => Service): void {
         calleeTab: ['call.ringing'],
       })
       four.callee.send('call.reject', { call_uuid: callUuid })
-      await four.calleeTab.next('call.cancelled')
+      await quiet(four.callee, four.calleeTab, four.caller, four.callerTab)
     }
   })
 }
