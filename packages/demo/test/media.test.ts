@@ -89,7 +89,6 @@ if (process.env.RINGWIRE_SCREENSHOT === '1') {
     const images = join(import.meta.dir, '..', '..', '..', 'docs', 'images')
     await mkdir(images, { recursive: true })
     await customer.page.screenshot({ path: join(images, 'call.png') })
-    if (process.env.SHOT2) await agent.page.screenshot({ path: process.env.SHOT2 })
     await close()
   }, 60_000)
 }
