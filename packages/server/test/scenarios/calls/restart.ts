@@ -14,7 +14,7 @@ import {
   request,
 } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'
-import type { Env, Start } from './composition.ts'
+import { type Env, finish, type Start } from './composition.ts'
 
 const ways = {
   'kill -9': (service: Service) => service.kill(),
@@ -28,9 +28,11 @@ export function registerRestart(name: string, start: Start): void {
     const service = await start(env)
     try {
       await run(service)
-    } finally {
+    } catch (error) {
       await service.dispose()
+      throw error
     }
+    await finish(service)
   }
   for (const [wayName, way] of Object.entries(ways)) {
     describe(`restart by ${wayName}, ${name}`, () => {
