@@ -148,7 +148,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       if (session === undefined) return
       session.places ??= new Set()
       session.places.add(call)
-      if (settled) session.unsettled?.delete(call)
+      if (settled) settle(session, call)
       else {
         session.unsettled ??= new Set()
         session.unsettled.add(call)
@@ -158,7 +158,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       const session = sessions.get(sessionId)
       if (session === undefined) return
       session.places?.delete(call)
-      session.unsettled?.delete(call)
+      settle(session, call)
       session.ringing?.delete(call)
       session.versions?.delete(call)
       if (session.sink === undefined && isForgettable(session)) forget(session)
@@ -203,6 +203,11 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       }
     },
   }
+}
+
+/** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
+function settle(session: Session, call: string): void {
+  if (session.unsettled?.delete(call)) session.log?.forgetProven(session.unsettled)
 }
 
 /** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
