@@ -19,6 +19,8 @@ interface Session {
   unsettled: Set<string> | undefined
   /** The last version of each of its calls that it was told. */
   versions: Map<string, number> | undefined
+  /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
+  overSinceOpen: Set<string> | undefined
 }
 
 export interface MemorySessionsOptions {
@@ -56,6 +58,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       places: undefined,
       unsettled: undefined,
       versions: undefined,
+      overSinceOpen: sink === undefined ? undefined : new Set(),
     }
     sessions.set(identity.sessionId, session)
     add(sink === undefined ? detached : live, session)
@@ -176,8 +179,8 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     },
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
-      if (target === undefined) return
-      const told = new Set<string>()
+      const told = target?.overSinceOpen
+      if (target === undefined || told === undefined) return
       for (const source of [...(detached.get(target.participantKey) ?? [])]) {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
@@ -186,12 +189,10 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
           push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
         const pushes = device === undefined ? source.log?.find(isOwed) : source.log?.take(isOwed)
-        for (const push of pushes ?? []) {
-          told.add(push.call)
-          append(target, push)
-        }
+        for (const push of pushes ?? []) append(target, push)
         if (isForgettable(source)) forget(source)
       }
+      target.overSinceOpen = undefined
     },
     sweep(now) {
       for (const set of [...detached.values()]) {
@@ -219,6 +220,7 @@ function isNews(session: Session, push: Push): boolean {
   if (push.kind === 'final') {
     session.ringing?.delete(call)
     session.versions?.delete(call)
+    session.overSinceOpen?.add(call)
     return true
   }
   if (push.kind === 'ringing') {
