@@ -50,8 +50,10 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
         const place = ownPlace(session, call)
         if (place === null || place.deviceId !== session.deviceId) continue
         delivery.learn(call)
-        if (place.state === 'vacant') await calls.run(call, { type: 'arrive', actor: session })
-        else verdicts.push(takeFromDead(session, call, place.sessionId).catch(onError))
+        const isAnybodyThere = place.state === 'held' && sessions.sinkOf(place.sessionId) !== undefined
+        const taken = takePlace(session, call)
+        if (isAnybodyThere) verdicts.push(taken.catch(onError))
+        else await taken
       }
       if (verdicts.length === 0) sessions.collectFinals(session)
       else void Promise.all(verdicts).then(() => sessions.collectFinals(session))
@@ -70,14 +72,29 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /**
-   * The holder looks alive: it is asked, and the new session does not wait for its answer [PLACE4]. Final notices do: one
-   * may say that the call was answered elsewhere, and elsewhere is perhaps here.
+   * Takes what its own device left behind. A holder that looks alive is asked, and the new session does not wait for its
+   * answer [PLACE4]. Final notices do: one may say that the call was answered elsewhere, and elsewhere is perhaps here.
+   * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
+   * this one.
    */
-  async function takeFromDead(session: ClientSession, call: Call, holder: string): Promise<void> {
-    const alive = (await sessions.sinkOf(holder)?.probe()) ?? false
-    if (alive) return
-    await calls.run(call, { type: 'lose', sessionId: holder })
-    if (sessions.sinkOf(session.sessionId) !== undefined) await calls.run(call, { type: 'arrive', actor: session })
+  async function takePlace(session: ClientSession, read: Call): Promise<void> {
+    const { sessionId, deviceId } = session
+    for (let call = read; isLive(call) && sessions.sinkOf(sessionId) !== undefined; ) {
+      const place = ownPlace(session, call)
+      if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
+      if (place.state === 'held' && (await isAlive(place.sessionId))) return
+      const { state, sessionId: holder } = place
+      const decision = await calls.run(
+        call,
+        state === 'vacant' ? { type: 'arrive', actor: session } : { type: 'lose', sessionId: holder },
+      )
+      if (!decision.ok) return
+      call = decision.call
+    }
+  }
+
+  async function isAlive(sessionId: string): Promise<boolean> {
+    return (await sessions.sinkOf(sessionId)?.probe()) ?? false
   }
 
   function ownPlace(session: ClientSession, call: Call) {
