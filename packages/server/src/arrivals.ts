@@ -45,7 +45,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     try {
       const live = await store.liveCallsOf(participant)
       for (const call of live) if (call.status === 'ringing') ring(session, call)
-      const verdicts: Promise<void>[] = []
+      // The phone that changed networks may have left a socket behind that never heard how its last call ended.
+      const verdicts: Promise<unknown>[] = sessions.owing(session).map(isAlive)
       for (const call of live) {
         const place = ownPlace(session, call)
         if (place === null || place.deviceId !== session.deviceId) continue

@@ -177,6 +177,15 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       if (source === undefined || target === undefined || source === target) return
       for (const push of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push)
     },
+    owing({ sessionId, participant, deviceId }) {
+      const others = [...(live.get(participantKey(participant)) ?? [])]
+      return others
+        .filter(({ identity, log }) => {
+          if (identity.sessionId === sessionId || identity.deviceId !== deviceId) return false
+          return log?.all().some(({ push }) => push.kind === 'final')
+        })
+        .map(({ identity }) => identity.sessionId)
+    },
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
       const told = target?.overSinceOpen
