@@ -163,7 +163,8 @@ function registerReplies(service: () => Service): void {
       delivered: true,
     }
     expect(reply).toEqual({ event: 'call.invited', request_id: expect.any(String), data })
-    expect(Date.parse(reply?.data.expires_at) - before).toBeGreaterThanOrEqual(45_000)
+    // Calls run on a steady clock, which follows the wall clock when it is more than a second away.
+    expect(Date.parse(reply?.data.expires_at) - before).toBeGreaterThanOrEqual(45_000 - 1_000)
     const ringing = await callee.next('call.ringing')
     expect(ringing.data.expires_at).toBe(reply?.data.expires_at)
 
