@@ -44,6 +44,8 @@ const maxUnsentBytes = 1024 * 1024
 const maxWaiting = 512
 /** Call pushes are followed by a ping at most this often [PLACE5]. */
 const proofIntervalMs = 1_000
+/** After a timer that may have been late: time to read what came while the process was away, in ms. */
+const readingMs = 100
 const maxMalformed = 10
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
@@ -220,7 +222,11 @@ export class Connection implements Sink {
     if (this.state !== 'open') return Promise.resolve(false)
     if (this.probing !== undefined) return this.probing.promise
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => this.close(4408, 'no pong'), this.options.timing.probeTimeoutMs)
+    const { probeTimeoutMs } = this.options.timing
+    const expire = () => this.close(4408, 'no pong')
+    let timer = setTimeout(() => {
+      timer = setTimeout(expire, readingMs)
+    }, probeTimeoutMs)
     const settle = (alive: boolean) => {
       clearTimeout(timer)
       this.probing = undefined
