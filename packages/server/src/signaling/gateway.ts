@@ -8,6 +8,7 @@ import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import type { Limits } from '../limits.ts'
 import type { Sessions } from '../ports.ts'
+import { targetOf } from '../request-target.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 
@@ -95,7 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (origin !== undefined && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
       return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
     }
-    const query = new URL(request.url).searchParams
+    const { query } = targetOf(request)
     if ([...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))) {
       return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
     }
