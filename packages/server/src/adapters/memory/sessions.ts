@@ -164,7 +164,10 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       settle(session, call)
       session.ringing?.delete(call)
       session.versions?.delete(call)
-      if (session.sink === undefined && isForgettable(session)) forget(session)
+      if (session.sink !== undefined) return
+      // Whoever comes back is told how the call ended, and nothing else of it [WS4].
+      session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
+      if (isForgettable(session)) forget(session)
     },
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
     inCall(sessionId) {
