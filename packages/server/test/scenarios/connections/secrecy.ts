@@ -35,8 +35,7 @@ export function registerSecrecyScenarios(name: string, start: StartService): voi
           RINGWIRE_PEER_LOST_MS: '400',
         },
         noisyRun,
-      ),
-    )
+      ))
   })
 }
 

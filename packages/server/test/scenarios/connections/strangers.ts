@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '../../support/client.ts'
 import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
 import type { Service } from '../../support/service.ts'
-import { answer, offer, quiet, request } from '../../support/sessions.ts'
 import { claimsOf, signingKeyEnv, signToken } from '../../support/session-tokens.ts'
+import { answer, offer, quiet, request } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
 
 type Stage = 'ringing' | 'accepted' | 'connected' | 'ended'
@@ -51,7 +51,10 @@ export function registerStrangerScenarios(name: string, start: StartService): vo
       return [
         ['somebody else', await service.connect({ user_id: someone('stranger'), role: 'agent' })],
         ["the caller's user_id in the callee's role", await service.connect({ user_id: pair.callerId, role: 'agent' })],
-        ["the callee's user_id in the caller's role", await service.connect({ user_id: pair.calleeId, role: 'customer' })],
+        [
+          "the callee's user_id in the caller's role",
+          await service.connect({ user_id: pair.calleeId, role: 'customer' }),
+        ],
         ['the callee of another product', await connectWith(service, elsewhere)],
       ]
     }
@@ -80,7 +83,11 @@ export function registerStrangerScenarios(name: string, start: StartService): vo
       const heard = [caller.events().length, callee.events().length]
       const stranger = await service.connect({ user_id: someone('stranger'), role: 'customer' })
       const other = someone('other')
-      const reply = await request(stranger, 'call.invite', { callee_user_id: other, callee_role: 'agent', call_uuid: callUuid })
+      const reply = await request(stranger, 'call.invite', {
+        callee_user_id: other,
+        callee_role: 'agent',
+        call_uuid: callUuid,
+      })
       expect(reply?.data.call_uuid).not.toBe(callUuid)
       expect(reply?.data.status).toBe('ringing')
       await quiet(caller, callee)
@@ -105,7 +112,13 @@ export function registerStrangerScenarios(name: string, start: StartService): vo
       const { caller, callee, callUuid } = await callIn('accepted')
       caller.send('webrtc.ice_candidate', candidate(callUuid.toUpperCase(), 1))
       expect((await callee.next('webrtc.ice_candidate')).data.call_uuid).toBe(callUuid)
-      for (const near of [`${callUuid} `, `{${callUuid}}`, `urn:uuid:${callUuid}`, callUuid.replaceAll('-', ''), `${callUuid}shop`]) {
+      for (const near of [
+        `${callUuid} `,
+        `{${callUuid}}`,
+        `urn:uuid:${callUuid}`,
+        callUuid.replaceAll('-', ''),
+        `${callUuid}shop`,
+      ]) {
         expect((await request(caller, 'call.end', { call_uuid: near }))?.error).toMatchObject({
           code: 'INVALID_PAYLOAD',
           field: 'call_uuid',

@@ -48,7 +48,10 @@ export function registerVanishingScenarios(name: string, start: StartService): v
           back.send('call.end', { call_uuid: call.callUuid })
           expect((await call.caller.next('call.ended')).data).toMatchObject({ reason: 'hangup' })
           for (const wish of [call.asCaller, call.asCallee]) {
-            expect(await recordOf(service, wish, call.callUuid)).toMatchObject({ status: 'ended', end_reason: 'hangup' })
+            expect(await recordOf(service, wish, call.callUuid)).toMatchObject({
+              status: 'ended',
+              end_reason: 'hangup',
+            })
           }
         })
       }
