@@ -7,6 +7,8 @@ const detachedBounds = { entries: 256, bytes: 256 * 1024 } as const
 export interface LogEntry {
   readonly seq: number
   readonly push: Push
+  /** When it was first appended anywhere. */
+  readonly at: number
 }
 
 /**
@@ -25,23 +27,23 @@ export class SessionLog {
   }
 
   /** Appends; with a socket the oldest entries make room. */
-  append(push: Push): number {
-    this.add(push)
+  append(push: Push, at: number): number {
+    this.add(push, at)
     while (this.size > attachedBounds.entries || this.bytes > attachedBounds.bytes) this.dropHead()
     return this.lastSeq
   }
 
   /** Appends where nobody reads yet; undefined when it is full. Call events always have room: they are few. */
-  appendWaiting(push: Push): number | undefined {
+  appendWaiting(push: Push, at: number): number | undefined {
     const full = this.size >= detachedBounds.entries || this.bytes + push.text.length > detachedBounds.bytes
     if (full && push.kind === 'relay') return undefined
-    this.add(push)
+    this.add(push, at)
     return this.lastSeq
   }
 
-  private add(push: Push): void {
+  private add(push: Push, at: number): void {
     this.lastSeq++
-    this.entries.push({ seq: this.lastSeq, push })
+    this.entries.push({ seq: this.lastSeq, push, at })
     this.bytes += push.text.length
   }
 
@@ -82,16 +84,9 @@ export class SessionLog {
     this.bytes = this.entries.reduce((sum, entry) => sum + entry.push.text.length, 0)
   }
 
-  /** The entries that match, in order. */
-  find(matches: (entry: LogEntry) => boolean): Push[] {
-    return this.all()
-      .filter(matches)
-      .map((entry) => entry.push)
-  }
-
-  /** The same, taken out of the log. */
-  take(matches: (entry: LogEntry) => boolean): Push[] {
-    const taken = this.find(matches)
+  /** Takes the entries that match out of the log, in order. */
+  take(matches: (entry: LogEntry) => boolean): LogEntry[] {
+    const taken = this.all().filter(matches)
     if (taken.length > 0) this.retain((entry) => !matches(entry))
     return taken
   }

@@ -10,7 +10,6 @@ interface Session {
   sink: Sink | undefined
   /** False until the state of the participant's calls was read; pushes wait in the log. */
   ready: boolean
-  detachedAt: number
   closedByClient: boolean
   /** Calls that ring here. */
   ringing: Set<string> | undefined
@@ -24,15 +23,20 @@ interface Session {
 }
 
 export interface MemorySessionsOptions {
-  /** How long final notices and places without a call are remembered, in ms [WS4, RES1]. */
+  /** How long final notices are worth telling, in ms [WS4]. */
   readonly windowMs: number
 }
+
+/** Dead sessions without a place that are remembered for a participant: as many as it may have sockets [WS7]. */
+const maxDead = 20
 
 /** The sessions of one process: the embedded default. */
 export function createMemorySessions(options: MemorySessionsOptions): Sessions {
   const sessions = new Map<string, Session>()
   const live = new Map<string, Set<Session>>()
   const detached = new Map<string, Set<Session>>()
+  /** The time, as whoever uses this last said. */
+  let now = 0
 
   function add(index: Map<string, Set<Session>>, session: Session): void {
     const set = index.get(session.participantKey)
@@ -45,14 +49,13 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     if (set?.size === 0) index.delete(session.participantKey)
   }
 
-  function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
+  function create(identity: SessionIdentity, sink: Sink | undefined): void {
     const session: Session = {
       identity,
       participantKey: participantKey(identity.participant),
       log: undefined,
       sink,
       ready: false,
-      detachedAt: at,
       closedByClient: false,
       ringing: undefined,
       places: undefined,
@@ -62,7 +65,6 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     }
     sessions.set(identity.sessionId, session)
     add(sink === undefined ? detached : live, session)
-    return session
   }
 
   function forget(session: Session): void {
@@ -70,14 +72,22 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     sessions.delete(session.identity.sessionId)
   }
 
-  function append(session: Session, push: Push): AppendResult {
+  /** A client that connects and dies again and again does not fill the memory. */
+  function forgetOldest(key: string): void {
+    const dead = detached.get(key)
+    if (dead === undefined || dead.size <= maxDead) return
+    const oldest = [...dead].find(({ places }) => (places?.size ?? 0) === 0)
+    if (oldest !== undefined) forget(oldest)
+  }
+
+  function append(session: Session, push: Push, at = now): AppendResult {
     if (!isNews(session, push)) return 'dropped'
     session.log ??= new SessionLog()
     if (session.sink === undefined) {
       if (session.closedByClient && push.kind !== 'state') return 'dropped'
-      return session.log.appendWaiting(push) === undefined ? 'full' : 'kept'
+      return session.log.appendWaiting(push, at) === undefined ? 'full' : 'kept'
     }
-    const seq = session.log.append(push)
+    const seq = session.log.append(push, at)
     if (!session.ready) return 'kept'
     session.sink.send(push.text)
     session.sink.pushed(seq)
@@ -86,7 +96,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
 
   return {
     open(identity, sink) {
-      create(identity, sink, 0)
+      create(identity, sink)
     },
     ready(sessionId) {
       const session = sessions.get(sessionId)
@@ -98,13 +108,14 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       }
     },
     openDetached(identity, at) {
-      if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
+      now = Math.max(now, at)
+      if (!sessions.has(identity.sessionId)) create(identity, undefined)
     },
     detach(sessionId, clean, at) {
       const session = sessions.get(sessionId)
       if (session?.sink === undefined) return
+      now = at
       session.sink = undefined
-      session.detachedAt = at
       session.closedByClient = clean
       remove(live, session)
       add(detached, session)
@@ -114,6 +125,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       }
       session.log?.retain(({ push }) => push.kind !== 'ringing')
       if (isForgettable(session)) forget(session)
+      else forgetOldest(session.participantKey)
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
     liveOf(participant) {
@@ -178,7 +190,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       const source = sessions.get(from)
       const target = sessions.get(to)
       if (source === undefined || target === undefined || source === target) return
-      for (const push of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push)
+      for (const { push, at } of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push, at)
     },
     owing({ sessionId, participant, deviceId }) {
       const others = [...(live.get(participantKey(participant)) ?? [])]
@@ -200,18 +212,18 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
         const isOwed = ({ push }: LogEntry) =>
           push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
-        const pushes = device === undefined ? source.log?.find(isOwed) : source.log?.take(isOwed)
-        for (const push of pushes ?? []) append(target, push)
+        const entries = device === undefined ? source.log?.all().filter(isOwed) : source.log?.take(isOwed)
+        for (const { push, at } of entries ?? []) append(target, push, at)
         if (isForgettable(source)) forget(source)
       }
       target.overSinceOpen = undefined
     },
-    sweep(now) {
+    sweep(at) {
+      now = at
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
-          // The window begins when the last call of the session is over.
-          if ((session.places?.size ?? 0) > 0 || (session.ringing?.size ?? 0) > 0) session.detachedAt = now
-          else if (now - session.detachedAt >= options.windowMs) forget(session)
+          session.log?.retain((entry) => entry.push.kind !== 'final' || now - entry.at < options.windowMs)
+          if (isForgettable(session)) forget(session)
         }
       }
     },
