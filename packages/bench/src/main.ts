@@ -25,6 +25,8 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   media: measureMedia,
 }
 
+const MOST_GENERATORS = 3
+
 interface Failure {
   name: MeasurementName
   message: string
@@ -68,9 +70,9 @@ async function main(): Promise<number> {
   process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
   const place = placement()
-  const [generatorCore, secondCore] = place.generatorCores
+  const [generatorCore, ...moreCores] = place.generatorCores
   const generators: [Generator, ...Generator[]] = [new Generator(generatorCore ?? null)]
-  if (secondCore !== undefined) generators.push(new Generator(secondCore))
+  for (const core of moreCores.slice(0, MOST_GENERATORS - 1)) generators.push(new Generator(core))
   const pinnedBoth = place.serverCore !== null && generatorCore !== undefined
   const distance = pinnedBoth ? new CoreDistance(place.serverCore!, generatorCore, directory) : null
   const { seconds, rounds } = options

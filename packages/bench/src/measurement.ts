@@ -14,7 +14,7 @@ export interface Bench {
   seconds: number
   rounds: number
   placement: Placement
-  /** One on each core that the server does not have, at most two; the first one's core is the one whose distance is known. */
+  /** One on each core that the server does not have, at most three; the first one's core is the one whose distance is known. */
   generators: [Generator, ...Generator[]]
   distance: CoreDistance | null
   /** For data directories and logs; removed at the end. */

@@ -41,14 +41,26 @@ export function cpuBetween(before: CpuReading, after: CpuReading): number {
   return agree ? precise : coarse
 }
 
-/** Seconds that one core was busy, for whomever, since boot. */
+/**
+ * Seconds that one core was busy with processes, whosever, since boot. Interrupts are left out: on the server's core
+ * they are its own network traffic, nearly all.
+ */
 export function readCoreBusy(core: number): number {
   const line = readFileSync('/proc/stat', 'utf8')
     .split('\n')
     .find((candidate) => candidate.startsWith(`cpu${core} `))
   if (line === undefined) return Number.NaN
-  const [user, nice, system, , , irq, softirq, steal] = line.split(/\s+/).slice(1).map(Number)
-  return (user! + nice! + system! + irq! + softirq! + steal!) / TICKS_PER_SECOND
+  const [user, nice, system, , , , , steal] = line.split(/\s+/).slice(1).map(Number)
+  return (user! + nice! + system! + steal!) / TICKS_PER_SECOND
+}
+
+/** Resolves when a process has done what it still had to do: when it hardly uses its core any more. */
+export async function quiet(pid: number): Promise<void> {
+  for (let look = 0; look < 100; look++) {
+    const before = readCpu(pid)
+    await Bun.sleep(50)
+    if (cpuBetween(before, readCpu(pid)) < 0.005) return
+  }
 }
 
 /** Resident bytes of a process: the anonymous part that it owns and the files that it maps, as RSS means it. */
@@ -90,7 +102,8 @@ export function readLoad(pid: number, core: number | null): LoadReading {
 export function loadBetween(before: LoadReading, after: LoadReading): Load {
   const seconds = after.at - before.at
   const serverCpuSeconds = cpuBetween(before.server, after.server)
-  const others = after.core - before.core - serverCpuSeconds
+  // The core's time is counted in ticks: two of them may be nobody's.
+  const others = after.core - before.core - serverCpuSeconds - 2 / TICKS_PER_SECOND
   return {
     seconds,
     serverCpuSeconds,
