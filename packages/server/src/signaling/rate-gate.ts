@@ -15,9 +15,13 @@ export class RateGate {
   private tokens: number
   private refilledAt: number
   private overSince: number | undefined
+  private refusedAt = 0
+  /** Nothing refused for this long: the socket is within the rate again. At least as long as half a burst takes. */
+  private readonly pauseMs: number
 
   constructor(rate: MessageRate, now: number) {
     this.rate = rate
+    this.pauseMs = Math.max(1_000, (rate.burst / 2 / rate.perSecond) * 1000)
     this.tokens = rate.burst
     this.refilledAt = now
   }
@@ -26,13 +30,13 @@ export class RateGate {
     const { perSecond, burst } = this.rate
     this.tokens = Math.min(burst, this.tokens + ((now - this.refilledAt) * perSecond) / 1000)
     this.refilledAt = now
-    // Only a pause ends it: somebody who floods on gets a token now and then, too.
-    if (this.tokens >= Math.max(1, burst / 2)) this.overSince = undefined
     if (this.tokens >= 1) {
       this.tokens--
       return cleared
     }
-    this.overSince ??= now
+    // Somebody who floods on gets a token now and then, too: that ends nothing.
+    if (this.overSince === undefined || now - this.refusedAt >= this.pauseMs) this.overSince = now
+    this.refusedAt = now
     const retryAfterMs = Math.ceil(((1 - this.tokens) * 1000) / perSecond)
     return { ok: false, retryAfterMs, tooLong: now - this.overSince >= patienceMs }
   }
