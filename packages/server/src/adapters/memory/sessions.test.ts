@@ -1,0 +1,327 @@
+import { beforeEach, expect, test } from 'bun:test'
+import type { Push, Sessions, Sink } from '../../ports.ts'
+import { createMemorySessions } from './sessions.ts'
+
+const participant = { product: 'shop', role: 'agent', userId: 'ann' }
+const windowMs = 1_000
+
+let sessions: Sessions
+let handed: Map<string, string[]>
+beforeEach(() => {
+  sessions = createMemorySessions({ windowMs })
+  handed = new Map()
+})
+
+const identity = (sessionId: string, deviceId: string | null = null) => ({ sessionId, participant, deviceId })
+
+function sink(sessionId: string): Sink {
+  const texts: string[] = []
+  handed.set(sessionId, texts)
+  return {
+    send: (text) => void texts.push(text),
+    pushed() {},
+    probe: async () => true,
+    close() {},
+  }
+}
+
+/** A session with a socket, ready to be sent to. */
+function connect(sessionId: string, deviceId: string | null = null): string {
+  sessions.open(identity(sessionId, deviceId), sink(sessionId))
+  sessions.ready(sessionId)
+  return sessionId
+}
+
+const heard = (sessionId: string) => handed.get(sessionId) ?? []
+const relay = (text: string, call = 'call'): Push => ({ kind: 'relay', call, version: undefined, text })
+const event = (kind: Push['kind'], version: number, text: string = kind, call = 'call'): Push => ({
+  kind,
+  call,
+  version,
+  text,
+})
+
+test('[ORD3] pushes wait until the session is ready, then come in order', () => {
+  sessions.open(identity('a'), sink('a'))
+  expect(sessions.append('a', relay('1'))).toBe('kept')
+  expect(sessions.append('a', event('ringing', 1, '2', 'other'))).toBe('kept')
+  expect(heard('a')).toEqual([])
+  sessions.ready('a')
+  expect(heard('a')).toEqual(['1', '2'])
+  expect(sessions.append('a', relay('3'))).toBe('sent')
+  sessions.ready('a')
+  expect(heard('a')).toEqual(['1', '2', '3'])
+})
+
+test('append never creates a session', () => {
+  expect(sessions.append('nobody', relay('1'))).toBe('gone')
+  expect(sessions.liveOf(participant)).toEqual([])
+})
+
+test('[ORD3] a version that is not newer than the last one is dropped, per call', () => {
+  connect('a')
+  expect(sessions.append('a', event('ringing', 3))).toBe('sent')
+  expect(sessions.append('a', event('ringing', 3))).toBe('dropped')
+  expect(sessions.append('a', event('state', 2))).toBe('dropped')
+  expect(sessions.append('a', event('state', 1, 'x', 'other'))).toBe('sent')
+  expect(sessions.append('a', event('state', 4))).toBe('sent')
+})
+
+test('[PLACE1] finals of a call that rang go to every session where it rang, but for the excepted ones', () => {
+  for (const it of ['a', 'b', 'c']) connect(it)
+  connect('late')
+  for (const it of ['a', 'b', 'c']) sessions.append(it, event('ringing', 1))
+  sessions.detach('c', false, 0)
+  sessions.appendRung(participant, event('final', 2), ['a'])
+  expect(heard('a')).toEqual(['ringing'])
+  expect(heard('b')).toEqual(['ringing', 'final'])
+  expect(heard('late')).toEqual([])
+  connect('d')
+  sessions.collectFinals(identity('d'))
+  expect(heard('d')).toEqual(['final'])
+  // Told once: it does not ring there any more.
+  sessions.appendRung(participant, event('final', 3), [])
+  expect(heard('a')).toEqual(['ringing'])
+  expect(heard('b')).toEqual(['ringing', 'final'])
+})
+
+test('[PLACE5] what is proven does not move to the successor, what is not does, in order', () => {
+  connect('a')
+  sessions.hold('a', 'call', true)
+  for (let n = 1; n <= 10; n++) sessions.append('a', relay(String(n)))
+  sessions.prove('a', 6)
+  sessions.detach('a', false, 0)
+  expect(sessions.append('a', relay('11'))).toBe('kept')
+  connect('b')
+  sessions.hold('b', 'call', false)
+  sessions.move('call', 'a', 'b')
+  sessions.release('a', 'call')
+  expect(heard('b')).toEqual(['7', '8', '9', '10', '11'])
+})
+
+test('[PLACE2] only what belongs to the call moves', () => {
+  connect('a')
+  for (const call of ['one', 'two']) sessions.hold('a', call, true)
+  sessions.append('a', relay('1', 'one'))
+  sessions.append('a', relay('2', 'two'))
+  sessions.append('a', relay('3', 'one'))
+  sessions.detach('a', false, 0)
+  connect('b')
+  sessions.move('one', 'a', 'b')
+  expect(heard('b')).toEqual(['1', '3'])
+  sessions.move('two', 'a', 'b')
+  expect(heard('b')).toEqual(['1', '3', '2'])
+  sessions.move('two', 'a', 'b')
+  sessions.move('two', 'b', 'b')
+  sessions.move('two', 'nobody', 'b')
+  expect(heard('b')).toHaveLength(3)
+})
+
+test('[PLACE2] a provisional holder keeps what it has proven, for whoever names the call', () => {
+  connect('a')
+  sessions.hold('a', 'call', false)
+  for (let n = 1; n <= 4; n++) sessions.append('a', relay(String(n)))
+  sessions.prove('a', 4)
+  connect('b')
+  sessions.hold('b', 'call', true)
+  sessions.move('call', 'a', 'b')
+  expect(heard('b')).toEqual(['1', '2', '3', '4'])
+})
+
+test('[PLACE5] a place that is settled, or given up, forgets what was proven', () => {
+  for (const end of ['settle', 'release'] as const) {
+    const [holder, heir] = [`a-${end}`, `b-${end}`]
+    connect(holder)
+    sessions.hold(holder, end, false)
+    sessions.append(holder, relay('1', end))
+    sessions.append(holder, relay('2', end))
+    sessions.prove(holder, 1)
+    if (end === 'settle') sessions.hold(holder, end, true)
+    else sessions.release(holder, end)
+    connect(heir)
+    sessions.move(end, holder, heir)
+    expect(heard(heir)).toEqual(['2'])
+  }
+})
+
+test('[PLACE5] a clean close keeps nothing but the state of live calls', () => {
+  connect('a')
+  sessions.hold('a', 'call', true)
+  sessions.append('a', event('ringing', 1, 'ringing', 'other'))
+  sessions.append('a', relay('1'))
+  sessions.append('a', event('state', 2))
+  sessions.detach('a', true, 0)
+  expect(sessions.append('a', relay('2'))).toBe('dropped')
+  expect(sessions.append('a', event('state', 3, 'newer'))).toBe('kept')
+  expect(sessions.append('a', event('final', 4))).toBe('dropped')
+  sessions.appendRung(participant, event('final', 2, 'over', 'other'), [])
+  connect('b')
+  sessions.move('call', 'a', 'b')
+  sessions.collectFinals(identity('b'))
+  expect(heard('b')).toEqual(['state', 'newer'])
+})
+
+test('[REL2] a dead session holds 256 relays: then full, and a call event still fits', () => {
+  connect('a')
+  sessions.hold('a', 'call', true)
+  sessions.detach('a', false, 0)
+  for (let n = 0; n < 256; n++) expect(sessions.append('a', relay(String(n)))).toBe('kept')
+  expect(sessions.append('a', relay('256'))).toBe('full')
+  expect(sessions.append('a', event('final', 9))).toBe('kept')
+})
+
+test('[WS4] finals are collected by the same device alone, once, and never for a place of one’s own', () => {
+  for (const device of ['phone', null]) {
+    const it = connect(`old-${device}`, device)
+    sessions.append(it, event('ringing', 1))
+    sessions.detach(it, false, 0)
+  }
+  sessions.appendRung(participant, event('final', 2), [])
+  const meet = (sessionId: string, device: string | null, place?: string) => {
+    connect(sessionId, device)
+    if (place !== undefined) sessions.hold(sessionId, place, true)
+    sessions.collectFinals(identity(sessionId, device))
+    return heard(sessionId)
+  }
+  expect(meet('laptop', 'laptop')).toEqual([])
+  expect(meet('holder', 'phone', 'call')).toEqual([])
+  expect(meet('phone', 'phone')).toEqual(['final'])
+  expect(meet('phone-2', 'phone')).toEqual([])
+  expect(meet('plain', null)).toEqual(['final'])
+})
+
+test('[WS4] a session from before a restart stands for any number of sockets: everybody hears its finals', () => {
+  sessions.openDetached({ sessionId: 'before', participant, deviceId: undefined }, 0)
+  sessions.ring('before', 'call')
+  sessions.appendRung(participant, event('final', 2), [])
+  for (const device of ['phone', 'laptop', null]) {
+    const it = connect(`back-${device}`, device)
+    sessions.collectFinals(identity(it, device))
+    expect(heard(it)).toEqual(['final'])
+  }
+})
+
+test('[WS4] two dead sockets of one call: the first who comes back hears it once, the second as well', () => {
+  for (const it of ['a', 'b']) {
+    connect(it)
+    sessions.append(it, event('ringing', 1))
+    sessions.detach(it, false, 0)
+  }
+  sessions.appendRung(participant, event('final', 2), [])
+  for (const [it, expected] of [
+    ['c', ['final']],
+    ['d', ['final']],
+    ['e', []],
+  ] as const) {
+    connect(it)
+    sessions.collectFinals(identity(it))
+    expect(heard(it)).toEqual([...expected])
+  }
+})
+
+test('[PLACE4] who owes its device a final notice: sessions with a socket that have not proven one', () => {
+  connect('a', 'phone')
+  connect('b', 'laptop')
+  connect('c', 'phone')
+  for (const it of ['a', 'b']) sessions.append(it, event('final', 1))
+  expect(sessions.owing(identity('new', 'phone'))).toEqual(['a'])
+  expect(sessions.owing(identity('a', 'phone'))).toEqual([])
+  sessions.prove('a', 1)
+  expect(sessions.owing(identity('new', 'phone'))).toEqual([])
+  expect(sessions.owing(identity('new', 'laptop'))).toEqual(['b'])
+  sessions.detach('b', false, 0)
+  expect(sessions.owing(identity('new', 'laptop'))).toEqual([])
+})
+
+test('[WS4] finals are told for the window and not longer, also where they passed from one dead session to the next', () => {
+  connect('a')
+  sessions.append('a', event('ringing', 1))
+  sessions.detach('a', false, 5_000)
+  sessions.appendRung(participant, event('final', 2), [])
+  sessions.sweep(5_000 + windowMs / 2)
+  connect('b')
+  sessions.collectFinals(identity('b'))
+  expect(heard('b')).toEqual(['final'])
+  sessions.detach('b', false, 5_000 + windowMs / 2)
+  sessions.sweep(5_000 + windowMs - 1)
+  connect('c')
+  sessions.collectFinals(identity('c'))
+  expect(heard('c')).toEqual(['final'])
+  sessions.detach('c', false, 5_000 + windowMs - 1)
+  sessions.sweep(5_000 + windowMs)
+  connect('d')
+  sessions.collectFinals(identity('d'))
+  expect(heard('d')).toEqual([])
+})
+
+test('[WS4] the window counts from the end of the call: a place is kept however long it waits', () => {
+  connect('a')
+  sessions.hold('a', 'call', true)
+  sessions.append('a', relay('1'))
+  sessions.detach('a', false, 0)
+  sessions.sweep(100 * windowMs)
+  expect(sessions.append('a', event('final', 2))).toBe('kept')
+  sessions.release('a', 'call')
+  sessions.sweep(100 * windowMs + windowMs - 1)
+  connect('b')
+  sessions.collectFinals(identity('b'))
+  // Of a call that is over its end is told, and nothing else of it.
+  expect(heard('b')).toEqual(['final'])
+})
+
+test('what nothing waits in is forgotten at once, and what nothing can come to any more in the end', () => {
+  connect('idle')
+  sessions.append('idle', event('ringing', 1))
+  sessions.appendRung(participant, event('final', 2), [])
+  sessions.prove('idle', 2)
+  sessions.detach('idle', false, 0)
+  expect(sessions.append('idle', relay('1'))).toBe('gone')
+
+  connect('holder')
+  sessions.hold('holder', 'call', true)
+  sessions.append('holder', relay('1'))
+  sessions.detach('holder', false, 0)
+  expect(sessions.append('holder', relay('2'))).toBe('kept')
+  sessions.release('holder', 'call')
+  expect(sessions.append('holder', relay('3'))).toBe('gone')
+})
+
+test('at most twenty dead sessions without a place are remembered for a participant', () => {
+  connect('holder')
+  sessions.hold('holder', 'place', true)
+  sessions.detach('holder', false, 0)
+  for (let n = 0; n < 50; n++) {
+    connect(`s${n}`)
+    sessions.append(`s${n}`, event('ringing', 1))
+    sessions.detach(`s${n}`, false, 0)
+  }
+  const kept = Array.from({ length: 50 }, (_, n) => n).filter((n) => sessions.append(`s${n}`, relay('x')) !== 'gone')
+  expect(kept).toEqual(Array.from({ length: kept.length }, (_, i) => 50 - kept.length + i))
+  expect(kept.length).toBeWithin(19, 21)
+  expect(sessions.append('holder', relay('x', 'place'))).toBe('kept')
+})
+
+test('[WS5] [WS7] in a call: with a place, or ringing; only a place counts as held', () => {
+  connect('a')
+  expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([false, false])
+  sessions.append('a', event('ringing', 1))
+  expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, false])
+  sessions.appendRung(participant, event('final', 2), ['a'])
+  expect(sessions.inCall('a')).toBe(false)
+  sessions.hold('a', 'call', true)
+  expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, true])
+  sessions.release('a', 'call')
+  expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([false, false])
+})
+
+test('[ID1] participants are told apart by product, role and user_id', () => {
+  connect('a')
+  for (const other of [
+    { ...participant, product: 'other' },
+    { ...participant, role: 'customer' },
+    { ...participant, userId: 'bob' },
+  ]) {
+    expect(sessions.liveOf(other)).toEqual([])
+  }
+  expect(sessions.liveOf(participant)).toEqual(['a'])
+})

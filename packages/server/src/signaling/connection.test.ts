@@ -1,0 +1,300 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { errorBody } from '@ringwire/protocol/errors'
+import { Connection, type ConnectionTiming } from './connection.ts'
+import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
+
+const session: SignalingSession = {
+  participant: { product: 'shop', role: 'agent', userId: 'ann' },
+  sessionId: 's',
+  deviceId: null,
+  displayName: 'Ann',
+  node: 'n',
+  allowedActions: [],
+  allowedPeerRoles: [],
+  contextType: 'order',
+  contextId: '1',
+  originJson: '',
+  expiresAt: 0,
+}
+const timing: ConnectionTiming = { pingIntervalMs: 25_000, pongTimeoutMs: 10_000, probeTimeoutMs: 20 }
+
+/** What the socket was given, in order. */
+let wire: string[]
+let pings: Uint8Array[]
+let unsent: number
+let now: number
+let proven: number[]
+let flushes: number
+/** Texts that the dispatch was given, and how it answers. */
+let handled: string[]
+let answer: (text: string) => DispatchResult | Promise<DispatchResult>
+
+beforeEach(() => {
+  wire = []
+  pings = []
+  unsent = 0
+  now = 0
+  proven = []
+  flushes = 0
+  handled = []
+  answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad' })
+})
+
+function connection(messageRate: { perSecond: number; burst: number } | null = null): Connection {
+  const dispatch: Dispatch = {
+    handle(_, text) {
+      handled.push(text)
+      return answer(text)
+    },
+    refuse: (_, error) => encodeError(error, 'r'),
+  }
+  return new Connection({
+    socket: {
+      send: (text) => wire.push(text),
+      ping: (data) => pings.push(data),
+      cork: (send) => send(),
+      close: (code) => void wire.push(`close ${code}`),
+      getBufferedAmount: () => unsent,
+    },
+    session,
+    dispatch,
+    timing,
+    messageRate,
+    now: () => now,
+    requestFlush: () => void flushes++,
+    onProven: (seq) => void proven.push(seq),
+  })
+}
+
+const pong = (it: Connection, n = -1) => it.pong(pings.at(n)!)
+
+test('texts of one turn go out together, in order, and ask for one flush', () => {
+  const it = connection()
+  it.send('1')
+  it.send('2')
+  expect([wire, flushes]).toEqual([[], 1])
+  it.flush(now)
+  expect(wire).toEqual(['1', '2'])
+  it.flush(now)
+  it.send('3')
+  expect(flushes).toBe(2)
+})
+
+test('[ORD1] a later request waits for the earlier one, and what a client sent before it closed still takes effect', async () => {
+  const gate = Promise.withResolvers<DispatchResult>()
+  answer = (text) => (text === 'slow' ? gate.promise : { reply: undefined, malformed: false })
+  const it = connection()
+  for (const text of ['slow', 'second', 'third']) it.receive(text)
+  expect(handled).toEqual(['slow'])
+  it.closed()
+  it.receive('too late')
+  gate.resolve({ reply: undefined, malformed: false })
+  await Bun.sleep(0)
+  expect(handled).toEqual(['slow', 'second', 'third'])
+})
+
+test('[ORD3] requests wait until what a client must hear first is through', async () => {
+  const first = Promise.withResolvers<void>()
+  const it = connection()
+  it.begin(first.promise)
+  it.receive('early')
+  expect(handled).toEqual([])
+  first.resolve()
+  await Bun.sleep(0)
+  expect(handled).toEqual(['early'])
+})
+
+test('[ORD1] 512 requests may wait, one more closes with 4429', () => {
+  const it = connection()
+  it.begin(new Promise(() => {}))
+  for (let i = 0; i < 512; i++) it.receive(String(i))
+  expect(wire).toEqual([])
+  it.receive('one more')
+  expect(wire).toEqual(['close 4429'])
+})
+
+test('a dispatch that fails, or what must come first failing, closes with 1011', async () => {
+  answer = () => Promise.reject(new Error('a bug'))
+  const it = connection()
+  it.receive('x')
+  const other = connection()
+  other.begin(Promise.reject(new Error('a bug')))
+  await Bun.sleep(0)
+  expect(wire).toEqual(['close 1011', 'close 1011'])
+})
+
+test('[ENV1] ten malformed in a row close with 4400, after their ten answers', () => {
+  const it = connection()
+  for (let i = 0; i < 9; i++) it.receive('bad')
+  it.receive('good')
+  for (let i = 0; i < 10; i++) it.receive('bad')
+  expect(wire).toHaveLength(21)
+  expect(wire.at(-1)).toBe('close 4400')
+  it.receive('after')
+  expect(handled).toHaveLength(20)
+})
+
+test('[WS6] too big is told by bytes, in text and in binary', () => {
+  for (const message of ['€'.repeat(21_846), 'a'.repeat(65_537), new Uint8Array(65_537).fill(0xff)]) {
+    wire = []
+    connection().receive(message)
+    expect(wire).toEqual(['close 1009'])
+  }
+  const it = connection()
+  it.receive('€'.repeat(21_845))
+  it.receive(new Uint8Array(65_536))
+  expect(handled.map(({ length }) => length)).toEqual([21_845, 65_536])
+})
+
+test('[WS7] over the rate the message is not handled, its refusal says when', () => {
+  const it = connection({ perSecond: 10, burst: 1 })
+  it.receive('1')
+  it.receive('2')
+  it.flush(now)
+  expect(handled).toEqual(['1'])
+  expect(wire.at(-1)).toBe(encodeError(errorBody('RATE_LIMITED', { retry_after_ms: 100 }), 'r'))
+  for (now = 20; now < 10_000; now += 20) it.receive('on and on')
+  expect(wire.some((text) => text.startsWith('close'))).toBe(false)
+  now = 10_050
+  it.receive('6')
+  it.receive('7')
+  expect(wire.at(-1)).toBe('close 4429')
+})
+
+test('[WS7] a mebibyte unsent is fine, a byte more closes with 4008', () => {
+  const it = connection()
+  unsent = 1024 * 1024
+  it.send('1')
+  it.flush(now)
+  expect(wire).toEqual(['1'])
+  unsent++
+  it.send('2')
+  it.flush(now)
+  expect(wire).toEqual(['1', '2', 'close 4008'])
+  it.send('3')
+  it.flush(now)
+  expect(wire).toHaveLength(3)
+})
+
+test('[WS6] pings at the interval; no pong in time closes with 4408, a pong in time does not', () => {
+  const it = connection()
+  it.tick(24_999)
+  expect(pings).toHaveLength(0)
+  it.tick(25_000)
+  expect(pings).toHaveLength(1)
+  it.tick(34_999)
+  expect(wire).toEqual([])
+  pong(it)
+  it.tick(49_999)
+  it.tick(50_000)
+  expect(pings).toHaveLength(2)
+  it.tick(60_000)
+  expect(wire).toEqual(['close 4408'])
+})
+
+test('[WS6] a pong answers its ping and those before it; one that answers none proves nothing', () => {
+  const it = connection()
+  it.tick(25_000)
+  it.tick(50_000 - 16_000)
+  for (const data of [new Uint8Array(0), new Uint8Array([0, 0, 0, 9]), new Uint8Array(5)]) it.pong(data)
+  it.tick(35_000)
+  expect(wire).toEqual(['close 4408'])
+})
+
+test('[WS6] the time in which the process was away is nobody’s silence', () => {
+  const it = connection()
+  it.tick(25_000)
+  it.allow(30_000)
+  it.tick(55_000)
+  expect(wire).toEqual([])
+  it.tick(65_000)
+  expect(wire).toEqual(['close 4408'])
+})
+
+test('[PLACE5] call pushes are followed by a ping, at most one a second, and its pong proves what came before it', () => {
+  const it = connection()
+  const push = (seq: number) => {
+    it.send(`push ${seq}`)
+    it.pushed(seq)
+    it.flush(now)
+  }
+  now = 1_000
+  push(1)
+  expect(pings).toHaveLength(1)
+  push(2)
+  push(3)
+  expect(pings).toHaveLength(1)
+  pong(it)
+  expect(proven).toEqual([1])
+  now = 2_000
+  it.tick(now)
+  expect(pings).toHaveLength(2)
+  pong(it)
+  pong(it)
+  expect(proven).toEqual([1, 3])
+  it.tick(9_000)
+  expect(pings).toHaveLength(2)
+})
+
+test('[PLACE5] what a ping would prove is on its way before it', () => {
+  const it = connection()
+  it.send('push')
+  it.pushed(7)
+  it.tick(25_000)
+  expect([wire, pings.length]).toEqual([['push'], 1])
+  pong(it)
+  expect(proven).toEqual([7])
+})
+
+test('[PLACE5] a push after the ping is not proven by its pong', () => {
+  const it = connection()
+  it.tick(25_000)
+  it.pushed(1)
+  pong(it)
+  expect(proven).toEqual([])
+})
+
+test('[PLACE4] a probe: a pong in time is a sign of life, and two who ask get the one answer', async () => {
+  const it = connection()
+  const asked = [it.probe(), it.probe()]
+  expect(pings).toHaveLength(1)
+  pong(it)
+  expect(await Promise.all(asked)).toEqual([true, true])
+  expect(wire).toEqual([])
+  const again = it.probe()
+  expect(pings).toHaveLength(2)
+  pong(it)
+  expect(await again).toBe(true)
+})
+
+test('[PLACE4] a probe: a pong to a ping of before the question proves nothing about now', async () => {
+  const it = connection()
+  it.tick(25_000)
+  const asked = it.probe()
+  pong(it, 0)
+  expect(await asked).toBe(false)
+  expect(wire).toEqual(['close 4408'])
+})
+
+test('[PLACE4] a probe of a socket that closes meanwhile, or has closed, is answered at once', async () => {
+  for (const end of [(it: Connection) => it.closed(), (it: Connection) => it.close(1012, 'restart')]) {
+    const it = connection()
+    const asked = it.probe()
+    end(it)
+    expect(await asked).toBe(false)
+    expect(await it.probe()).toBe(false)
+  }
+})
+
+test('[CLOSE] what waited goes out before the close; nothing after it', () => {
+  const it = connection()
+  it.send('last words')
+  it.close(1012, 'restart')
+  it.close(4408, 'no pong')
+  it.send('more')
+  it.flush(now)
+  it.tick(100_000)
+  expect(wire).toEqual(['last words', 'close 1012'])
+  expect(pings).toHaveLength(0)
+  expect(it.closedByService).toBe(true)
+})

@@ -1,0 +1,147 @@
+import { expect, test } from 'bun:test'
+import { createMessageParser } from '@ringwire/protocol/envelope'
+import { errorBody } from '@ringwire/protocol/errors'
+import { allowedActions } from '@ringwire/protocol/rest'
+import type { Calls } from '../calls.ts'
+import { StoreError } from '../ports.ts'
+import type { Relay } from '../relay.ts'
+import { createDispatch, type SignalingSession } from './dispatch.ts'
+
+const callUuid = '00000000-0000-4000-8000-000000000000'
+const session: SignalingSession = {
+  participant: { product: 'shop', role: 'customer', userId: 'ann' },
+  sessionId: 's',
+  deviceId: null,
+  displayName: 'Ann',
+  node: 'n',
+  allowedActions,
+  allowedPeerRoles: ['agent'],
+  contextType: 'order',
+  contextId: '1',
+  originJson: '',
+  expiresAt: 1_000,
+}
+
+function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; now?: number } = {}) {
+  const failures: { error: unknown; event: string }[] = []
+  const unused = () => Promise.reject(new Error('not asked for'))
+  const calls: Calls = {
+    invite: async () => ({ ok: false, error: errorBody('CALLEE_BUSY') }),
+    verb: options.verb ?? (async () => ({ ok: false, error: errorBody('CALL_NOT_FOUND') })),
+    seat: unused,
+    run: unused,
+    reconcile: unused,
+  }
+  const dispatch = createDispatch({
+    parse: createMessageParser(),
+    calls,
+    relay: { relay: options.relay ?? (() => undefined) },
+    now: () => options.now ?? 0,
+    onError: (error, event) => void failures.push({ error, event }),
+  })
+  const ask = async (message: object, who: SignalingSession = session) => {
+    const { reply, malformed } = await dispatch.handle(who, JSON.stringify(message))
+    return { malformed, ...(reply === undefined ? {} : JSON.parse(reply)) }
+  }
+  return { dispatch, ask, failures }
+}
+
+const end = { event: 'call.end', request_id: 'r', data: { call_uuid: callUuid } }
+const candidate = {
+  event: 'webrtc.ice_candidate',
+  request_id: 'r',
+  data: { call_uuid: callUuid, candidate: { candidate: 'x' } },
+}
+
+test('[ENV2] an error comes with the request_id of its request, in both shapes', async () => {
+  const { ask } = setUp()
+  const error = errorBody('CALL_NOT_FOUND')
+  expect(await ask(end)).toEqual({ malformed: false, event: 'call.error', request_id: 'r', error, data: { error } })
+  expect(await ask({ ...end, request_id: undefined })).not.toHaveProperty('request_id')
+})
+
+test('[ENV5] a store that is away: SERVICE_UNAVAILABLE, retryable, and no bug', async () => {
+  for (const kind of ['unavailable', 'unknown'] as const) {
+    const { ask, failures } = setUp({ verb: () => Promise.reject(new StoreError(kind, 'disk I/O error')) })
+    expect((await ask(end)).error).toEqual(errorBody('SERVICE_UNAVAILABLE'))
+    expect(failures).toEqual([])
+  }
+})
+
+test('[ENV5] [LOG1] a bug: INTERNAL_ERROR, reported by its event, and nothing of it is said to the client', async () => {
+  const bug = new Error('secret details')
+  const throwing: Parameters<typeof setUp>[0][] = [
+    { verb: () => Promise.reject(bug) },
+    {
+      verb: () => {
+        throw bug
+      },
+    },
+  ]
+  for (const options of throwing) {
+    const { ask, failures } = setUp(options)
+    const answer = await ask(end)
+    expect(answer).toMatchObject({ malformed: false, request_id: 'r', error: errorBody('INTERNAL_ERROR') })
+    expect(JSON.stringify(answer)).not.toContain('secret')
+    expect(failures).toEqual([{ error: bug, event: 'call.end' }])
+  }
+  const { ask, failures } = setUp({
+    relay() {
+      throw bug
+    },
+  })
+  expect((await ask(candidate)).error.code).toBe('INTERNAL_ERROR')
+  expect(failures).toHaveLength(1)
+})
+
+test('a relay that is answered at once is answered without a promise', () => {
+  const { dispatch } = setUp()
+  expect(dispatch.handle(session, JSON.stringify(candidate))).toEqual({ reply: undefined, malformed: false })
+})
+
+test('[WS5] after expiry an invite gets AUTH_TOKEN_INVALID, to the millisecond, and verbs go on', async () => {
+  const invite = { event: 'call.invite', request_id: 'r', data: { callee_user_id: 'bob', callee_role: 'agent' } }
+  expect((await setUp({ now: 999 }).ask(invite)).error.code).toBe('CALLEE_BUSY')
+  expect((await setUp({ now: 1_000 }).ask(invite)).error.code).toBe('AUTH_TOKEN_INVALID')
+  expect((await setUp({ now: 5_000 }).ask(end)).error.code).toBe('CALL_NOT_FOUND')
+})
+
+test('[ENV5] what the token does not permit: ACTION_NOT_ALLOWED, also where the rest is wrong', async () => {
+  const reader = { ...session, allowedActions: ['call.end'] }
+  const { ask } = setUp()
+  expect((await ask(candidate, reader)).error.code).toBe('ACTION_NOT_ALLOWED')
+  expect((await ask(end, reader)).error.code).toBe('CALL_NOT_FOUND')
+})
+
+test('[ENV1] only what is no envelope counts as malformed', async () => {
+  const { ask, dispatch } = setUp()
+  const counts = async (message: object) => (await ask(message)).malformed
+  expect(await counts({ event: 1 })).toBe(true)
+  expect(await counts({ event: 'test.unknown' })).toBe(false)
+  expect(await counts({ event: 'call.end', data: {} })).toBe(false)
+  expect(await counts(end)).toBe(false)
+  expect(await dispatch.handle(session, '{')).toMatchObject({ malformed: true })
+  expect(await dispatch.handle(session, 'ping')).toEqual({ reply: undefined, malformed: false })
+})
+
+test('[WS7] a refusal names the request where it can, whatever else is wrong with it', () => {
+  const { dispatch } = setUp()
+  const error = errorBody('RATE_LIMITED', { retry_after_ms: 5 })
+  const texts: [string, string | undefined][] = [
+    [JSON.stringify(end), 'r'],
+    ['{"event":"test.unknown","request_id":"q"}', 'q'],
+    ['{"event":1,"request_id":"q"}', 'q'],
+    ['{"request_id":5}', undefined],
+    ['{', undefined],
+    ['ping', undefined],
+  ]
+  for (const [text, requestId] of texts) {
+    const refusal = JSON.parse(dispatch.refuse(text, error))
+    expect(refusal).toEqual({
+      event: 'call.error',
+      ...(requestId && { request_id: requestId }),
+      error,
+      data: { error },
+    })
+  }
+})
