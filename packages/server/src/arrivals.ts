@@ -1,18 +1,21 @@
+import type { ActiveCall, SessionReset } from '@ringwire/protocol/events/auth'
 import {
   type AnsweredCall,
   type Call,
   callKey,
   isLive,
+  type LiveCall,
   type Participant,
   participantOf,
   placeOf,
+  type Side,
   sideOf,
 } from './call/call.ts'
 import { acceptedData, type CallEvent, elsewhereData, ringingData } from './call/effects.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
-import type { CallStore, Sessions, Sink } from './ports.ts'
+import type { CallStore, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 export interface ArrivalsOptions {
@@ -26,11 +29,30 @@ export interface ArrivalsOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** A session that connects: a base one, or an extended one that may want to go on where it was [RES1]. */
+export interface Arriving extends ClientSession {
+  readonly extended: boolean
+}
+
+/** What an arriving session found. */
+export interface Arrival extends OpenSession {
+  /** Its own, or the one that it goes on as. */
+  readonly sessionId: string
+  readonly recovered: boolean
+  /** For extended sessions; empty for others. */
+  readonly activeCalls: readonly ActiveCall[]
+}
+
 export interface Arrivals {
-  /** A session connected: register, then read, then send [ORD3, WS4]. Resolves when it may send requests. */
-  arrive(session: ClientSession, sink: Sink): Promise<void>
-  /** Its socket is gone; resolves when its places are vacant [END3]. */
-  leave(session: ClientSession, clean: boolean): Promise<void>
+  /**
+   * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
+   * `sessions.ready`.
+   */
+  arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival>
+  /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
+  leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
+  /** Tells an extended session that its log was lost, and what is true now [RES4]. */
+  reset(identity: SessionIdentity, epoch: string): Promise<void>
   /** The service starts: nobody has a socket, live calls wait for their people [RES3]. */
   recover(): Promise<void>
 }
@@ -39,25 +61,63 @@ export interface Arrivals {
 export function createArrivals(options: ArrivalsOptions): Arrivals {
   const { store, sessions, delivery, calls, clock, finalsMs, onError } = options
 
-  async function arrive(session: ClientSession, sink: Sink): Promise<void> {
-    const { sessionId, participant, deviceId } = session
-    sessions.open({ sessionId, participant, deviceId }, sink)
-    try {
-      const live = await store.liveCallsOf(participant)
-      for (const call of live) if (call.status === 'ringing') ring(session, call)
-      const verdicts: Promise<void>[] = []
-      for (const call of live) {
-        const place = ownPlace(session, call)
-        if (place === null || place.deviceId !== session.deviceId) continue
-        delivery.learn(call)
-        if (place.state === 'vacant') await calls.run(call, { type: 'arrive', actor: session })
-        else verdicts.push(takeFromDead(session, call, place.sessionId).catch(onError))
-      }
-      if (verdicts.length === 0) sessions.collectFinals(session)
-      else void Promise.all(verdicts).then(() => sessions.collectFinals(session))
-    } finally {
-      sessions.ready(sessionId)
+  async function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival> {
+    const { sessionId, participant, deviceId, extended } = session
+    const identity = { sessionId, participant, deviceId, extended }
+    if (resume !== undefined) {
+      await sessions.sinkToReplace(resume.sessionId, identity)?.retire()
+      const open = sessions.resume(resume, identity, sink, clock.now())
+      if (open !== undefined) return goOn({ ...session, sessionId: resume.sessionId }, open)
     }
+    const open = sessions.open(identity, sink)
+    const verdicts: Promise<void>[] = []
+    for (const call of await liveCallsOf(session)) {
+      const asked = await takePlace(session, call, resume?.sessionId)
+      if (asked !== undefined) verdicts.push(asked.verdict)
+    }
+    if (verdicts.length === 0) sessions.collectFinals(identity)
+    else void Promise.all(verdicts).then(() => sessions.collectFinals(identity))
+    const activeCalls = extended ? await readActiveCalls(session) : []
+    return { sessionId, recovered: false, activeCalls, ...open }
+  }
+
+  /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
+  async function goOn(session: Arriving, open: OpenSession): Promise<Arrival> {
+    for (const call of await liveCallsOf(session)) {
+      const place = ownPlace(session, call)
+      if (place?.sessionId === session.sessionId) await calls.run(call, { type: 'arrive', actor: session })
+    }
+    return {
+      sessionId: session.sessionId,
+      recovered: true,
+      activeCalls: await readActiveCalls(session),
+      ...open,
+    }
+  }
+
+  /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
+  async function liveCallsOf(session: ClientSession): Promise<readonly LiveCall[]> {
+    const live = await store.liveCallsOf(session.participant)
+    for (const call of live) if (call.status === 'ringing') ring(session, call)
+    return live
+  }
+
+  async function reset(identity: SessionIdentity, epoch: string): Promise<void> {
+    const data: SessionReset = {
+      session_id: identity.sessionId,
+      epoch,
+      active_calls: await readActiveCalls(identity),
+    }
+    const text = JSON.stringify({ event: 'session.reset', data })
+    sessions.append(identity.sessionId, { kind: 'notice', call: '', version: undefined, text })
+  }
+
+  async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
+    const live = await store.liveCallsOf(session.participant)
+    return live.flatMap((call) => {
+      const side = sideOf(call, session.participant)
+      return side === undefined ? [] : [activeCall(call, side, session.sessionId)]
+    })
   }
 
   /** The call may have moved on while the read was under way: the newer version is the true one. */
@@ -67,6 +127,25 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'callee') return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     sessions.append(session.sessionId, { kind: 'ringing', call: callKey(call), version: call.version, text })
+  }
+
+  /** Takes what its device left behind; answers the verdict on a holder that looks alive, where there is one. */
+  async function takePlace(
+    session: ClientSession,
+    call: LiveCall,
+    resumes: string | undefined,
+  ): Promise<{ verdict: Promise<void> } | undefined> {
+    const place = ownPlace(session, call)
+    if (place === null || place.deviceId !== session.deviceId) return undefined
+    delivery.learn(call)
+    const isNamed = place.sessionId === resumes
+    if (place.state === 'held' && !isNamed) {
+      return { verdict: takeFromDead(session, call, place.sessionId).catch(onError) }
+    }
+    // Its own last session, which cannot be resumed: nobody else is there.
+    if (place.state === 'held') await calls.run(call, { type: 'lose', sessionId: place.sessionId })
+    await calls.run(call, { type: 'arrive', actor: session, ...(isNamed && { resumes }) })
+    return undefined
   }
 
   /**
@@ -85,9 +164,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, clean: boolean): Promise<void> {
+  async function leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void> {
     const { sessionId } = session
-    sessions.detach(sessionId, clean, clock.now())
+    if (!sessions.detach(sessionId, sink, clean, clock.now())) return
     const live = await store.liveCallsOf(session.participant)
     await Promise.all(
       live
@@ -147,7 +226,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const place = placeOf(call, side)
       if (place === null) continue
       sessions.openDetached(
-        { sessionId: place.sessionId, participant: participantOf(call, side), deviceId: place.deviceId },
+        {
+          sessionId: place.sessionId,
+          participant: participantOf(call, side),
+          deviceId: place.deviceId,
+          extended: false,
+        },
         now,
       )
     }
@@ -157,11 +241,28 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   function expectRung(call: Call, now: number): void {
     const participant: Participant = participantOf(call, 'callee')
     const sessionId = crypto.randomUUID()
-    sessions.openDetached({ sessionId, participant, deviceId: undefined }, now)
+    sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
     sessions.ring(sessionId, callKey(call))
   }
 
-  return { arrive, leave, recover }
+  return { arrive, leave, reset, recover }
+}
+
+function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
+  const peer = side === 'caller' ? call.callee : call.caller
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    version: call.version,
+    direction: side === 'caller' ? 'outgoing' : 'incoming',
+    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName },
+    call_type: call.callType,
+    context_type: call.contextType,
+    context_id: call.contextId,
+    started_at: new Date(call.startedAt).toISOString(),
+    expires_at: new Date(call.ringExpiresAt).toISOString(),
+    holds_place: placeOf(call, side)?.sessionId === sessionId,
+  }
 }
 
 /** Of a call that is over only the end is told again. */

@@ -10,6 +10,7 @@ const none = {
   turnSecret: null,
   turnUsername: null,
   turnCredential: null,
+  turnTtlS: null,
   tokenTtlS: 3600,
 }
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }

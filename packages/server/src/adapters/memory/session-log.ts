@@ -1,7 +1,7 @@
-import type { Push } from '../../ports.ts'
+import { type Push, sessionLogLimits } from '../../ports.ts'
 
 /** Bounds of a log with a socket [RES1], and of one that waits for a socket [REL2]. */
-const attachedBounds = { entries: 512, bytes: 1024 * 1024 } as const
+const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const
 const detachedBounds = { entries: 256, bytes: 256 * 1024 } as const
 
 export interface LogEntry {
@@ -18,6 +18,12 @@ export class SessionLog {
   private head = 0
   private bytes = 0
   private lastSeq = 0
+
+  /** Whether everything after a seq is here: it was given out, and nothing after it was dropped. */
+  reachesBackTo(seq: number): boolean {
+    const first = this.entries[this.head]?.seq ?? this.lastSeq + 1
+    return seq <= this.lastSeq && seq >= first - 1
+  }
 
   get size(): number {
     return this.entries.length - this.head

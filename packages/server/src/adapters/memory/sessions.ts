@@ -1,36 +1,40 @@
-import { participantKey } from '../../call/call.ts'
-import type { AppendResult, Push, SessionIdentity, Sessions, Sink } from '../../ports.ts'
-import { type LogEntry, SessionLog } from './session-log.ts'
-
-/** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
-interface Session {
-  readonly identity: SessionIdentity
-  readonly participantKey: string
-  log: SessionLog | undefined
-  sink: Sink | undefined
-  /** False until the state of the participant's calls was read; pushes wait in the log. */
-  ready: boolean
-  detachedAt: number
-  closedByClient: boolean
-  /** Calls that ring here. */
-  ringing: Set<string> | undefined
-  /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
-  places: Set<string> | undefined
-  unsettled: Set<string> | undefined
-  /** The last version of each of its calls that it was told. */
-  versions: Map<string, number> | undefined
-}
+import { randomBytes } from 'node:crypto'
+import { participantKey, sameParticipant } from '../../call/call.ts'
+import type { AppendResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
+import {
+  canResume,
+  createSession,
+  isForgettable,
+  isNews,
+  loseLog,
+  loseSocket,
+  prove,
+  render,
+  type Session,
+  takeUnproven,
+} from './session.ts'
+import { SessionLog } from './session-log.ts'
 
 export interface MemorySessionsOptions {
-  /** How long final notices and places without a call are remembered, in ms [WS4, RES1]. */
+  /** How long final notices and places without a call are remembered, in ms [WS4]. */
   readonly windowMs: number
+  /** How long an extended session can be resumed, in ms [RES1]. */
+  readonly resumeWindowMs: number
+  /** The log of a session was lost while its socket is open [RES4]. */
+  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+}
+
+export interface MemorySessions extends Sessions {
+  /** Loses every log, as a store does that is emptied. */
+  loseLogs(): void
 }
 
 /** The sessions of one process: the embedded default. */
-export function createMemorySessions(options: MemorySessionsOptions): Sessions {
+export function createMemorySessions(options: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, Session>()
   const live = new Map<string, Set<Session>>()
   const detached = new Map<string, Set<Session>>()
+  let epoch = newEpoch()
 
   function add(index: Map<string, Set<Session>>, session: Session): void {
     const set = index.get(session.participantKey)
@@ -44,19 +48,8 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
   }
 
   function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
-    const session: Session = {
-      identity,
-      participantKey: participantKey(identity.participant),
-      log: undefined,
-      sink,
-      ready: false,
-      detachedAt: at,
-      closedByClient: false,
-      ringing: undefined,
-      places: undefined,
-      unsettled: undefined,
-      versions: undefined,
-    }
+    const upstream: Upstream = { handled: 0, replies: [] }
+    const session = createSession(identity, sink, epoch, upstream, at)
     sessions.set(identity.sessionId, session)
     add(sink === undefined ? detached : live, session)
     return session
@@ -72,45 +65,66 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     session.log ??= new SessionLog()
     if (session.sink === undefined) {
       if (session.closedByClient && push.kind !== 'state') return 'dropped'
-      return session.log.appendWaiting(push) === undefined ? 'full' : 'kept'
+      // What an extended session cannot hold, its resume will not claim to have; a base one has nobody to tell.
+      if (session.identity.extended) session.log.append(push)
+      else if (session.log.appendWaiting(push) === undefined) return 'full'
+      return 'kept'
     }
     const seq = session.log.append(push)
     if (!session.ready) return 'kept'
-    session.sink.send(push.text)
+    session.sink.send(render(session, seq, push))
     session.sink.pushed(seq)
     return 'sent'
   }
 
+  function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
+    const session = sessions.get(sessionId)
+    if (session === undefined || !sameParticipant(session.identity.participant, identity.participant)) return undefined
+    return session.identity.deviceId === identity.deviceId ? session : undefined
+  }
+
   return {
     open(identity, sink) {
-      create(identity, sink, 0)
+      const session = create(identity, sink, 0)
+      return { epoch: session.epoch, upstream: session.upstream }
+    },
+    sinkToReplace: (sessionId, identity) => owned(sessionId, identity)?.sink,
+    resume(request, identity, sink, at) {
+      const session = owned(request.sessionId, identity)
+      if (session === undefined) return undefined
+      if (!canResume(session, request, at, options.resumeWindowMs)) {
+        session.broken = true
+        return undefined
+      }
+      session.sink = sink
+      session.ready = false
+      session.readyFrom = request.seq
+      remove(detached, session)
+      add(live, session)
+      prove(session, request.seq)
+      return { epoch: session.epoch, upstream: session.upstream }
     },
     ready(sessionId) {
       const session = sessions.get(sessionId)
       if (session?.sink === undefined || session.ready) return
       session.ready = true
       for (const { seq, push } of session.log?.all() ?? []) {
-        session.sink.send(push.text)
+        if (seq <= session.readyFrom) continue
+        session.sink.send(render(session, seq, push))
         session.sink.pushed(seq)
       }
     },
     openDetached(identity, at) {
       if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
     },
-    detach(sessionId, clean, at) {
+    detach(sessionId, sink, clean, at) {
       const session = sessions.get(sessionId)
-      if (session?.sink === undefined) return
-      session.sink = undefined
-      session.detachedAt = at
-      session.closedByClient = clean
+      if (session === undefined || session.sink !== sink) return false
+      loseSocket(session, clean, at)
       remove(live, session)
       add(detached, session)
-      if (clean) {
-        session.log?.retain(({ push }) => push.kind === 'state')
-        session.ringing = undefined
-      }
-      session.log?.retain(({ push }) => push.kind !== 'ringing')
       if (isForgettable(session)) forget(session)
+      return true
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
     liveOf(participant) {
@@ -141,7 +155,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     },
     prove(sessionId, seq) {
       const session = sessions.get(sessionId)
-      session?.log?.prove(seq, session.unsettled)
+      if (session !== undefined) prove(session, seq)
     },
     hold(sessionId, call, settled) {
       const session = sessions.get(sessionId)
@@ -172,7 +186,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       const source = sessions.get(from)
       const target = sessions.get(to)
       if (source === undefined || target === undefined || source === target) return
-      for (const push of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push)
+      for (const push of takeUnproven(source, (owed) => owed.call === call)) append(target, push)
     },
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
@@ -182,10 +196,10 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
         // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-        const isOwed = ({ push }: LogEntry) =>
-          push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
+        const isOwed = (push: Push) => push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
-        const pushes = device === undefined ? source.log?.find(isOwed) : source.log?.take(isOwed)
+        const pushes =
+          device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
         for (const push of pushes ?? []) {
           told.add(push.call)
           append(target, push)
@@ -196,42 +210,21 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     sweep(now) {
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
-          // The window begins when the last call of the session is over.
-          if ((session.places?.size ?? 0) > 0 || (session.ringing?.size ?? 0) > 0) session.detachedAt = now
-          else if (now - session.detachedAt >= options.windowMs) forget(session)
+          if ((session.places?.size ?? 0) > 0 || (session.ringing?.size ?? 0) > 0) session.idleSince = now
+          else if (now - session.idleSince >= Math.max(options.windowMs, options.resumeWindowMs)) forget(session)
         }
+      }
+    },
+    loseLogs() {
+      epoch = newEpoch()
+      for (const session of sessions.values()) {
+        loseLog(session, epoch)
+        if (session.sink !== undefined && session.identity.extended) options.onLogLost(session.identity, epoch)
       }
     },
   }
 }
 
-/** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
-function isNews(session: Session, push: Push): boolean {
-  if (push.kind === 'relay') return true
-  const { call, version } = push
-  const last = session.versions?.get(call)
-  if (version !== undefined && last !== undefined && version <= last) return false
-  if (push.kind === 'final') {
-    session.ringing?.delete(call)
-    session.versions?.delete(call)
-    return true
-  }
-  if (push.kind === 'ringing') {
-    session.ringing ??= new Set()
-    session.ringing.add(call)
-  }
-  if (version !== undefined) {
-    session.versions ??= new Map()
-    session.versions.set(call, version)
-  }
-  return true
-}
-
-/** Nothing waits in it, and nothing can come to it any more. */
-function isForgettable(session: Session): boolean {
-  return (
-    (session.places?.size ?? 0) === 0 &&
-    (session.ringing?.size ?? 0) === 0 &&
-    (session.log === undefined || session.log.size === 0)
-  )
+function newEpoch(): string {
+  return randomBytes(8).toString('base64url')
 }
