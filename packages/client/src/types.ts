@@ -83,6 +83,8 @@ export type Closed =
   | { readonly cause: 'client' }
   /** A close code that says: do not come back. 4409 (replaced by a newer connection) above all. */
   | { readonly cause: 'socket'; readonly code: number; readonly reason: string }
+  /** There is no WebSocket here, or no URL that it takes. */
+  | { readonly cause: 'setup'; readonly error: RingwireErrorShape }
   /** `getToken` failed with an error whose `retryable` is false. */
   | { readonly cause: 'token'; readonly error: RingwireErrorShape }
 
