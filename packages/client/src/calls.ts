@@ -107,21 +107,16 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       ring_timeout_ms: options.ringTimeoutMs,
       call_uuid: callUuid,
     }
-    let isLate = false
-    requests
-      .ask({
-        event: 'call.invite',
-        data,
-        onReply: (reply) => answered(it, onGlare, reply),
-        onTimeout(sent) {
-          isLate = true
-          // Nobody waits for it any more, so nobody may be rung.
-          if (sent) cancel(callUuid)
-        },
-      })
-      .catch((error: RingwireError) => {
-        if (isLate || it.call.state.name !== 'over') failed(it, onGlare, error)
-      })
+    let isAnswered = false
+    const onReply = (reply: Reply) => {
+      isAnswered = true
+      answered(it, onGlare, reply)
+    }
+    // Nobody waits for it any more, so nobody may be rung.
+    const onTimeout = (sent: boolean) => sent && cancel(callUuid)
+    requests.ask({ event: 'call.invite', data, onReply, onTimeout }).catch((error: RingwireError) => {
+      if (!isAnswered) failed(it, onGlare, error)
+    })
   }
 
   function cancel(callUuid: string): void {

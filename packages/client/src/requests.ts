@@ -13,9 +13,9 @@ export interface Request {
   /** Goes on being asked after its time: hanging up has to arrive at last. */
   readonly insistent?: boolean
   /** Is called with the reply even where the promise did not wait for it. */
-  readonly onReply?: (reply: Reply) => void
+  readonly onReply?: (reply: Reply) => unknown
   /** Is called when the promise no longer waits; `sent`: it may still take effect. */
-  readonly onTimeout?: (sent: boolean) => void
+  readonly onTimeout?: (sent: boolean) => unknown
 }
 
 interface Entry extends Request {
