@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './support/browser.ts'
+import { servePage } from './support/pages.ts'
+import { online, openPhones } from './support/people.ts'
+import { type Service, startService } from './support/service.ts'
+import { startTurnServer, type TurnServer } from './support/turn.ts'
+
+/* Two browser contexts, the real service, real connections. */
+
+let turn: TurnServer
+let service: Service
+let browser: Browser
+let pages: Awaited<ReturnType<typeof servePage>>
+
+beforeAll(async () => {
+  turn = await startTurnServer()
+  const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
+  ;[service, browser] = await Promise.all([startService(settings), launchBrowser()])
+  pages = await servePage('phone.ts', (person) => service.token(person))
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await pages?.stop()
+  await service?.stop()
+  await turn?.stop()
+})
+
+const ufrag = (page: Page) =>
+  page.evaluate(
+    () => /a=ice-ufrag:(\S+)/.exec(window.phone.media?.connection?.currentLocalDescription?.sdp ?? '')?.[1] ?? '',
+  )
+
+test('[REL2] both hear and see each other in every 500 ms, and both report it; the end closes both', async () => {
+  const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+  await connect('video')
+  await expectMedia(4, ['audio', 'video'])
+  for (const { page } of both) await page.waitForFunction(() => window.phone.call?.state.name === 'connected')
+  await agent.page.evaluate(() => window.phone.call?.end())
+  for (const { page } of [customer, agent]) {
+    await page.waitForFunction(() => window.phone.media?.state.name === 'closed')
+  }
+  await close()
+}, 60_000)
+
+test('[RES3] the service dies and comes back: media flows on, ICE restarts, and the call ends normally', async () => {
+  const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+  await connect('video')
+  const before = await Promise.all(both.map(({ page }) => ufrag(page)))
+  const flow = expectMedia(8, ['audio', 'video'])
+  await service.kill('SIGKILL')
+  await service.launch()
+  await Promise.all(both.map(({ page }) => online(page)))
+  await flow
+  for (const [i, { page }] of both.entries()) {
+    await page.waitForFunction((old) => {
+      const { connection } = window.phone.media ?? {}
+      const now = /a=ice-ufrag:(\S+)/.exec(connection?.currentLocalDescription?.sdp ?? '')?.[1]
+      return now !== old && connection?.signalingState === 'stable'
+    }, before[i])
+  }
+  await expectMedia(3, ['audio', 'video'])
+  await customer.page.evaluate(() => window.phone.call?.end())
+  await agent.page.waitForFunction(() => window.phone.call?.state.name === 'over')
+  await close()
+}, 60_000)
+
+test('the path is gone: ICE is restarted with fresh servers, and media comes back', async () => {
+  const { both, connect, expectMedia, close } = await openPhones(browser, pages.url, 'relay=1')
+  await connect('audio')
+  await turn.restart()
+  for (const { page } of both) {
+    await page.waitForFunction(() => window.phone.media?.state.name === 'interrupted')
+  }
+  await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
+  await expectMedia(3, ['audio'])
+  await close()
+}, 60_000)
+
+for (const side of ['caller', 'callee', 'both'] as const) {
+  const who = side === 'both' ? 'both pages are' : `the ${side}'s page is`
+  test(`[PLACE2] ${who} loaded again in mid-call: media is back within 3 s`, async () => {
+    const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+    await connect('video')
+    const uuid = await agent.page.evaluate(() => window.phone.call?.callUuid)
+    const reloading = { caller: [customer], callee: [agent], both }[side]
+    const at = Date.now()
+    await Promise.all(reloading.map(({ page }) => page.reload()))
+    await Promise.all(
+      reloading.map(async ({ page }) => {
+        await page.waitForFunction(() => window.phone?.media !== undefined)
+        await page.evaluate(() => window.phone.flowing())
+        const flowedAt = await page.evaluate(() => window.phone.flowedAt)
+        expect((flowedAt ?? Number.POSITIVE_INFINITY) - at).toBeLessThan(3000)
+      }),
+    )
+    await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
+    for (const { page } of both) expect(await page.evaluate(() => window.phone.call?.callUuid)).toBe(uuid)
+    await expectMedia(2, ['audio', 'video'])
+    await close()
+  }, 60_000)
+}
