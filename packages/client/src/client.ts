@@ -33,7 +33,11 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   )
   const tokens = createTokens(env, options.getToken, connectTimeoutMs, (token) => ice.fromToken(token))
   const ice = createIce(env, tokens.localTime, (servers) => listeners.emit('iceServers', servers))
-  const requests = createRequests(env, requestTimeoutMs, (text) => connection.send(text))
+  const requests = createRequests(env, {
+    timeoutMs: requestTimeoutMs,
+    transmit: (text) => connection.send(text),
+    renewToken: () => renewal.renew(),
+  })
   const renewal = createRenewal(env, tokens, requests, report)
   const { now, uuid } = env
   const calls = createCalls({ requests, listeners, uuid, self: () => self, now, localTime: tokens.localTime })

@@ -71,7 +71,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     const mine = ++run
     endTimer()
     lastAttempt = env.now()
-    enter({ name: 'connecting', attempt: failures + 1 })
+    if (state.name !== 'connecting') enter({ name: 'connecting', attempt: failures + 1 })
     tokens.current().then(
       (token) => {
         if (mine === run) open(token)

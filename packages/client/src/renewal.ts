@@ -26,6 +26,7 @@ export function createRenewal(
   function schedule(): void {
     const held = tokens.held()
     const left = held === undefined ? 0 : tokens.msLeft(held)
+    endTimer()
     const lead = Math.min(leadMs, left / 5) * (0.5 + env.random() / 2)
     endTimer = env.after(Math.max(0, left - lead), renew)
   }
@@ -42,6 +43,7 @@ export function createRenewal(
       const { code, retryAfterMs } = error as RingwireError
       if (code === 'AUTH_TOKEN_INVALID') tokens.refused()
       report(error as RingwireError)
+      endTimer()
       endTimer = env.after(pauseBefore(++failures, { retryAfterMs }, retryBounds, env.random()).ms, renew)
     }
   }
@@ -62,6 +64,8 @@ export function createRenewal(
       schedule()
     },
     stop,
+    /** Now, because the held one was refused. Resolved also where it fails; it is tried again then. */
+    renew,
     /** To show the service the token that it has changes nothing, and has a reply: the cheapest sign of life. */
     probe(): void {
       const last = tokens.last()

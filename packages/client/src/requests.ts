@@ -30,6 +30,8 @@ interface Entry extends Request {
   unsure: boolean
   tries: number
   endTimer: () => void
+  /** The invite was refused for its token, which was renewed. */
+  renewed: boolean
   /** Cancels the pause before it is asked again; undefined while there is none. */
   endPause: (() => void) | undefined
 }
@@ -39,11 +41,16 @@ const maxMessageBytes = 64 * 1024
 /** How often a request is asked again that may succeed later unchanged. */
 const maxTries = 5
 
-/**
- * The ledger of an extended session [EXT4]: every request has a number, and stays until its reply has come. `transmit`
- * is called only between `open` and `pause`.
- */
-export function createRequests(env: Environment, timeoutMs: number, transmit: (text: string) => void) {
+export interface RequestsOptions {
+  readonly timeoutMs: number
+  /** Is called only while there is an authenticated socket. */
+  transmit(text: string): void
+  /** Shows the service a new token; resolved when that is done, or failed. */
+  renewToken(): Promise<void>
+}
+
+/** The ledger of an extended session [EXT4]: every request has a number, and stays until its reply has come. */
+export function createRequests(env: Environment, { timeoutMs, transmit, renewToken }: RequestsOptions) {
   const entries = new Map<string, Entry>()
   const prefix = env.uuid().slice(0, 8)
   let count = 0
@@ -84,17 +91,28 @@ export function createRequests(env: Environment, timeoutMs: number, transmit: (t
     entry.onTimeout?.(entry.n > 0 || entry.unsure)
   }
 
+  function askNow(entry: Entry): void {
+    entry.endPause = undefined
+    if (!entries.delete(entry.id)) return
+    entries.set(entry.id, entry)
+    flush()
+  }
+
+  /** Whether a request that failed may succeed unchanged, and is asked again. */
   function askAgain(entry: Entry, error: RingwireError): boolean {
+    if (error.code === 'AUTH_TOKEN_INVALID' && entry.event === 'call.invite' && !entry.renewed && entry.waits) {
+      // No call begins after the token's end [WS5]: a timer was late, or the device slept.
+      entry.renewed = true
+      entry.n = 0
+      entry.endPause = () => {}
+      void renewToken().then(() => askNow(entry))
+      return true
+    }
     const pause = error.retryAfterMs ?? 200 * 2 ** entry.tries * (1 + env.random())
     const inTime = entry.insistent || env.now() + pause < entry.deadline
     if (!error.retryable || entry.event === 'auth.refresh' || ++entry.tries > maxTries || !inTime) return false
     entry.n = 0
-    entry.endPause = env.after(pause, () => {
-      entry.endPause = undefined
-      entries.delete(entry.id)
-      entries.set(entry.id, entry)
-      flush()
-    })
+    entry.endPause = env.after(pause, () => askNow(entry))
     return true
   }
 
@@ -107,7 +125,7 @@ export function createRequests(env: Environment, timeoutMs: number, transmit: (t
           return
         }
         const endTimer = env.after(timeoutMs, () => timedOut(entry))
-        const state = { n: 0, waits: true, unsure: false, tries: 0, endTimer, endPause: undefined }
+        const state = { n: 0, waits: true, unsure: false, tries: 0, renewed: false, endTimer, endPause: undefined }
         const entry: Entry = { ...request, id, resolve, reject, deadline: env.now() + timeoutMs, ...state }
         entries.set(id, entry)
         flush()
