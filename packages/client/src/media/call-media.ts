@@ -1,15 +1,14 @@
-import { createListeners } from '../listeners.ts'
-import type { Call, Unsubscribe } from '../types.ts'
+import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
 import { createCapture, kindsOf, mediaError } from './capture.ts'
+import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
+import { createOpening } from './opening.ts'
 import { createRecovery } from './recovery.ts'
 import { createSenders } from './senders.ts'
 import { watchFlow } from './stats.ts'
 import {
   type CallMedia,
-  type CallMediaEvents,
   type CallMediaOptions,
-  type CallMediaState,
   type MediaEnvironment,
   MediaError,
   type MediaKind,
@@ -32,8 +31,8 @@ export type {
 const eagerLookMs = 100
 /** Old servers are better than a call that waits for new ones. */
 const freshServersMs = 2000
-/** A callee that was answered before this page listened waits so long for the offer, then makes its own. */
-const offerWaitMs = 1000
+/** Codes of signals that were lost on the way. */
+const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECTION_CLOSED', 'TIMEOUT'])
 
 function browserEnvironment(): MediaEnvironment {
   const { RTCPeerConnection, MediaStream, navigator } = globalThis
@@ -44,51 +43,30 @@ function defaultMedia(call: Pick<Call, 'callType'>): MediaStreamConstraints {
   return call.callType === 'video' ? { audio: true, video: true } : { audio: true }
 }
 
-function isSame(one: CallMediaState, other: CallMediaState): boolean {
-  const flags = ({ muted, receiving }: CallMediaState) => [muted.audio, muted.video, receiving.audio, receiving.video]
-  return one.name === other.name && one.sharing === other.sharing && `${flags(one)}` === `${flags(other)}`
-}
-
 /** The media of one call: nothing happens before `start()`. */
 export function createCallMedia(call: Call, options: CallMediaOptions = {}): CallMedia {
   const { client, configuration = {}, statsIntervalMs = 1000, earlyOffer = true } = options
   const environment = options.environment ?? browserEnvironment()
   const local = new environment.MediaStream()
   const remote = new environment.MediaStream()
-  const listeners = createListeners<CallMediaEvents>()
+  const shown = createMediaState(local, remote)
+  const { change } = shown
   const subscriptions: Unsubscribe[] = []
   let started = false
-  let offered = false
   let reported = false
-  let hadOffer = false
-  let waitForOffer: ReturnType<typeof setTimeout> | undefined
   let stopWatching = () => {}
 
-  let state: CallMediaState = {
-    name: 'idle',
-    local,
-    remote,
-    muted: { audio: false, video: false },
-    sharing: false,
-    receiving: { audio: false, video: false },
-  }
-
-  function change(part: Partial<CallMediaState>): void {
-    const next = { ...state, ...part }
-    if (state.name === 'closed' || isSame(state, next)) return
-    state = next
-    listeners.emit('state', state)
-  }
-
-  const isOver = () => state.name === 'closed'
-  const isAnswered = () => call.state.name === 'accepted' || call.state.name === 'connected'
   const isPolite = () => call.direction === 'incoming'
   const isOnline = () => client === undefined || client.state.name === 'online'
-  const failed = (error: unknown) => {
-    if (!isOver())
-      listeners.emit('error', error instanceof Error ? error : new MediaError('FAILED', 'Media failed', error))
+  const failed = (error: unknown) =>
+    shown.emit('error', error instanceof Error ? error : new MediaError('FAILED', 'Media failed', error))
+
+  /** What is lost on the way is made good by the next restart; only what can never arrive is worth a word. */
+  function signal(sending: Promise<void>): void {
+    sending.catch((error: RingwireErrorShape) => {
+      if (!passing.has(error.code)) failed(error)
+    })
   }
-  const unsent = (sending: Promise<void>) => sending.catch(failed)
 
   function rtcConfiguration(): RTCConfiguration {
     const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
@@ -97,7 +75,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
 
   const senders = createSenders({
     stream: local,
-    receives: call.callType === 'video' ? ['audio', 'video'] : ['audio'],
+    receives: () => (call.callType === 'video' ? ['audio', 'video'] : ['audio']),
     failed,
   })
   const capture = createCapture({
@@ -126,23 +104,29 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     isPolite,
     equip: senders.equip,
     attach: senders.attach,
-    settled: senders.complete,
-    sendOffer: (sdp) => void unsent(call.sendOffer(sdp)),
-    sendAnswer: (sdp) => void unsent(call.sendAnswer(sdp)),
-    sendCandidate: (candidate) => void unsent(call.sendCandidate({ candidate: '', ...candidate })),
+    settled(connection) {
+      // The last picture of the old connection stays until there is a new one.
+      const received = new Set(connection.getReceivers().map(({ track }) => track))
+      for (const track of remote.getTracks()) if (!received.has(track)) remote.removeTrack(track)
+      senders.complete()
+    },
+    sendOffer: (sdp) => signal(call.sendOffer(sdp)),
+    sendAnswer: (sdp) => signal(call.sendAnswer(sdp)),
+    sendCandidate: (candidate) => signal(call.sendCandidate({ candidate: '', ...candidate })),
     failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'A description could not be made or taken', error)),
   })
 
+  const opening = createOpening({ call, earlyOffer, recovery, offer: (how) => void negotiation.offer(how) })
+
   function open(): RTCPeerConnection {
     stopWatching()
-    for (const track of remote.getTracks()) remote.removeTrack(track)
     const connection = new environment.RTCPeerConnection(rtcConfiguration())
-    const isCurrent = () => negotiation.connection() === connection && !isOver()
+    const isCurrent = () => negotiation.connection() === connection && !shown.isClosed()
     connection.addEventListener('track', ({ track }) => {
       if (!isCurrent()) return
       for (const old of remote.getTracks()) if (old.kind === track.kind) remote.removeTrack(old)
       remote.addTrack(track)
-      listeners.emit('remote', remote)
+      shown.emit('remote', remote)
     })
     connection.addEventListener('connectionstatechange', () => {
       if (!isCurrent()) return
@@ -154,7 +138,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       looked: (stats) => {
         if (isCurrent()) looked(connection, stats)
       },
-      intervalMs: () => (state.name === 'flowing' ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
+      intervalMs: () => (shown.get().name === 'flowing' ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
     })
     interrupted()
     recovery.opened()
@@ -162,21 +146,21 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   }
 
   function interrupted(): void {
-    if (state.name === 'flowing') change({ name: 'interrupted', receiving: { audio: false, video: false } })
+    if (shown.get().name === 'flowing') change({ name: 'interrupted', receiving: { audio: false, video: false } })
   }
 
   function looked(connection: RTCPeerConnection, stats: MediaStats): void {
     const { audio, video } = stats.inbound
     const receiving = { audio: audio.packets > 0, video: video.packets > 0 }
     const arrives = receiving.audio || receiving.video
-    if (state.name === 'flowing') change({ receiving })
+    if (shown.get().name === 'flowing') change({ receiving })
     else if (arrives && connection.connectionState === 'connected') {
       change({ name: 'flowing', receiving })
       // The service takes it twice as once, but once is enough.
-      if (!reported) unsent(call.connected())
+      if (!reported) signal(call.connected())
       reported = true
     }
-    if (state.name === 'flowing') listeners.emit('stats', stats)
+    if (shown.get().name === 'flowing') shown.emit('stats', stats)
   }
 
   async function restart(fresh: boolean): Promise<void> {
@@ -184,9 +168,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       const old = new Promise<void>((resolve) => setTimeout(resolve, freshServersMs))
       await Promise.race([client.freshIceServers().then(() => undefined, failed), old])
     }
-    if (isOver()) return
+    if (shown.isClosed()) return
     configure()
-    offered = true
+    opening.opened()
     await negotiation.offer({ restart: true, fresh })
   }
 
@@ -195,53 +179,21 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     if (connection && connection.signalingState !== 'closed') connection.setConfiguration(rtcConfiguration())
   }
 
-  /** The caller offers; a callee does so only where no offer comes. */
   function proceed(): void {
-    if (!started || isOver()) return
     if (call.state.name === 'over') close()
-    else if (isAnswered()) {
-      recovery.begin()
-      if (call.direction === 'outgoing') offerOnce()
-      else if (!hadOffer && waitForOffer === undefined) {
-        waitForOffer = setTimeout(() => {
-          if (!hadOffer) offerOnce()
-        }, offerWaitMs)
-      }
-    } else if (earlyOffer && call.direction === 'outgoing') {
-      // The service has to know the call first, and may give it another name.
-      call.invited.then(
-        () => {
-          if (call.direction === 'outgoing' && call.state.name !== 'over') offerOnce()
-        },
-        () => undefined,
-      )
-    }
-  }
-
-  function offerOnce(): void {
-    if (offered || isOver()) return
-    offered = true
-    void negotiation.offer({})
-  }
-
-  function resynced(restored: boolean): void {
-    if (isAnswered()) {
-      recovery.begin()
-      if (restored && !offered) offerOnce()
-      else recovery.resync()
-    } else if (call.direction === 'outgoing' && offered) void negotiation.offer({ restart: true })
+    else opening.proceed()
   }
 
   function listen(): void {
     subscriptions.push(
       call.on('offer', (sdp) => {
-        hadOffer = true
+        opening.opened()
         void negotiation.receiveOffer(sdp)
       }),
       call.on('answer', (sdp) => void negotiation.receiveAnswer(sdp)),
       call.on('candidate', ({ ...candidate }) => void negotiation.receiveCandidate(candidate)),
       call.on('state', proceed),
-      call.on('resynced', ({ restored }) => resynced(restored)),
+      call.on('resynced', ({ restored }) => opening.resynced(restored)),
     )
     if (client) {
       subscriptions.push(
@@ -252,7 +204,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       )
     }
     const { mediaDevices } = environment
-    const announce = () => void devices().then((list) => listeners.emit('devices', list), failed)
+    const announce = () => void devices().then((list) => shown.emit('devices', list), failed)
     mediaDevices?.addEventListener?.('devicechange', announce)
     subscriptions.push(() => mediaDevices?.removeEventListener?.('devicechange', announce))
   }
@@ -262,9 +214,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   }
 
   function close(): void {
-    if (isOver()) return
+    if (shown.isClosed()) return
     recovery.stop()
-    clearTimeout(waitForOffer)
+    opening.close()
     stopWatching()
     for (const unsubscribe of subscriptions.splice(0)) unsubscribe()
     negotiation.close()
@@ -274,22 +226,29 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   }
 
   /** What the application asks for: its failure is a MediaError. */
-  async function asked(what: string, work: () => Promise<void>): Promise<void> {
-    if (isOver()) throw new MediaError('CLOSED', `${what}: the media of this call is closed`)
+  async function ask(what: string, work: () => Promise<void>): Promise<void> {
+    if (shown.isClosed()) throw new MediaError('CLOSED', `${what}: the media of this call is closed`)
     await work().catch((error: unknown) => {
       throw mediaError(error, what)
     })
     change({ muted: capture.muted(), sharing: capture.isSharing() })
   }
 
+  /** Nobody has to look at it, as with the promises of a call. */
+  function asked(what: string, work: () => Promise<void>): Promise<void> {
+    const promise = ask(what, work)
+    promise.catch(() => undefined)
+    return promise
+  }
+
   return {
     get state() {
-      return state
+      return shown.get()
     },
     get connection() {
       return negotiation.connection()
     },
-    on: listeners.on,
+    on: shown.on,
     start: (media = options.media ?? defaultMedia(call)) =>
       asked('start', async () => {
         senders.want(kindsOf(media))

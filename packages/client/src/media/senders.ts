@@ -6,7 +6,7 @@ export interface SendersOptions {
   /** What is sent; its id tells the peer which tracks belong together. */
   stream: MediaStream
   /** Kinds that the offer asks for, also where nothing of them is sent. */
-  receives: readonly MediaKind[]
+  receives(): readonly MediaKind[]
   failed(error: unknown): void
 }
 
@@ -57,7 +57,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     },
     equip(on: RTCPeerConnection): void {
       follow(on)
-      for (const kind of kinds) if (wanted.has(kind) || receives.includes(kind)) add(kind)
+      for (const kind of kinds) if (wanted.has(kind) || receives().includes(kind)) add(kind)
     },
     attach(on: RTCPeerConnection): void {
       follow(on)

@@ -180,3 +180,86 @@ test('who sends video in an audio call offers it after the first answer', async 
     expect(errors).toEqual([])
   })
 }, 60_000)
+
+test('before a restart ICE servers are made fresh; new ones that are pushed are taken at once', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      const pushed: (() => void)[] = []
+      const server = (name: string) => [{ urls: [`turn:127.0.0.1:9?transport=udp`], username: name, credential: 'c' }]
+      const client = {
+        iceServers: server('first'),
+        state: { name: 'online' } as never,
+        on: (event: string, listener: (payload: never) => void) => {
+          if (event === 'iceServers') pushed.push(() => listener([] as never))
+          return () => {}
+        },
+        async freshIceServers() {
+          client.iceServers = server('fresh')
+          return client.iceServers
+        },
+      }
+      const pair = createPair('audio', { outgoing: { client } })
+      const username = () => pair.caller.connection?.getConfiguration().iceServers?.[0]?.username
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await flowing(pair.caller)
+      const names = [username()]
+      client.iceServers = server('pushed')
+      for (const push of pushed) push()
+      names.push(username())
+      await pair.caller.restart()
+      names.push(username())
+      await until(() => pair.caller.connection?.signalingState === 'stable')
+      pair.close()
+      return { names, errors: pair.errors }
+    })
+    expect(found).toEqual({ names: ['first', 'pushed', 'fresh'], errors: [] })
+  })
+}, 60_000)
+
+test('signals that are lost with a session while it rings, and in a call: ICE starts anew and the call connects', async () => {
+  await inPage(async (page) => {
+    const errors = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      const pair = createPair('audio')
+      const { wire, caller, callee } = pair
+      // The offer and its candidates are lost while it rings.
+      wire.lose('outgoing')
+      await Promise.all([caller.start(), callee.start()])
+      await until(() => wire.sent.some(({ signal }) => signal.event === 'candidate'))
+      wire.hold('outgoing')
+      pair.callerCall.resync(false)
+      await until(() => wire.sent.filter(({ signal }) => signal.event === 'offer').length === 2)
+      pair.accept()
+      wire.release('outgoing')
+      await Promise.all([flowing(caller), flowing(callee)])
+      // Both are told, as after a restart of the service.
+      const ufrag = () => /a=ice-ufrag:(\S+)/.exec(caller.connection?.currentLocalDescription?.sdp ?? '')?.[1]
+      const [before, connection] = [ufrag(), caller.connection]
+      pair.callerCall.resync(false)
+      pair.calleeCall.resync(false)
+      await until(() => ufrag() !== before && caller.connection?.signalingState === 'stable')
+      if (caller.connection !== connection) pair.errors.push('another connection')
+      pair.close()
+      return pair.errors
+    })
+    expect(errors).toEqual([])
+  })
+}, 60_000)
+
+test('a callee that was answered before it listened offers itself, where no offer comes', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing } = window.loopback
+      const pair = createPair('audio', { outgoing: { earlyOffer: false } })
+      pair.calleeCall.become({ name: 'accepted' })
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      const early = pair.wire.sent.length
+      await flowing(pair.callee)
+      pair.close()
+      return { early, first: pair.wire.sent[0]?.from, errors: pair.errors }
+    })
+    expect(found).toEqual({ early: 0, first: 'incoming', errors: [] })
+  })
+}, 60_000)

@@ -45,9 +45,10 @@ export async function measureFlow(media: CallMedia, windows: number): Promise<Fl
     await new Promise((resolve) => setTimeout(resolve, 50))
     const now = await totals(media)
     const ms = now.at - last.at
-    // A connection that was replaced counts from nothing.
-    if (ms < 0 || now.audioPackets < last.audioPackets) last = now
-    if (ms < 500) continue
+    // A connection that was replaced counts from nothing, and so may a stream after a negotiation.
+    const isAnew = now.audioPackets < last.audioPackets || now.videoPackets < last.videoPackets
+    if (ms < 0 || isAnew) last = now
+    if (ms < 500 || isAnew) continue
     found.push({ ms, audio: now.audioPackets - last.audioPackets, video: now.videoPackets - last.videoPackets })
     last = now
   }

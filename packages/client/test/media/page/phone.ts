@@ -5,7 +5,10 @@ import type { Call } from '../../../src/types.ts'
 import { flowing, measureFlow, totals, until } from './flow.ts'
 
 const query = new URLSearchParams(location.search)
-const options: CallMediaOptions = query.has('relay') ? { configuration: { iceTransportPolicy: 'relay' } } : {}
+const options: CallMediaOptions = {
+  earlyOffer: !query.has('late'),
+  ...(query.has('relay') ? { configuration: { iceTransportPolicy: 'relay' } } : {}),
+}
 
 const client = createCallClient({
   getToken: async () => (await fetch(`/token${location.search}`)).json(),

@@ -9,13 +9,23 @@ export interface Phone {
   failures: string[]
 }
 
-async function open(browser: Browser, url: string, role: Phone['role'], query: string): Promise<Phone> {
+/** A service that is so far away, each way. */
+async function delay(page: Page, ms: number): Promise<void> {
+  await page.routeWebSocket(/\/v1\/ws/, (route) => {
+    const service = route.connectToServer()
+    route.onMessage((message) => void setTimeout(() => service.send(message), ms))
+    service.onMessage((message) => void setTimeout(() => route.send(message), ms))
+  })
+}
+
+async function open(browser: Browser, url: string, role: Phone['role'], query: string, ms: number): Promise<Phone> {
   const context = await browser.newContext()
   // Shorter than a test may take, so that a failure says what it waited for.
   context.setDefaultTimeout(20_000)
   const page = await context.newPage()
   const failures: string[] = []
   page.on('pageerror', (error) => failures.push(error.message))
+  if (ms > 0) await delay(page, ms)
   const userId = `${role}-${crypto.randomUUID().slice(0, 8)}`
   const peer = role === 'customer' ? 'agent' : 'customer'
   await page.goto(`${url}?user=${userId}&role=${role}&peer=${peer}&device=${crypto.randomUUID()}&${query}`)
@@ -28,10 +38,10 @@ export async function online(page: Page): Promise<void> {
 }
 
 /** Two people in browser contexts of their own, online. */
-export async function openPhones(browser: Browser, url: string, query = '') {
+export async function openPhones(browser: Browser, url: string, query = '', delayMs = 0) {
   const [customer, agent] = await Promise.all([
-    open(browser, url, 'customer', query),
-    open(browser, url, 'agent', query),
+    open(browser, url, 'customer', query, delayMs),
+    open(browser, url, 'agent', query, delayMs),
   ])
   const both = [customer, agent]
   return {
