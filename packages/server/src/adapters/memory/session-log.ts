@@ -25,6 +25,11 @@ export class SessionLog {
     return seq <= this.lastSeq && seq >= first - 1
   }
 
+  /** The seq that was given out last; 0: none yet. */
+  get last(): number {
+    return this.lastSeq
+  }
+
   get size(): number {
     return this.entries.length - this.head
   }

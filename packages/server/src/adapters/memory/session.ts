@@ -114,6 +114,8 @@ export function takeUnproven(session: Session, matches: (push: Push) => boolean)
 
 /** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
 export function prove(session: Session, seq: number): void {
+  // What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
+  if (seq > (session.log?.last ?? 0)) return
   session.provenSeq = Math.max(session.provenSeq, seq)
   if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
 }
