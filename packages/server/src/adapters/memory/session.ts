@@ -99,10 +99,14 @@ export function render(session: Session, seq: number, push: Push): string {
   return `${push.text.slice(0, -1)},"seq":${seq}${version}}`
 }
 
-/** What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. */
-export function takeUnproven(session: Session, matches: (push: Push) => boolean): Push[] {
+/**
+ * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. It rings there no
+ * more: a place is of a call that was answered.
+ */
+export function takeUnproven(session: Session, wanted: (push: Push) => boolean): Push[] {
   const { log } = session
   if (log === undefined) return []
+  const matches = (push: Push) => push.kind !== 'ringing' && wanted(push)
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
   // What a session got that took the place only by connecting may have come to the wrong tab.
   const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
