@@ -1,6 +1,6 @@
 import { participantKey } from '../../call/call.ts'
 import type { Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
-import { SessionLog } from './session-log.ts'
+import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
 export interface Session {
@@ -110,10 +110,12 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
   // What a session got that took the place only by connecting may have come to the wrong tab.
   const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
-  const owed = log.all().filter(({ seq, push }) => isUnproven(seq, push) && matches(push))
-  // The numbers stay as they are; but who resumes this session now would not get what was given away.
+  const isOwed = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
+  const owed = log.find(isOwed)
+  // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
   if (owed.length > 0) session.broken = true
-  return owed.map(({ push }) => push)
+  if (session.sink === undefined) log.retain((entry) => !isOwed(entry))
+  return owed
 }
 
 /** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
