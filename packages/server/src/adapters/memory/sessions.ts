@@ -55,6 +55,12 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     return session
   }
 
+  function disconnect(session: Session, clean: boolean, at: number): void {
+    loseSocket(session, clean, at)
+    remove(live, session)
+    add(detached, session)
+  }
+
   function forget(session: Session): void {
     remove(detached, session)
     sessions.delete(session.identity.sessionId)
@@ -94,6 +100,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (session === undefined) return undefined
       if (!canResume(session, request, at, options.resumeWindowMs)) {
         session.broken = true
+        // Its socket was retired for this one: what it had is there for who takes its places.
+        if (session.sink !== undefined) disconnect(session, false, at)
         return undefined
       }
       session.sink = sink
@@ -120,9 +128,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     detach(sessionId, sink, clean, at) {
       const session = sessions.get(sessionId)
       if (session === undefined || session.sink !== sink) return false
-      loseSocket(session, clean, at)
-      remove(live, session)
-      add(detached, session)
+      disconnect(session, clean, at)
       if (isForgettable(session)) forget(session)
       return true
     },
