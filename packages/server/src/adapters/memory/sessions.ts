@@ -115,6 +115,11 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     ready(sessionId) {
       const session = sessions.get(sessionId)
       if (session?.sink === undefined || session.ready) return
+      // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
+      if (session.identity.extended && session.log?.reachesBackTo(session.readyFrom) === false) {
+        session.sink.close(1013, 'try again later')
+        return
+      }
       session.ready = true
       for (const { seq, push } of session.log?.all() ?? []) {
         if (seq <= session.readyFrom) continue
