@@ -246,7 +246,7 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   expect(isExtendedAuthOk.Check(again)).toBe(true)
   await back.next('call.ended')
   const missing = Object.keys(serverEvents).filter((event) => !seen.has(event))
-  // Logs of one process are lost with it: sessions.test.ts of the contracts has it.
+  // Logs of one process are lost with it; packages/server/test/contracts/session-reset.test.ts loses them alone.
   expect(missing).toEqual(['session.reset'])
 
   for (const told of [[...ann.all, ...back.all], ben.all]) {
