@@ -51,11 +51,14 @@ test('candidates that come before their description wait for it', async () => {
       await until(() => gathered('incoming') > 0)
       wire.release('incoming', (signals) => signals.toReversed())
       const order = wire.sent.map(({ signal }) => signal.event)
+      const at = performance.now()
       await Promise.all([flowing(pair.caller), flowing(pair.callee)])
       pair.close()
-      return { order, errors: pair.errors }
+      return { order, errors: pair.errors, ms: performance.now() - at }
     })
     expect(found.errors).toEqual([])
+    // By these candidates, not by those of another try.
+    expect(found.ms).toBeLessThan(4000)
     expect(found.order[0]).toBe('offer')
   })
 }, 60_000)

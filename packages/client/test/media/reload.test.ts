@@ -73,7 +73,7 @@ test('both begin anew at once', async () => {
 test('what was sent to the page of before comes to the new one: an old answer is not taken, an old offer does no harm', async () => {
   await inPage(async (page) => {
     for (const side of ['incoming', 'outgoing'] as const) {
-      const errors = await page.evaluate(async (side) => {
+      const found = await page.evaluate(async (side) => {
         const { createPair, flowing, until } = window.loopback
         const other = side === 'incoming' ? 'outgoing' : 'incoming'
         const pair = createPair('audio')
@@ -91,13 +91,16 @@ test('what was sent to the page of before comes to the new one: an old answer is
         void media.start()
         call.resync(true)
         await until(() => media.connection?.signalingState === 'have-local-offer')
+        const at = performance.now()
         pair.wire.release(other)
         await flowing(media)
         await until(() => stays.connection?.connectionState === 'connected' && stays.state.name === 'flowing')
         pair.close()
-        return pair.errors
+        return { errors: pair.errors, ms: performance.now() - at }
       }, side)
-      expect(errors).toEqual([])
+      expect(found.errors).toEqual([])
+      // Not by a time limit.
+      expect(found.ms).toBeLessThan(4000)
     }
   })
 }, 60_000)
