@@ -65,7 +65,14 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     const { sessionId, participant, deviceId, extended } = session
     const identity = { sessionId, participant, deviceId, extended }
     if (resume !== undefined) {
-      await sessions.sinkToReplace(resume.sessionId, identity)?.retire()
+      // Of several that resume at once each waits for the one before it: the newest wins [RES1].
+      let retired: Sink | undefined
+      for (;;) {
+        const older = sessions.sinkToReplace(resume.sessionId, identity)
+        if (older === undefined || older === retired) break
+        await older.retire()
+        retired = older
+      }
       const open = sessions.resume(resume, identity, sink, clock.now())
       if (open !== undefined) return goOn({ ...session, sessionId: resume.sessionId }, open)
     }

@@ -206,7 +206,10 @@ export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
 export interface Sessions {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
   open(identity: SessionIdentity, sink: Sink): OpenSession
-  /** The socket of a session that this identity may resume: it has to be retired first. */
+  /**
+   * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
+   * what came on it may still be under way.
+   */
   sinkToReplace(sessionId: string, identity: SessionIdentity): Sink | undefined
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back

@@ -78,7 +78,7 @@ export class Connection implements Sink {
   private outbox: string[] = []
   private inbox: Waiting[] | undefined
   private upstream: Upstream = { handled: 0, replies: [] }
-  private idle: (() => void) | undefined
+  private whenIdle: (() => void)[] = []
   private busy = false
   private malformed = 0
   private state: 'open' | 'closing' | 'closed' = 'open'
@@ -192,7 +192,7 @@ export class Connection implements Sink {
       if (message === undefined) break
       this.handle(message)
     }
-    if (!this.busy) this.idle?.()
+    if (!this.busy) for (const resolve of this.whenIdle.splice(0)) resolve()
   }
 
   async retire(): Promise<void> {
@@ -200,9 +200,7 @@ export class Connection implements Sink {
     // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
     this.inbox = undefined
     if (!this.busy) return
-    await new Promise<void>((resolve) => {
-      this.idle = resolve
-    })
+    await new Promise<void>((resolve) => this.whenIdle.push(resolve))
   }
 
   send(text: string): void {

@@ -11,6 +11,8 @@ export interface Session {
   readonly upstream: Upstream
   log: SessionLog | undefined
   sink: Sink | undefined
+  /** The socket that it lost last: what came on it may still be under way. */
+  lostSink: Sink | undefined
   /** False until the state of the participant's calls was read; pushes wait in the log. */
   ready: boolean
   /** What `ready` hands out comes after this seq. */
@@ -46,6 +48,7 @@ export function createSession(
     upstream,
     log: undefined,
     sink,
+    lostSink: undefined,
     ready: false,
     readyFrom: 0,
     provenSeq: 0,
@@ -128,6 +131,7 @@ export function prove(session: Session, seq: number): void {
 
 /** Its socket is gone, and with it what nobody will ask for. */
 export function loseSocket(session: Session, clean: boolean, at: number): void {
+  session.lostSink = session.sink
   session.sink = undefined
   session.ready = false
   session.lostAt = at

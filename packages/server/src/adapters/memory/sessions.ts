@@ -94,7 +94,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = create(identity, sink, 0)
       return { epoch: session.epoch, upstream: session.upstream }
     },
-    sinkToReplace: (sessionId, identity) => owned(sessionId, identity)?.sink,
+    sinkToReplace(sessionId, identity) {
+      const session = owned(sessionId, identity)
+      return session?.sink ?? session?.lostSink
+    },
     resume(request, identity, sink, at) {
       const session = owned(request.sessionId, identity)
       if (session === undefined) return undefined
@@ -105,6 +108,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
         return undefined
       }
       session.sink = sink
+      session.lostSink = undefined
       session.ready = false
       session.readyFrom = request.seq
       remove(detached, session)
