@@ -173,7 +173,9 @@ test('who sends video in an audio call offers it after the first answer', async 
     const errors = await page.evaluate(async () => {
       const { createPair, flowing, until } = window.loopback
       const pair = createPair('audio', { incoming: { media: { audio: true, video: true } } })
-      await Promise.all([pair.caller.start(), pair.callee.start()])
+      // The devices are open before the offer comes.
+      await pair.callee.start()
+      await pair.caller.start()
       pair.accept()
       await Promise.all([flowing(pair.caller), flowing(pair.callee)])
       await until(() => pair.caller.state.receiving.video)
@@ -259,10 +261,62 @@ test('a callee that was answered before it listened offers itself, where no offe
       pair.calleeCall.become({ name: 'accepted' })
       await Promise.all([pair.caller.start(), pair.callee.start()])
       const early = pair.wire.sent.length
+      const at = performance.now()
       await flowing(pair.callee)
       pair.close()
-      return { early, first: pair.wire.sent[0]?.from, errors: pair.errors }
+      return { early, first: pair.wire.sent[0]?.from, errors: pair.errors, ms: performance.now() - at }
     })
-    expect(found).toEqual({ early: 0, first: 'incoming', errors: [] })
+    expect(found).toMatchObject({ early: 0, first: 'incoming', errors: [] })
+    expect(found.ms).toBeLessThan(4000)
+  })
+}, 60_000)
+
+test('a description is sent before its candidates, also where the environment tells of it late', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, pause } = window.loopback
+      class Slow extends RTCPeerConnection {
+        override async setLocalDescription(description?: RTCLocalSessionDescriptionInit): Promise<void> {
+          await super.setLocalDescription(description)
+          for (let i = 0; i < 10; i++) await pause()
+        }
+      }
+      const environment = { RTCPeerConnection: Slow, MediaStream, mediaDevices: navigator.mediaDevices }
+      const pair = createPair('audio', { outgoing: { environment }, incoming: { environment } })
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      const first = (['outgoing', 'incoming'] as const).map(
+        (side) => pair.wire.sent.find(({ from }) => from === side)?.signal.event,
+      )
+      pair.close()
+      return { first, errors: pair.errors }
+    })
+    expect(found).toEqual({ first: ['offer', 'answer'], errors: [] })
+  })
+}, 60_000)
+
+test('a connection that nothing comes through is not reported as connected', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until, pause } = window.loopback
+      const silent = { media: {} }
+      const pair = createPair('audio', { outgoing: silent, incoming: silent })
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await until(() => pair.caller.connection?.connectionState === 'connected')
+      for (let i = 0; i < 50; i++) await pause()
+      const silence = { state: pair.caller.state.name, reported: pair.callerCall.reported }
+      await pair.callee.switchDevice('audio', {})
+      await flowing(pair.caller)
+      const heard = { state: pair.caller.state.name, reported: pair.callerCall.reported }
+      pair.close()
+      return { silence, heard, errors: pair.errors }
+    })
+    expect(found).toEqual({
+      silence: { state: 'connecting', reported: 0 },
+      heard: { state: 'flowing', reported: 1 },
+      errors: [],
+    })
   })
 }, 60_000)
