@@ -26,8 +26,11 @@ export function createSignals(listeners: Listeners<CallEvents>) {
         isFlushing = true
         queueMicrotask(() => {
           isFlushing = false
-          if (!isHeard()) return
-          for (const signal of kept.splice(0)) emit(signal)
+          while (isHeard()) {
+            const signal = kept.shift()
+            if (signal === undefined) return
+            emit(signal)
+          }
         })
       }
       return end

@@ -26,7 +26,9 @@ export function createTokens(
 
   function fetchToken(): Promise<SessionToken> {
     const given = new Promise<SessionToken>((resolve, reject) => {
-      const late = env.after(timeoutMs, () => reject(new RingwireError('TIMEOUT', 'getToken gave nothing in time.')))
+      const late = env.after(timeoutMs, () =>
+        reject(new RingwireError('TIMEOUT', 'getToken gave nothing in time.', { retryable: true })),
+      )
       // An application's function may also throw at once.
       Promise.resolve()
         .then(() => getToken(reason))

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { someone } from '../../server/test/support/flows.ts'
 import { Service } from '../../server/test/support/service.ts'
-import type { RingwireErrorShape } from '../src/types.ts'
 import { next, online, type Person, person, ringing, stateOf, talk, until } from './support/people.ts'
+import { failure } from './support/stage.ts'
 
 /** The SDK against the service as its own process: calls. */
 let service: Service
@@ -27,15 +27,6 @@ async function two(): Promise<{ caller: Person; callee: Person }> {
   const callee = add(someone('callee'), 'agent')
   await Promise.all([online(caller), online(callee)])
   return { caller, callee }
-}
-
-async function failure(promise: Promise<unknown>): Promise<RingwireErrorShape> {
-  try {
-    await promise
-  } catch (error) {
-    return error as RingwireErrorShape
-  }
-  throw new Error('it did not fail')
 }
 
 test('a call from the invite to the end', async () => {

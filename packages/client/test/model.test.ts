@@ -112,6 +112,9 @@ function check({ sides }: World): void {
   for (const { it, heard, calls } of sides) {
     const uuids = it.client.calls.map(({ callUuid }) => callUuid)
     expect(new Set(uuids).size).toBe(uuids.length)
+    // Nobody is told twice that the same call comes in.
+    const told = it.incoming.map(({ callUuid }) => callUuid)
+    expect(new Set(told).size).toBe(told.length)
     expect(it.client.calls.every(({ state }) => state.name !== 'over')).toBe(true)
     expect([...calls].filter(({ state }) => state.name !== 'over')).toEqual([...it.client.calls])
     // Relays come in the sender's order and never twice, whatever happened to the sockets.
