@@ -78,6 +78,24 @@ test('the path is gone: ICE is restarted with fresh servers, and media comes bac
   await close()
 }, 60_000)
 
+test('[INV6] both call each other at once: one call, and the callee of it gives way in its negotiation too', async () => {
+  // Far enough away that the invites cross.
+  const { customer, agent, both, expectMedia, close } = await openPhones(browser, pages.url, '', 150)
+  await Promise.all([
+    customer.page.evaluate((userId) => window.phone.dial(userId, 'agent', 'audio'), agent.userId),
+    agent.page.evaluate((userId) => window.phone.dial(userId, 'customer', 'audio'), customer.userId),
+  ])
+  await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
+  const calls = await Promise.all(
+    both.map(({ page }) => page.evaluate(() => window.phone.client.calls.map((it) => [it.callUuid, it.direction]))),
+  )
+  expect(calls.map((list) => list.length)).toEqual([1, 1])
+  expect(calls[0]?.[0]?.[0]).toBe(calls[1]?.[0]?.[0] ?? '')
+  expect(calls.map((list) => list[0]?.[1]).sort()).toEqual(['incoming', 'outgoing'])
+  await expectMedia(2, ['audio'])
+  await close()
+}, 60_000)
+
 for (const side of ['caller', 'callee', 'both'] as const) {
   const who = side === 'both' ? 'both pages are' : `the ${side}'s page is`
   test(`[PLACE2] ${who} loaded again in mid-call: media is back within 3 s`, async () => {
