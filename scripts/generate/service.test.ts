@@ -6,7 +6,7 @@ import { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import { serverEvents } from '@ringwire/protocol/server-events'
 import { Compile } from 'typebox/schema'
 import { Service } from '../../packages/server/test/support/service.ts'
-import { knownSecret, withClaims } from '../../packages/server/test/support/tokens.ts'
+import { claimsOf, signingKeyEnv, signToken } from '../../packages/server/test/support/session-tokens.ts'
 import { createAsyncApi, versioned } from './asyncapi.ts'
 import { tokenRequest } from './examples.ts'
 import { createOpenApi } from './openapi.ts'
@@ -18,7 +18,7 @@ const service = new Service({
   RINGWIRE_BOOTSTRAP_KEYS: `one:${secret}:shop;many:${secret}:shop,desk;slow:${secret}:shop`,
   RINGWIRE_TOKEN_RATE_KEY: '12/60',
   RINGWIRE_TOKEN_FAIL_RATE_IP: '12/60',
-  ...knownSecret.env,
+  ...signingKeyEnv,
   RINGWIRE_TURN_URLS: 'turn:turn.example.com:3478',
   RINGWIRE_TURN_SECRET: 'a-secret-that-turn-servers-know',
   // So short that new credentials are pushed at once.
@@ -317,7 +317,7 @@ test('POST /v1/call/ice-servers', async () => {
   const token = await tokenOf('ann', 'customer', 'agent')
   const authorized = { headers: { Authorization: `Bearer ${token}` } }
   expect(await ask('POST', path, authorized)).toBe('200')
-  const expired = { headers: { Authorization: `Bearer ${withClaims(token, { exp: 1 })}` } }
+  const expired = { headers: { Authorization: `Bearer ${signToken({ ...claimsOf(token), exp: 1 })}` } }
   expect(await ask('POST', path, expired)).toBe('AUTH_TOKEN_INVALID')
   expect(await ask('POST', path)).toBe('AUTH_TOKEN_REQUIRED')
   expect(await ask('GET', path, authorized, 'POST')).toBe('METHOD_NOT_ALLOWED')

@@ -1,51 +1,61 @@
 // One end of the measurement in core-distance.ts: `echo` adds one to what `ask` has written.
-import type { ProbeReply } from './core-distance.ts'
+import type { ProbeCommand, ProbeReply } from './core-distance.ts'
 
-const GO = 0
-const DONE = -1
 const BATCHES = 8
 const ROUND_TRIPS = 2000
-const PATIENCE_MS = 1000
+const SPINS_PER_LOOK = 20_000
+/** On a machine with no time for one of the two the other must not turn for ever. */
+const PATIENCE_MS = 500
+/** Words of the shared memory: the ball, and the number of the last measurement that is over. */
+const BALL = 0
+const OVER = 1
 
-function echo(line: Int32Array): void {
+function echo(shared: Int32Array, measurement: number): void {
   const deadline = performance.now() + PATIENCE_MS
   do {
-    for (let i = 0; i < 50_000; i++) {
-      const value = Atomics.load(line, 0)
-      if (value === DONE) {
-        Atomics.store(line, 0, GO)
-        return
-      }
-      if ((value & 1) === 1) Atomics.store(line, 0, value + 1)
+    for (let i = 0; i < SPINS_PER_LOOK; i++) {
+      const value = Atomics.load(shared, BALL)
+      if ((value & 1) === 1) Atomics.store(shared, BALL, value + 1)
     }
-  } while (performance.now() < deadline)
+  } while (Atomics.load(shared, OVER) !== measurement && performance.now() < deadline)
 }
 
-/** The best of some batches: whatever else ran on these cores only adds. */
-function ask(line: Int32Array): number {
-  let best = Number.POSITIVE_INFINITY
-  let value = GO
+/** The best of some batches: whatever else ran on these cores only adds. NaN when nobody answered. */
+function ask(shared: Int32Array): number {
+  let best = Number.NaN
   for (let batch = 0; batch < BATCHES; batch++) {
     const start = Bun.nanoseconds()
     for (let i = 0; i < ROUND_TRIPS; i++) {
-      Atomics.store(line, 0, value + 1)
-      value += 2
-      while (Atomics.load(line, 0) !== value) {}
+      if (!throwAndCatch(shared)) return best
     }
-    best = Math.min(best, (Bun.nanoseconds() - start) / ROUND_TRIPS)
+    const each = (Bun.nanoseconds() - start) / ROUND_TRIPS
+    if (!(each > best)) best = each
   }
-  Atomics.store(line, 0, DONE)
   return best
 }
 
-function serve(role: string, shared: string): void {
-  const line = new Int32Array(Bun.mmap(shared, { shared: true }).buffer)
-  process.on('message', () => {
+function throwAndCatch(shared: Int32Array): boolean {
+  const thrown = Atomics.load(shared, BALL) | 1
+  Atomics.store(shared, BALL, thrown)
+  for (let i = 0; i < SPINS_PER_LOOK; i++) {
+    if (Atomics.load(shared, BALL) === thrown + 1) return true
+  }
+  const deadline = performance.now() + PATIENCE_MS
+  while (performance.now() < deadline) {
+    if (Atomics.load(shared, BALL) === thrown + 1) return true
+  }
+  return false
+}
+
+function serve(role: string, path: string): void {
+  const shared = new Int32Array(Bun.mmap(path, { shared: true }).buffer)
+  process.on('message', ({ measurement }: ProbeCommand) => {
     if (role === 'echo') {
-      echo(line)
+      echo(shared, measurement)
       return
     }
-    const reply: ProbeReply = { nanoseconds: ask(line) }
+    const reply: ProbeReply = { nanoseconds: ask(shared) }
+    Atomics.store(shared, OVER, measurement)
     process.send?.(reply)
   })
   process.on('disconnect', () => process.exit(0))

@@ -6,14 +6,18 @@ import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 import { pinned } from './process.ts'
 
-export type ProbeCommand = 'measure'
+export interface ProbeCommand {
+  measurement: number
+}
 export interface ProbeReply {
-  nanoseconds: number
+  /** NaN crosses as null. */
+  nanoseconds: number | null
 }
 
 export class CoreDistance {
   #echo: Subprocess
   #ask: Subprocess
+  #measurements = 0
   #waiting: ((nanoseconds: number) => void) | null = null
 
   constructor(serverCore: number, generatorCore: number, directory: string) {
@@ -23,12 +27,13 @@ export class CoreDistance {
     this.#ask = this.#spawn('ask', generatorCore, shared)
   }
 
-  /** Nanoseconds for one round trip; takes some milliseconds of both cores. */
+  /** Nanoseconds for one round trip, NaN where the machine had no time for it; takes some milliseconds of both cores. */
   measure(): Promise<number> {
     return new Promise((resolve) => {
       this.#waiting = resolve
-      this.#echo.send('measure' satisfies ProbeCommand)
-      this.#ask.send('measure' satisfies ProbeCommand)
+      const command: ProbeCommand = { measurement: ++this.#measurements }
+      this.#echo.send(command)
+      this.#ask.send(command)
     })
   }
 
@@ -44,7 +49,7 @@ export class CoreDistance {
       stdin: 'ignore',
       stdout: 'inherit',
       stderr: 'inherit',
-      ipc: (reply: ProbeReply) => this.#waiting?.(reply.nanoseconds),
+      ipc: (reply: ProbeReply) => this.#waiting?.(reply.nanoseconds ?? Number.NaN),
     })
   }
 }

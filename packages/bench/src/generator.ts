@@ -4,6 +4,7 @@ import { prepareConnect } from './jobs/connect.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
 import { prepareToken } from './jobs/token.ts'
+import { TITLES } from './systems.ts'
 
 function prepare(job: Job): Promise<Prepared> {
   switch (job.kind) {
@@ -20,8 +21,10 @@ function prepare(job: Job): Promise<Prepared> {
 
 function serve(): void {
   const jobs = new Map<number, Prepared>()
+  const titles = new Map<number, string>()
   const carryOut = async (command: Command): Promise<Reply> => {
     if (command.step === 'prepare') {
+      titles.set(command.id, TITLES[command.job.target.system])
       jobs.set(command.id, await prepare(command.job))
       return { step: 'prepared' }
     }
@@ -34,7 +37,7 @@ function serve(): void {
   }
   process.on('message', (command: Command) => {
     carryOut(command)
-      .catch((error: unknown): Reply => ({ step: 'failed', message: String(error) }))
+      .catch((error: unknown): Reply => ({ step: 'failed', message: `${titles.get(command.id)}: ${String(error)}` }))
       .then((reply) => process.send?.(reply))
   })
   // The end of the main process is the end of this one.

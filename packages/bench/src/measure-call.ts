@@ -9,6 +9,8 @@ import { startSystem, TITLES } from './systems.ts'
 
 const CALLS = 1000
 const AT_A_TIME = 50
+/** The first thousands of calls compile the code, which is the work of once and not of every call. */
+const WARMUP_RUNS = 4
 const COMPARED = ['ringwire', 'bare'] as const
 type Compared = (typeof COMPARED)[number]
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
@@ -22,10 +24,10 @@ export async function measureCall(bench: Bench): Promise<MeasurementResult> {
       running.push(server)
       const target = targetOf(server)
       jobs.set(system, await bench.generators[0].prepare({ kind: 'call', target, calls: CALLS, pairs: AT_A_TIME }))
-      await bench.generators[0].run(jobs.get(system)!, UNTIL_DONE)
+      for (let i = 0; i < WARMUP_RUNS; i++) await bench.generators[0].run(jobs.get(system)!, UNTIL_DONE)
     }
     const measure = (system: Compared) => bench.generators[0].run(jobs.get(system)!, UNTIL_DONE)
-    const rounds = await alternate(bench, bench.rounds, COMPARED, measure)
+    const rounds = await alternate(bench, bench.rounds, COMPARED, measure, othersShares)
     for (const job of jobs.values()) await bench.generators[0].release(job)
     return report(rounds)
   } finally {
@@ -34,6 +36,8 @@ export async function measureCall(bench: Bench): Promise<MeasurementResult> {
 }
 
 const cpuPerCall = (result: Result) => result.load.serverCpuSeconds / result.count
+
+const othersShares = (result: Result) => [result.load.othersShare]
 
 function report(rounds: Rounds<Compared, Result>): MeasurementResult {
   const row = (system: Compared) => [
@@ -60,7 +64,7 @@ function report(rounds: Rounds<Compared, Result>): MeasurementResult {
     ],
     notes: [
       ...roundNotes(rounds),
-      disturbance(series(rounds, 'ringwire', (value) => value.load.othersShare)),
+      disturbance(rounds, othersShares),
       'Every call was found connected and ended in the history of its caller.',
     ],
     raw: rounds,

@@ -18,7 +18,7 @@ export async function measureConnect(bench: Bench): Promise<MeasurementResult> {
     }
     const measure = (system: SystemName) => storm(bench, running.get(system)!)
     for (const system of SYSTEMS) await measure(system)
-    return report(await alternate(bench, bench.rounds, SYSTEMS, measure))
+    return report(await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares))
   } finally {
     for (const server of running.values()) await server.stop()
   }
@@ -43,6 +43,8 @@ async function storm(bench: Bench, server: RunningSystem): Promise<Result> {
 }
 
 const perSecond = (result: Result) => result.count / result.load.seconds
+
+const othersShares = (result: Result) => [result.load.othersShare]
 
 function report(rounds: Rounds<SystemName, Result>): MeasurementResult {
   const row = (system: SystemName) => {
@@ -70,7 +72,7 @@ function report(rounds: Rounds<SystemName, Result>): MeasurementResult {
       comparison('connect', TITLES.socketio, against('socketio'), null),
       comparison('connect', `${TITLES.bare}, no authentication`, against('bare'), null),
     ],
-    notes: [...roundNotes(rounds), disturbance(series(rounds, 'ringwire', (value) => value.load.othersShare))],
+    notes: [...roundNotes(rounds), disturbance(rounds, othersShares)],
     raw: rounds,
   }
 }

@@ -36,7 +36,7 @@ export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
       await bench.generators[0].run(jobs.get(system)!, shape(WIDEST_WINDOW, FIRST_WARMUP_MS, 1))
     }
     const measure = (system: AnySystem) => slices(bench, jobs.get(system)!)
-    const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure)
+    const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares)
     const references = await alternate(bench, REFERENCE_ROUNDS, REFERENCES, measure)
     for (const job of jobs.values()) await bench.generators[0].release(job)
     return report(rounds, references)
@@ -60,6 +60,7 @@ async function slices(bench: Bench, job: number): Promise<Slices> {
 const perSecond = (result: Result) => result.count / result.load.seconds
 const saturated = (value: Slices) => perSecond(value.saturated)
 const single = (value: Slices) => perSecond(value.single)
+const othersShares = ({ saturated, single }: Slices) => [saturated.load.othersShare, single.load.othersShare]
 
 function report(rounds: Rounds<SystemName, Slices>, references: Rounds<ReferenceName, Slices>): MeasurementResult {
   const rows = [
@@ -87,11 +88,7 @@ function report(rounds: Rounds<SystemName, Slices>, references: Rounds<Reference
       ...compare(rounds, 'relay, saturated', saturated),
       ...compare(rounds, 'relay, one in flight', single),
     ],
-    notes: [
-      ...roundNotes(rounds),
-      disturbance(series(rounds, 'ringwire', (value) => value.saturated.load.othersShare)),
-      delivered(rounds),
-    ],
+    notes: [...roundNotes(rounds), disturbance(rounds, othersShares), delivered(rounds)],
     raw: { rounds, references },
   }
 }

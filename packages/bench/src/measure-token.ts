@@ -25,7 +25,7 @@ export async function measureToken(bench: Bench): Promise<MeasurementResult> {
     }
     const shape = { window: 0, warmupMs: WARMUP_MS, measureMs: bench.seconds * 1000 }
     const measure = (system: Compared) => bench.generators[0].run(jobs.get(system)!, shape)
-    const rounds = await alternate(bench, bench.rounds, COMPARED, measure)
+    const rounds = await alternate(bench, bench.rounds, COMPARED, measure, othersShares)
     for (const job of jobs.values()) await bench.generators[0].release(job)
     return report(rounds)
   } finally {
@@ -34,6 +34,8 @@ export async function measureToken(bench: Bench): Promise<MeasurementResult> {
 }
 
 const perSecond = (result: Result) => result.count / result.load.seconds
+
+const othersShares = (result: Result) => [result.load.othersShare]
 
 function report(rounds: Rounds<Compared, Result>): MeasurementResult {
   const row = (system: Compared) => {
@@ -63,7 +65,7 @@ function report(rounds: Rounds<Compared, Result>): MeasurementResult {
         null,
       ),
     ],
-    notes: [...roundNotes(rounds), disturbance(series(rounds, 'ringwire', (value) => value.load.othersShare))],
+    notes: [...roundNotes(rounds), disturbance(rounds, othersShares)],
     raw: rounds,
   }
 }

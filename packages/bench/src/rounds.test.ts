@@ -31,8 +31,22 @@ test('on cores that never stay the rounds are taken as they are', async () => {
   expect(rounds.rounds.length).toBe(2)
 })
 
-test('a disturbed core is named as such', () => {
-  expect(disturbance([0.01, 0.02, 0.5])).toBe("Others used 2 % of the server's core.")
-  expect(disturbance([0.2])).toContain('disturbed')
-  expect(disturbance([Number.NaN])).toContain('not known')
+test('a round in which others used the server core is measured again', async () => {
+  const shares = [0.01, 0.3, 0.02]
+  const rounds = await alternate(
+    { distance: null },
+    2,
+    ['a'],
+    async (_key, round) => shares[round]!,
+    (share) => [share],
+  )
+  expect(rounds.repeated).toBe(1)
+  expect(series(rounds, 'a', (value) => value)).toEqual([0.01, 0.02])
+  expect(disturbance(rounds, (share) => [share])).toBe("Others used 2 % of the server's core, at most 2 %.")
+})
+
+test('a disturbed core is named as such', async () => {
+  const rounds = await alternate({ distance: null }, 1, ['a', 'b'], async (key) => (key === 'a' ? 0.2 : 0))
+  expect(disturbance(rounds, (share) => [share])).toContain('disturbed')
+  expect(disturbance(rounds, () => [Number.NaN])).toContain('not known')
 })

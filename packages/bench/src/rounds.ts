@@ -12,16 +12,23 @@ export interface Round<Key extends string, Value> {
 
 export interface Rounds<Key extends string, Value> {
   rounds: Round<Key, Value>[]
-  /** Rounds during which the host moved a core, measured again. */
+  /** Rounds in which the cores moved or others used the server's core, measured again. */
   repeated: number
 }
 
-/** Measures every key once per round. A round with the cores moved in its middle compares nothing and is repeated. */
+/** Above this share of the server's core for somebody else a value is not the server's own. */
+const disturbedShare = 0.1
+
+/**
+ * Measures every key once per round. A round in whose middle the cores moved, or others used the server's core, compares
+ * nothing: it is repeated, as long as there are not more of them than good ones were asked for.
+ */
 export async function alternate<Key extends string, Value>(
   bench: Pick<Bench, 'distance'>,
   count: number,
   keys: readonly Key[],
   measure: (key: Key, round: number) => Promise<Value>,
+  othersShares: (value: Value) => number[] = () => [],
 ): Promise<Rounds<Key, Value>> {
   const rounds: Round<Key, Value>[] = []
   let repeated = 0
@@ -30,8 +37,9 @@ export async function alternate<Key extends string, Value>(
     const values = {} as Record<Key, Value>
     for (const key of keys) values[key] = await measure(key, rounds.length + repeated)
     const after = await distance(bench)
-    const moved = !Number.isNaN(before) && !sameDistance(before, after)
-    if (moved && repeated < count) repeated++
+    const moved = bench.distance !== null && !sameDistance(before, after)
+    const disturbed = keys.some((key) => othersShares(values[key]).some((share) => share > disturbedShare))
+    if ((moved || disturbed) && repeated < count) repeated++
     else rounds.push({ values, distance: [before, after] })
   }
   return { rounds, repeated }
@@ -55,14 +63,21 @@ export function roundNotes<Key extends string, Value>({ rounds, repeated }: Roun
   const all = rounds.flatMap((round) => round.distance).filter((nanoseconds) => !Number.isNaN(nanoseconds))
   if (all.length === 0) return []
   const range = `${Math.round(Math.min(...all))} to ${Math.round(Math.max(...all))} ns`
-  const again = repeated > 0 ? `; ${repeated} rounds were repeated because the cores moved in between` : ''
+  const again =
+    repeated > 0 ? `; ${repeated} rounds were repeated because the cores moved or others used the server's core` : ''
   return [`A cache line went between the two cores and back in ${range}${again}.`]
 }
 
-/** Whether somebody else was using the server's core; the shares are those while Ringwire was measured. */
-export function disturbance(othersShares: readonly number[]): string {
-  const known = othersShares.filter((share) => !Number.isNaN(share))
+/** Whether somebody else was using the server's core in the rounds that count. */
+export function disturbance<Key extends string, Value>(
+  { rounds }: Rounds<Key, Value>,
+  othersShares: (value: Value) => number[],
+): string {
+  const known = rounds
+    .flatMap((round) => Object.values<Value>(round.values).flatMap(othersShares))
+    .filter((share) => !Number.isNaN(share))
   if (known.length === 0) return 'What others used of the cores is not known.'
-  const typical = median(known)
-  return `Others used ${percent(typical)} of the server's core${typical > 0.05 ? ': the figures are disturbed' : ''}.`
+  const [typical, most] = [median(known), Math.max(...known)]
+  const verdict = most > disturbedShare ? ': some figures are disturbed' : ''
+  return `Others used ${percent(typical)} of the server's core, at most ${percent(most)}${verdict}.`
 }

@@ -69,7 +69,9 @@ export function createDemo(options: DemoOptions): Demo {
 
   return {
     async fetch(request, remoteAddress) {
-      const path = new URL(request.url).pathname
+      // No URL can be made where the Host header is no host: that is not for the demo.
+      const path = URL.parse(request.url)?.pathname
+      if (path === undefined) return undefined
       if (path !== '/' && path !== '/demo' && !path.startsWith('/demo/')) return undefined
       if (!isLoopbackAddress(remoteAddress) || !isLoopbackHost(request.headers.get('host'))) {
         return forbidden('The demo answers on this machine only.')

@@ -77,10 +77,18 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       if (open !== undefined) return goOn({ ...session, sessionId: resume.sessionId }, open)
     }
     const open = sessions.open(identity, sink)
-    const verdicts: Promise<void>[] = []
-    for (const call of await liveCallsOf(session)) {
-      const asked = await takePlace(session, call, resume?.sessionId)
-      if (asked !== undefined) verdicts.push(asked.verdict)
+    const live = await liveCallsOf(session)
+    // The phone that changed networks may have left a socket behind that never heard how its last call ended.
+    const verdicts: Promise<unknown>[] = sessions.owing(identity).map(isAlive)
+    for (const call of live) {
+      const place = ownPlace(session, call)
+      if (place === null || place.deviceId !== session.deviceId) continue
+      delivery.learn(call)
+      const isNamed = place.sessionId === resume?.sessionId
+      const isAnybodyThere = place.state === 'held' && !isNamed && sessions.sinkOf(place.sessionId) !== undefined
+      const taken = takePlace(session, call, resume?.sessionId)
+      if (isAnybodyThere) verdicts.push(taken.catch(onError))
+      else await taken
     }
     if (verdicts.length === 0) sessions.collectFinals(identity)
     else void Promise.all(verdicts).then(() => sessions.collectFinals(identity))
@@ -136,34 +144,34 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     sessions.append(session.sessionId, { kind: 'ringing', call: callKey(call), version: call.version, text })
   }
 
-  /** Takes what its device left behind; answers the verdict on a holder that looks alive, where there is one. */
-  async function takePlace(
-    session: ClientSession,
-    call: LiveCall,
-    resumes: string | undefined,
-  ): Promise<{ verdict: Promise<void> } | undefined> {
-    const place = ownPlace(session, call)
-    if (place === null || place.deviceId !== session.deviceId) return undefined
-    delivery.learn(call)
-    const isNamed = place.sessionId === resumes
-    if (place.state === 'held' && !isNamed) {
-      return { verdict: takeFromDead(session, call, place.sessionId).catch(onError) }
+  /**
+   * Takes what its own device left behind. A holder that looks alive is asked, and the new session does not wait for its
+   * answer [PLACE4]. Final notices do: one may say that the call was answered elsewhere, and elsewhere is perhaps here.
+   * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
+   * this one.
+   */
+  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
+    const { sessionId, deviceId } = session
+    for (let call = read; isLive(call) && sessions.sinkOf(sessionId) !== undefined; ) {
+      const place = ownPlace(session, call)
+      if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
+      const { state, sessionId: holder } = place
+      // Its own last session cannot be resumed: nobody else is there.
+      const isNamed = holder === resumes
+      if (state === 'held' && !isNamed && (await isAlive(holder))) return
+      const decision = await calls.run(
+        call,
+        state === 'held'
+          ? { type: 'lose', sessionId: holder }
+          : { type: 'arrive', actor: session, ...(isNamed && { resumes }) },
+      )
+      if (!decision.ok) return
+      call = decision.call
     }
-    // Its own last session, which cannot be resumed: nobody else is there.
-    if (place.state === 'held') await calls.run(call, { type: 'lose', sessionId: place.sessionId })
-    await calls.run(call, { type: 'arrive', actor: session, ...(isNamed && { resumes }) })
-    return undefined
   }
 
-  /**
-   * The holder looks alive: it is asked, and the new session does not wait for its answer [PLACE4]. Final notices do: one
-   * may say that the call was answered elsewhere, and elsewhere is perhaps here.
-   */
-  async function takeFromDead(session: ClientSession, call: Call, holder: string): Promise<void> {
-    const alive = (await sessions.sinkOf(holder)?.probe()) ?? false
-    if (alive) return
-    await calls.run(call, { type: 'lose', sessionId: holder })
-    if (sessions.sinkOf(session.sessionId) !== undefined) await calls.run(call, { type: 'arrive', actor: session })
+  async function isAlive(sessionId: string): Promise<boolean> {
+    return (await sessions.sinkOf(sessionId)?.probe()) ?? false
   }
 
   function ownPlace(session: ClientSession, call: Call) {

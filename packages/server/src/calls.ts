@@ -132,13 +132,26 @@ export function createCalls(options: CallsOptions): Calls {
   async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
     if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
     const call = delivery.known.get(callKey(ref))
-    const side = call === undefined ? undefined : sideOf(call, session.participant)
-    const place = call === undefined || side === undefined ? null : placeOf(call, side)
+    return call !== undefined && (await losesDeadHolder(session, call))
+  }
+
+  /** Vacates the place that the session could take, where its holder gives no sign of life; false where it stays held. */
+  async function losesDeadHolder(session: ClientSession, call: Call): Promise<boolean> {
+    const side = sideOf(call, session.participant)
+    const place = side === undefined ? null : placeOf(call, side)
     if (place?.state !== 'held' || place.sessionId === session.sessionId) return false
     if (place.deviceId !== session.deviceId) return false
     const alive = (await sessions.sinkOf(place.sessionId)?.probe()) ?? false
-    if (!alive) await run(ref, { type: 'lose', sessionId: place.sessionId })
+    if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId })
     return !alive
+  }
+
+  /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
+  async function askHolderOfRinging(session: ClientSession, callee: Participant): Promise<void> {
+    for (const call of await store.liveCallsOf(session.participant)) {
+      if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
+      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call)
+    }
   }
 
   async function invite(session: ClientSession, data: CallInvite): Promise<Outcome<CallInvited>> {
@@ -147,6 +160,7 @@ export function createCalls(options: CallsOptions): Calls {
     const refused = checkInvite(session, caller, callee, data.call_type)
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
+    await askHolderOfRinging(session, callee)
     const settings = await products.settings(caller.product)
     const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
     const rate = await limits.invite(caller, callee)

@@ -243,6 +243,8 @@ export interface Sessions {
   inCall(sessionId: string): boolean
   /** Moves what waits about a call from one session's log to another's, in order [PLACE2]. */
   move(call: string, from: string, to: string): void
+  /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
+  owing(identity: SessionIdentity): readonly string[]
   /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
    * which the new session has a place. */
   collectFinals(identity: SessionIdentity): void

@@ -22,6 +22,7 @@ import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Clock, Sessions } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
+import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway, type Gateway } from './signaling/gateway.ts'
 import { createSteadyClock } from './steady-clock.ts'
@@ -216,9 +217,7 @@ function listen(
 }
 
 function isUpgrade(request: Request): boolean {
-  return (
-    request.headers.get('upgrade')?.toLowerCase() === 'websocket' && new URL(request.url).pathname === webSocketPath
-  )
+  return request.headers.get('upgrade')?.toLowerCase() === 'websocket' && targetOf(request).path === webSocketPath
 }
 
 function urlOf(server: Server<unknown>, config: Config): string {

@@ -23,4 +23,5 @@ export const bareBun: Dialect = {
   },
   harmless: () => false,
   leave: async () => {},
+  heartbeat: null,
 }

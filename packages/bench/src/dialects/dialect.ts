@@ -30,6 +30,8 @@ export interface Dialect {
   /** A message between the counted ones: true when it is a matter of course (and has been answered). */
   harmless(text: string, client: Client): boolean
   leave(pair: Pair): Promise<void>
+  /** What a client must send now and then to stay connected; the server does not answer it. */
+  heartbeat: string | null
 }
 
 export function other(side: Side): Side {

@@ -26,4 +26,5 @@ export const peerServer: Dialect = {
   },
   harmless: () => false,
   leave: async () => {},
+  heartbeat: JSON.stringify({ type: 'HEARTBEAT' }),
 }

@@ -46,4 +46,5 @@ export const ringwire: Dialect = {
     pair.caller.socket.send(JSON.stringify({ event: 'call.end', data: { call_uuid: pair.callUuid } }))
     await nextEvent(pair[other('caller')], 'call.ended')
   },
+  heartbeat: null,
 }

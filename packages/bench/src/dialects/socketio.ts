@@ -31,4 +31,5 @@ export const socketIo: Dialect = {
     return true
   },
   leave: async () => {},
+  heartbeat: null,
 }

@@ -88,11 +88,13 @@ function newEnd(dialect: Dialect, pair: Pair, side: Side, expected: string): End
 }
 
 async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Course): Promise<Result> {
+  const { heartbeat } = dialectOf(job.target.system)
   const ends = pairs.flat()
   for (const end of ends) {
     end.sent = 0
     end.received = 0
   }
+  if (heartbeat !== null) for (const { client } of ends) client.socket.send(heartbeat)
   course.running = true
   course.latencies = shape.window === 1 ? new LatencyHistogram() : null
   const awake = stayAwake()

@@ -13,8 +13,8 @@ export interface Socket {
   send(text: string): number
   ping(data: Uint8Array): number
   cork<T>(send: () => T): T
+  /** Says so at once by the close event; Bun lets go of the connection a few seconds later, whatever the client does. */
   close(code: number, reason: string): void
-  terminate(): void
   getBufferedAmount(): number
 }
 
@@ -45,13 +45,13 @@ const maxUnsentBytes = 1024 * 1024
 const maxWaiting = 512
 /** Call pushes are followed by a ping at most this often [PLACE5]. */
 const proofIntervalMs = 1_000
+/** After a timer that may have been late: time to read what came while the process was away, in ms. */
+const readingMs = 100
 const maxMalformed = 10
 /** Replies that are kept for a resume [EXT2]. */
 const maxReplies = 512
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
-/** How long a closed socket may take for its close handshake before it is cut. */
-const closeTimeoutMs = 2_000
 
 /** A message that waits for its turn; one over the rate is refused in its turn, too. */
 interface Waiting {
@@ -293,7 +293,11 @@ export class Connection implements Sink {
     if (this.state !== 'open') return Promise.resolve(false)
     if (this.probing !== undefined) return this.probing.promise
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => this.close(4408, 'no pong'), this.options.timing.probeTimeoutMs)
+    const { probeTimeoutMs } = this.options.timing
+    const expire = () => this.close(4408, 'no pong')
+    let timer = setTimeout(() => {
+      timer = setTimeout(expire, readingMs)
+    }, probeTimeoutMs)
     const settle = (alive: boolean) => {
       clearTimeout(timer)
       this.probing = undefined
@@ -311,10 +315,7 @@ export class Connection implements Sink {
     this.write()
     if (this.state !== 'open') return
     this.state = 'closing'
-    const { socket } = this.options
-    socket.close(code, reason)
-    const timer = setTimeout(() => socket.terminate(), closeTimeoutMs)
-    timer.unref?.()
+    this.options.socket.close(code, reason)
     this.probing?.settle(false)
   }
 

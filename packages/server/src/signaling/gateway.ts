@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import type { Sessions } from '../ports.ts'
+import { targetOf } from '../request-target.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
@@ -80,6 +81,11 @@ const nativeMaxBytes = 256 * 1024
 const tickMs = 500
 /** Share of the TURN credentials' lifetime after which new ones are pushed [EXT5]. */
 const iceRenewal = 0.8
+/**
+ * How long closed sockets are still read: to a client that is sending, the end of the process is a reset, which may
+ * overtake the close frame.
+ */
+const lingerMs = 500
 /** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 
@@ -90,7 +96,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
   let lastTick = clock.monotonic()
-  let emptied: (() => void) | undefined
 
   function requestFlush(connection: Connection): void {
     if (dirty.length === 0) setImmediate(flushAll)
@@ -108,7 +113,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (origin !== undefined && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
       return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
     }
-    const query = new URL(request.url).searchParams
+    const { query } = targetOf(request)
     if ([...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))) {
       return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
     }
@@ -210,7 +215,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     const clean = said && !connection.closedByService
     connection.closed()
     connections.delete(connection)
-    if (connections.size === 0) emptied?.()
     if (stopping) return
     const left = async () => {
       await arrival
@@ -290,12 +294,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     async closeAll() {
       stopping = true
       if (connections.size === 0) return
-      const done = new Promise<void>((resolve) => {
-        emptied = resolve
-      })
       const jitterMs = Math.min(30_000, connections.size * 2)
       for (const connection of [...connections.keys()]) connection.close(1012, `restart, jitter_ms=${jitterMs}`)
-      await done
+      await Bun.sleep(lingerMs)
     },
     start() {
       lastTick = clock.monotonic()

@@ -16,6 +16,8 @@ export class Service {
   url = ''
   /** What it logged. */
   log = ''
+  /** What it wrote to stdout. */
+  out = ''
   readonly dataDir: string
   private readonly env: Record<string, string>
   private process: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
@@ -58,13 +60,18 @@ export class Service {
     if (url === undefined) throw new Error(`no URL in: ${text}`)
     this.url = url
     reader.releaseLock()
-    void drain(child.stdout)
+    this.out += text
+    void this.collectOut(child.stdout)
     return this
   }
 
   private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder()
     for await (const bytes of stream) this.log += decoder.decode(bytes, { stream: true })
+  }
+
+  private async collectOut(stream: ReadableStream<Uint8Array>): Promise<void> {
+    for await (const bytes of stream) this.out += new TextDecoder().decode(bytes)
   }
 
   get pid(): number {
@@ -137,8 +144,4 @@ function tokenRequest(wish: TokenWish): TokenRequest {
     allowed_peer_role: role === 'customer' ? 'agent' : 'customer',
     ...wish,
   }
-}
-
-async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const _ of stream);
 }

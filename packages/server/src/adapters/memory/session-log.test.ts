@@ -32,6 +32,7 @@ const bytesOf = (entries: readonly LogEntry[]) => entries.reduce((sum, entry) =>
 class PlainLog {
   entries: LogEntry[] = []
   last = 0
+  proven = 0
 
   add(push: Push) {
     this.last++
@@ -65,7 +66,8 @@ function run(log: SessionLog, plain: PlainLog, step: Step): void {
       const seq = Math.floor((plain.last * step.share) / 100)
       const keep = step.keeps ? new Set(['c']) : undefined
       log.prove(seq, keep)
-      plain.keep((entry) => entry.seq > seq || keep?.has(entry.push.call) === true)
+      plain.proven = Math.max(plain.proven, seq)
+      plain.keep((entry) => entry.seq > plain.proven || keep?.has(entry.push.call) === true)
       return
     }
     case 'take': {

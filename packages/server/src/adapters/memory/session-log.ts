@@ -18,6 +18,7 @@ export class SessionLog {
   private head = 0
   private bytes = 0
   private lastSeq = 0
+  private provenSeq = 0
 
   /** Whether everything after a seq is here: it was given out, and nothing after it was dropped. */
   reachesBackTo(seq: number): boolean {
@@ -66,13 +67,19 @@ export class SessionLog {
     }
   }
 
-  /** Forgets what was received: everything up to `seq`, but for the calls of `keep`. */
+  /** Everything up to `seq` was received. */
   prove(seq: number, keep: ReadonlySet<string> | undefined): void {
+    this.provenSeq = Math.max(this.provenSeq, seq)
+    this.forgetProven(keep)
+  }
+
+  /** Forgets what was received, but for the calls of `keep`. */
+  forgetProven(keep: ReadonlySet<string> | undefined): void {
     if (keep !== undefined && keep.size > 0) {
-      this.retain((entry) => entry.seq > seq || keep.has(entry.push.call))
+      this.retain((entry) => entry.seq > this.provenSeq || keep.has(entry.push.call))
       return
     }
-    while (this.size > 0 && this.entries[this.head]!.seq <= seq) this.dropHead()
+    while (this.size > 0 && this.entries[this.head]!.seq <= this.provenSeq) this.dropHead()
     if (this.size === 0 && this.entries.length > 0) {
       this.entries = []
       this.head = 0

@@ -32,6 +32,8 @@ export interface Session {
   unsettled: Set<string> | undefined
   /** The last version of each of its calls that it was told. */
   versions: Map<string, number> | undefined
+  /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
+  overSinceOpen: Set<string> | undefined
 }
 
 export function createSession(
@@ -60,6 +62,7 @@ export function createSession(
     places: undefined,
     unsettled: undefined,
     versions: undefined,
+    overSinceOpen: sink === undefined ? undefined : new Set(),
   }
 }
 
@@ -73,6 +76,7 @@ export function isNews(session: Session, push: Push): boolean {
   if (push.kind === 'final') {
     session.ringing?.delete(call)
     session.versions?.delete(call)
+    session.overSinceOpen?.add(call)
     return true
   }
   if (push.kind === 'ringing') {
@@ -127,6 +131,17 @@ export function prove(session: Session, seq: number): void {
   if (seq > (session.log?.last ?? 0)) return
   session.provenSeq = Math.max(session.provenSeq, seq)
   if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
+}
+
+/** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
+export function settle(session: Session, call: string): void {
+  if (session.unsettled?.delete(call) && !session.identity.extended) session.log?.forgetProven(session.unsettled)
+}
+
+/** Whether its client was not proven to have received how a call ended. */
+export function owesFinal(session: Session): boolean {
+  const from = session.identity.extended ? session.provenSeq : 0
+  return session.log?.all().some(({ seq, push }) => seq > from && push.kind === 'final') ?? false
 }
 
 /** Its socket is gone, and with it what nobody will ask for. */

@@ -8,9 +8,11 @@ import {
   isNews,
   loseLog,
   loseSocket,
+  owesFinal,
   prove,
   render,
   type Session,
+  settle,
   takeUnproven,
 } from './session.ts'
 import { SessionLog } from './session-log.ts'
@@ -177,7 +179,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (session === undefined) return
       session.places ??= new Set()
       session.places.add(call)
-      if (settled) session.unsettled?.delete(call)
+      if (settled) settle(session, call)
       else {
         session.unsettled ??= new Set()
         session.unsettled.add(call)
@@ -187,10 +189,13 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = sessions.get(sessionId)
       if (session === undefined) return
       session.places?.delete(call)
-      session.unsettled?.delete(call)
+      settle(session, call)
       session.ringing?.delete(call)
       session.versions?.delete(call)
-      if (session.sink === undefined && isForgettable(session)) forget(session)
+      if (session.sink !== undefined) return
+      // Whoever comes back is told how the call ended, and nothing else of it [WS4].
+      if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
+      if (isForgettable(session)) forget(session)
     },
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
     inCall(sessionId) {
@@ -203,10 +208,17 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (source === undefined || target === undefined || source === target) return
       for (const push of takeUnproven(source, (owed) => owed.call === call)) append(target, push)
     },
+    owing({ sessionId, participant, deviceId }) {
+      const others = [...(live.get(participantKey(participant)) ?? [])]
+      return others
+        .filter(({ identity }) => identity.sessionId !== sessionId && identity.deviceId === deviceId)
+        .filter(owesFinal)
+        .map(({ identity }) => identity.sessionId)
+    },
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
-      if (target === undefined) return
-      const told = new Set<string>()
+      const told = target?.overSinceOpen
+      if (target === undefined || told === undefined) return
       for (const source of [...(detached.get(target.participantKey) ?? [])]) {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
@@ -215,12 +227,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
         // From before a restart: how many sockets it stands for is not known.
         const pushes =
           device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
-        for (const push of pushes ?? []) {
-          told.add(push.call)
-          append(target, push)
-        }
+        for (const push of pushes ?? []) append(target, push)
         if (isForgettable(source)) forget(source)
       }
+      target.overSinceOpen = undefined
     },
     sweep(now) {
       for (const set of [...detached.values()]) {

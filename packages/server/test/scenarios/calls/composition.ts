@@ -26,6 +26,14 @@ export function serviceFor(start: Start, env: Env = {}): () => Service {
   beforeAll(async () => {
     service = await start(env)
   })
-  afterAll(() => service?.dispose())
+  afterAll(() => service && finish(service))
   return () => service as Service
+}
+
+/** Ends a service; whatever it was asked, none of it was a bug of its own. */
+export async function finish(service: Service): Promise<void> {
+  const { log } = service
+  await service.dispose()
+  const failures = log.split('\n').filter((line) => line.includes('"level":"error"'))
+  if (failures.length > 0) throw new Error(`The service logged failures:\n${failures.join('\n')}`)
 }

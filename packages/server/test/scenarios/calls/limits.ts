@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Received } from '../../support/client.ts'
 import { connectPair, someone } from '../../support/flows.ts'
 import type { Service } from '../../support/service.ts'
-import { inviteOf, request } from '../../support/sessions.ts'
+import { inviteOf, quiet, received, request } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 
 type Client = Awaited<ReturnType<Service['connect']>>
@@ -50,6 +50,15 @@ function registerRinging(service: () => Service): void {
     callee.send('call.accept', { call_uuid: first?.data.call_uuid })
     await caller.next('call.accepted')
     expect((await request(caller, 'call.invite', inviteOf(someone('x'))))?.event).toBe('call.invited')
+  })
+
+  test('[INV8] two tabs that send twenty invites at once get five calls', async () => {
+    const callerId = someone('caller')
+    const tabs = await Promise.all([0, 1].map(() => service().connect({ user_id: callerId, role: 'customer' })))
+    for (let n = 0; n < 10; n++) for (const tab of tabs) tab.send('call.invite', inviteOf(someone('callee')), `r-${n}`)
+    await quiet(...tabs)
+    const outcomes = tabs.flatMap((tab) => received(tab).slice(1)).map(({ event, error }) => error?.code ?? event)
+    expect(outcomes.toSorted()).toEqual([...Array(15).fill('RATE_LIMITED'), ...Array(5).fill('call.invited')])
   })
 
   test('[INV8] [INV3] [INV7] repeats and redials are no new calls: they pass where five ring', async () => {

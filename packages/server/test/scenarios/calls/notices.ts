@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Client } from '../../support/client.ts'
 import { candidate, connectPair, invite } from '../../support/flows.ts'
 import type { Service } from '../../support/service.ts'
-import { connectFour, quiet } from '../../support/sessions.ts'
+import { connectFour, errorCode, quiet } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
@@ -25,7 +25,8 @@ export function registerNotices(name: string, start: Start): void {
       await service().start()
       for (const device of ['phone', 'desk', undefined]) {
         const back = await service().connect(device === undefined ? wish : { ...wish, device_id: device })
-        await back.settle()
+        await back.next('call.cancelled')
+        await quiet(back)
         expect(back.events()).toEqual(['auth.ok', 'call.cancelled'])
       }
     })
@@ -46,9 +47,9 @@ function registerEach(service: () => Service): void {
       await quiet(four.caller)
       for (let n = 0; n < 2; n++) {
         const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
-        await back.settle()
+        expect((await back.next(event)).data.call_uuid).toBe(callUuid)
+        await quiet(back)
         expect(back.events()).toEqual(['auth.ok', event])
-        expect(back.all[1]?.data.call_uuid).toBe(callUuid)
       }
     })
   }
@@ -116,5 +117,24 @@ function registerHolders(service: () => Service): void {
     await caller.next('call.ended')
     await quiet(third)
     expect(third.events()).toEqual(['auth.ok', 'webrtc.ice_candidate'])
+  })
+  test('[ORD2] [PLACE4] what ends while a new session waits for such a verdict is told once', async () => {
+    const four = await connectFour(service())
+    const answered = await callIn('accepted', four)
+    const other = await connectPair(service())
+    await four.calleeTab.settle()
+    const callUuid = await invite(other.caller, four.calleeId)
+    await four.calleeTab.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+    await four.calleeTab.die()
+    four.callee.answersPings = false
+    const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
+    await back.next('call.ringing')
+    other.caller.send('call.cancel', { call_uuid: callUuid })
+    await back.next('call.cancelled')
+    expect((await four.callee.closed).code).toBe(4408)
+    // It has the place as soon as the verdict is known, and everything else with it.
+    expect(await errorCode(back, 'call.connected', { call_uuid: answered })).toBeUndefined()
+    await quiet(back)
+    expect(back.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled'])
   })
 }

@@ -245,14 +245,16 @@ function registerEnds(service: () => Service): void {
 function registerTimeouts(service: () => Service): void {
   test('[RING1] accept racing the ring timeout, 100 rounds: accepted or missed, and everybody agrees which', async () => {
     const four = await connectFour(service())
+    const pace = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = crypto.randomUUID()
       const news = listen(four, sessionNames)
-      four.caller.send(
-        'call.invite',
-        inviteOf(four.calleeId, { call_uuid: callUuid, ring_timeout_ms: 1 + (round % 8) }),
-      )
+      // Another call's timeout is the signal to accept: at about the time of this one's.
+      pace.caller.send('call.invite', inviteOf(pace.calleeId, { ring_timeout_ms: 4 }))
+      const invitation = inviteOf(four.calleeId, { call_uuid: callUuid, ring_timeout_ms: 4 + (round % 4) })
+      four.caller.send('call.invite', invitation)
       await four.callee.next('call.ringing', ({ data }) => data.call_uuid === callUuid)
+      await pace.caller.next('call.missed')
       four.callee.send('call.accept', { call_uuid: callUuid }, 'accept')
       await quiet(...sessionNames.map((who) => four[who]))
       const heard = news()

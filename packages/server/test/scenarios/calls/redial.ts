@@ -19,6 +19,7 @@ export function registerRedial(name: string, start: Start): void {
   describe(`redial, ${name}`, () => {
     const service = serviceFor(start)
     registerWhileHeld(service)
+    registerAtOnce(service)
     registerAfterCrash(service)
     registerAnswered(service)
   })
@@ -66,6 +67,52 @@ function registerWhileHeld(service: () => Service): void {
     } as never)
     four.calleeTab.send('call.accept', { call_uuid: reply?.data.call_uuid })
     await four.callerTab.next('call.accepted')
+  })
+}
+
+function registerAtOnce(service: () => Service): void {
+  test('[INV7] two tabs call at once, 50 rounds: one call rings in the end, and one is superseded', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < 50; round++) {
+      const news = listen(four, sessionNames)
+      const tabs = [four.caller, four.callerTab]
+      for (const tab of round % 2 === 0 ? tabs : tabs.reverse()) tab.send('call.invite', inviteOf(four.calleeId))
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      const events = eventsOf(heard)
+      expect([events.caller, events.callerTab].toSorted((a, b) => a.length - b.length)).toEqual([
+        ['call.invited'],
+        ['call.invited', 'call.cancelled'],
+      ])
+      for (const side of [heard.callee, heard.calleeTab]) {
+        expect(side.map(({ event }) => event)).toEqual(['call.ringing', 'call.cancelled', 'call.ringing'])
+        expect(side[1]?.data).toMatchObject({ call_uuid: side[0]?.data.call_uuid, reason: 'superseded' })
+        expect(side[2]?.data.call_uuid).not.toBe(side[0]?.data.call_uuid)
+      }
+      four.callee.send('call.reject', { call_uuid: heard.callee[2]?.data.call_uuid })
+      await quiet(four.callee, four.calleeTab, four.caller, four.callerTab)
+    }
+  })
+
+  test('[INV3] two tabs send the same invite at once, 50 rounds: one call, two equal replies', async () => {
+    const four = await connectFour(service())
+    for (let round = 0; round < 50; round++) {
+      const callUuid = crypto.randomUUID()
+      const news = listen(four, sessionNames)
+      const invitation = inviteOf(four.calleeId, { call_uuid: callUuid })
+      for (const tab of [four.caller, four.callerTab]) tab.send('call.invite', invitation)
+      await quiet(...sessionNames.map((who) => four[who]))
+      const heard = news()
+      expect(heard.caller[0]).toEqual(heard.callerTab[0] as never)
+      expect(eventsOf(heard)).toEqual({
+        caller: ['call.invited'],
+        callerTab: ['call.invited'],
+        callee: ['call.ringing'],
+        calleeTab: ['call.ringing'],
+      })
+      four.callee.send('call.reject', { call_uuid: callUuid })
+      await quiet(four.callee, four.calleeTab, four.caller, four.callerTab)
+    }
   })
 }
 

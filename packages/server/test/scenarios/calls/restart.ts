@@ -14,7 +14,7 @@ import {
   request,
 } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'
-import type { Env, Start } from './composition.ts'
+import { type Env, finish, type Start } from './composition.ts'
 
 const ways = {
   'kill -9': (service: Service) => service.kill(),
@@ -28,9 +28,11 @@ export function registerRestart(name: string, start: Start): void {
     const service = await start(env)
     try {
       await run(service)
-    } finally {
+    } catch (error) {
       await service.dispose()
+      throw error
     }
+    await finish(service)
   }
   for (const [wayName, way] of Object.entries(ways)) {
     describe(`restart by ${wayName}, ${name}`, () => {
@@ -39,7 +41,7 @@ export function registerRestart(name: string, start: Start): void {
       scenario('[RES3] [WS4] ringing, accepted and connected calls go on to a normal end', checkLiveCalls)
       scenario('[WS4] who was away hears how a call ended, once; who knew it is not in the way', checkFinals)
       scenario('[WS4] [PLACE1] devices that rang hear that another one answered; that one does not', checkOtherDevices)
-      scenario('[INV3] [INV6] [INV7] invites are repeated, crossed and redialled as before', checkInvites)
+      scenario('[INV1] [INV3] [INV6] [INV7] invites are repeated, crossed and redialled as before', checkInvites)
       scenario('[END3] nobody comes back: lost in full time after the start', checkNobodyBack, lostSoon)
       scenario('[RING1] the ring timeout passes meanwhile: missed, and both peers are told', checkMissed)
     })
@@ -194,6 +196,15 @@ async function checkInvites(service: Service, way: Way): Promise<void> {
   expect(glare?.error).toMatchObject({ code: 'CALL_GLARE', call_uuid: callUuid })
   await quiet(callee)
   expect(callee.events()).toEqual(['auth.ok', 'call.ringing', 'call.error'])
+
+  // New invites mean what they meant before [INV1].
+  const free = await connectPair(service)
+  const fresh = await request(free.caller, 'call.invite', inviteOf(free.calleeId, { metadata: { b: 2 } }))
+  expect(fresh?.data).toMatchObject({ status: 'ringing', call_type: 'audio', ring_timeout_ms: 45_000, delivered: true })
+  const fields = { context_type: 'order', context_id: 'order-1', metadata: { b: 2 } }
+  expect((await free.callee.next('call.ringing')).data).toMatchObject(fields)
+  const denied = await request(free.caller, 'call.invite', { callee_user_id: free.callerId, callee_role: 'customer' })
+  expect(denied?.error.code).toBe('CALL_PEER_ROLE_NOT_ALLOWED')
 
   // A caller who is not back yet does not count: the callee's own call goes on [INV6].
   const other = await service.connect(asCallee(crossed))

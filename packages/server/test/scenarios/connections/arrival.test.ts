@@ -1,0 +1,4 @@
+import { registerArrivalScenarios } from './arrival.ts'
+import { startEmbedded } from './start.ts'
+
+registerArrivalScenarios('embedded', startEmbedded)

@@ -1,0 +1,4 @@
+import { registerAuthenticationScenarios } from './authentication.ts'
+import { startEmbedded } from './start.ts'
+
+registerAuthenticationScenarios('embedded', startEmbedded)

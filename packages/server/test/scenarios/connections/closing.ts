@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { Client } from '../../support/client.ts'
+import { acceptedCall, candidate, connectPair, someone } from '../../support/flows.ts'
+import { encodeFrame, opcodes } from '../../support/frames.ts'
+import { exchange, RawSocket, upgradeHead } from '../../support/raw-socket.ts'
+import type { Service } from '../../support/service.ts'
+import { TcpProxy } from '../../support/tcp-proxy.ts'
+import { type StartService, withService } from './start.ts'
+
+/** The service goes [CLOSE 1012]. */
+export function registerClosingScenarios(name: string, start: StartService): void {
+  describe(`${name}: closing`, () => {
+    test.concurrent('[CLOSE] SIGTERM: every client is closed with 1012 and a jitter hint, the exit code is 0', () =>
+      withService(start, {}, async (service) => {
+        const clients = []
+        for (let i = 0; i < 30; i++) clients.push(await service.connect({ user_id: someone('guest'), role: 'agent' }))
+        const exited = service.terminate()
+        for (const client of clients) {
+          const { code, reason } = await client.closed
+          expect(code).toBe(1012)
+          const jitterMs = Number(/jitter_ms=(\d+)$/.exec(reason)?.[1])
+          expect(jitterMs).toBeWithin(1, 30_001)
+        }
+        expect(await exited).toBe(0)
+        expect(service.log).not.toContain('"level":"error"')
+      }))
+
+    test.concurrent('[CLOSE] with nobody there it exits at once', () =>
+      withService(start, {}, async (service) => {
+        const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
+        await client.close()
+        expect(await service.terminate()).toBe(0)
+      }))
+
+    test.concurrent('[CLOSE] clients that are busy sending hear it, too', () =>
+      withService(start, { RINGWIRE_WS_RATE: 'off' }, async (service) => {
+        const clients: Client[] = []
+        for (let i = 0; i < 20; i++) clients.push(await service.connect({ user_id: someone('guest'), role: 'agent' }))
+        const busy = JSON.stringify({ event: 'test.unknown', data: { pad: 'x'.repeat(2000) } })
+        const frames = Buffer.concat([busy, busy, busy].map((text) => encodeFrame(opcodes.text, text)))
+        const pump = setInterval(() => {
+          for (const client of clients) client.raw(frames)
+        }, 2)
+        await Promise.all(clients.map((client) => client.next('call.error')))
+        const exited = service.terminate()
+        const codes = await Promise.all(clients.map(async (client) => (await client.closed).code))
+        clearInterval(pump)
+        expect(new Set(codes)).toEqual(new Set([1012]))
+        expect(await exited).toBe(0)
+      }))
+
+    test.concurrent('[CLOSE] a client that does not answer does not hold the exit up', () =>
+      withService(start, {}, async (service) => {
+        const proxy = await new TcpProxy(service.url).start()
+        const link = await stalledLink(service, proxy)
+        const asked = performance.now()
+        const exited = service.terminate()
+        await link.until((it) => it.closeCode === 1012)
+        expect(await exited).toBe(0)
+        expect(performance.now() - asked).toBeLessThan(5_000)
+        proxy.stop()
+      }))
+
+    test.concurrent('[HEALTH1] while it closes: /readyz 503, upgrades SERVICE_DRAINING', () =>
+      withService(start, {}, async (service) => {
+        const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
+        const token = await service.token({ user_id: someone('late'), role: 'agent' })
+        const exited = service.terminate()
+        expect((await client.closed).code).toBe(1012)
+        const late = new RawSocket(service.url)
+        const answer = await exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`]))
+        expect(answer.status).toBe(503)
+        expect(JSON.parse(answer.body).error.code).toBe('SERVICE_DRAINING')
+        expect(answer.head).toMatch(/retry-after: \d+/i)
+        const ready = await fetch(`${service.url}/readyz`)
+        expect(ready.status).toBe(503)
+        expect(await ready.json()).toMatchObject({ ok: false, service_ready: false })
+        expect(await exited).toBe(0)
+      }))
+
+    test.concurrent('[CLOSE] a second SIGTERM exits at once', () =>
+      withService(start, {}, async (service) => {
+        const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
+        const first = service.terminate()
+        await client.closed
+        const closed = performance.now()
+        // Signals of one Ctrl-C come together: only one that comes later is a second one.
+        await Bun.sleep(330)
+        service.signal('SIGTERM')
+        const inTime = performance.now() - closed < 400
+        expect(inTime ? [143] : [143, 0]).toContain(await first)
+      }))
+
+    test.concurrent('[RES3] a restart in between: the call goes on where it was, and ends with a right history', () =>
+      withService(start, {}, async (service) => {
+        const { caller, callee, callerId, calleeId } = await connectPair(service)
+        const callUuid = await acceptedCall({ caller, callee, calleeId })
+        expect(await service.terminate()).toBe(0)
+        expect((await caller.closed).code).toBe(1012)
+        await service.start()
+        const again = {
+          caller: await service.connect({ user_id: callerId, role: 'customer' }),
+          callee: await service.connect({ user_id: calleeId, role: 'agent' }),
+        }
+        again.caller.send('webrtc.ice_candidate', candidate(callUuid, 7))
+        expect((await again.callee.next('webrtc.ice_candidate')).data.candidate.candidate).toBe('candidate:7')
+        again.callee.send('call.end', { call_uuid: callUuid })
+        expect((await again.caller.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, status: 'ended' })
+        const history = await service.history(await service.token({ user_id: callerId, role: 'customer' }))
+        expect(history.data[0]).toMatchObject({ call_uuid: callUuid, status: 'ended', end_reason: 'hangup' })
+      }))
+  })
+}
+
+async function stalledLink(service: Service, proxy: TcpProxy) {
+  const token = await service.token({ user_id: someone('guest'), role: 'agent' })
+  const client = new Client({ url: proxy.url, token })
+  await client.next('auth.ok')
+  proxy.last.stall()
+  return proxy.last
+}

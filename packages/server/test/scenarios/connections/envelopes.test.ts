@@ -1,0 +1,4 @@
+import { registerEnvelopeScenarios } from './envelopes.ts'
+import { startEmbedded } from './start.ts'
+
+registerEnvelopeScenarios('embedded', startEmbedded)

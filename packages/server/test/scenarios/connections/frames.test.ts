@@ -1,0 +1,4 @@
+import { registerFrameScenarios } from './frames.ts'
+import { startEmbedded } from './start.ts'
+
+registerFrameScenarios('embedded', startEmbedded)

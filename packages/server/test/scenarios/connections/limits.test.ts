@@ -1,0 +1,4 @@
+import { registerLimitScenarios } from './limits.ts'
+import { startEmbedded } from './start.ts'
+
+registerLimitScenarios('embedded', startEmbedded)

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { acceptedCall, candidate, connectPair, invite } from '../../support/flows.ts'
+import { candidateNumbers, range } from '../../support/network.ts'
+import type { Service } from '../../support/service.ts'
+import { recordOf } from '../../support/sessions.ts'
+import { type StartService, withService } from './start.ts'
+
+const callerLostMs = 900
+const peerLostMs = 1_400
+/** A timer makes it prompt, a sweep every 500 ms makes it sure. */
+const slackMs = 1_500
+
+/** How long a call waits for somebody who is gone [END3]. */
+export function registerLostClockScenarios(name: string, start: StartService): void {
+  const env = { RINGWIRE_CALLER_LOST_MS: String(callerLostMs), RINGWIRE_PEER_LOST_MS: String(peerLostMs) }
+
+  describe(`${name}: lost clocks`, () => {
+    let service: Service
+    beforeAll(async () => {
+      service = await start(env)
+    })
+    afterAll(() => service.dispose())
+
+    const losses = ['die', 'close'] as const
+    for (const loss of losses) {
+      test.concurrent(`[END3] ringing, the caller is gone (${loss}): caller_lost, and both sides are told`, async () => {
+        const pair = await connectPair(service)
+        const callUuid = await invite(pair.caller, pair.calleeId)
+        await pair.callee.next('call.ringing')
+        const lost = performance.now()
+        await pair.caller[loss]()
+        const { data } = await pair.callee.next('call.cancelled')
+        expect(performance.now() - lost).toBeWithin(callerLostMs - 50, callerLostMs + slackMs)
+        expect(data).toMatchObject({ call_uuid: callUuid, status: 'cancelled', reason: 'caller_lost', by: null })
+        const back = await service.connect({ user_id: pair.callerId, role: 'customer' })
+        await back.settle()
+        // A client that closed its socket itself asked for nothing to be kept [PLACE5].
+        expect(back.events()).toEqual(loss === 'die' ? ['auth.ok', 'call.cancelled'] : ['auth.ok'])
+      })
+
+      for (const side of ['caller', 'callee'] as const) {
+        test.concurrent(`[END3] accepted, the ${side} is gone (${loss}): peer_lost, and both sides are told`, async () => {
+          const pair = await connectPair(service)
+          const callUuid = await acceptedCall(pair)
+          const other = side === 'caller' ? pair.callee : pair.caller
+          const wish =
+            side === 'caller' ? { user_id: pair.callerId, role: 'customer' } : { user_id: pair.calleeId, role: 'agent' }
+          const lost = performance.now()
+          await pair[side][loss]()
+          const { data } = await other.next('call.ended')
+          expect(performance.now() - lost).toBeWithin(peerLostMs - 50, peerLostMs + slackMs)
+          expect(data).toMatchObject({ call_uuid: callUuid, status: 'ended', reason: 'peer_lost', by: null })
+          const back = await service.connect(wish)
+          await back.settle()
+          expect(back.events().at(-1)).toBe(loss === 'die' ? 'call.ended' : 'auth.ok')
+          expect(await recordOf(service, wish, callUuid)).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
+        })
+      }
+    }
+
+    test.concurrent('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      let holder = pair.callee
+      for (let round = 0; round < 3; round++) {
+        await holder.die()
+        await Bun.sleep(peerLostMs * 0.6)
+        holder = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+        // Together these absences are longer than one may be.
+        holder.send('webrtc.ice_candidate', candidate(callUuid, round))
+        await pair.caller.next('webrtc.ice_candidate')
+      }
+      holder.send('call.end', { call_uuid: callUuid })
+      await pair.caller.next('call.ended')
+    })
+
+    test.concurrent('[END3] who came back and says nothing has stopped the clock, too', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      await pair.callee.die()
+      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await Bun.sleep(peerLostMs + slackMs)
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await back.next('webrtc.ice_candidate')
+    })
+
+    test.concurrent('[END3] another device that only connects does not stop it', async () => {
+      const pair = await connectPair(service)
+      await acceptedCall(pair)
+      await pair.callee.die()
+      const laptop = await service.connect({ user_id: pair.calleeId, role: 'agent', device_id: 'laptop' })
+      expect((await pair.caller.next('call.ended')).data.reason).toBe('peer_lost')
+      await laptop.settle()
+      expect(laptop.events()).toEqual(['auth.ok'])
+    })
+
+    test.concurrent('[END3] while it rings, a callee without sockets starts no clock', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await invite(pair.caller, pair.calleeId)
+      await pair.callee.next('call.ringing')
+      await pair.callee.die()
+      await Bun.sleep(Math.max(callerLostMs, peerLostMs) + slackMs)
+      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await back.next('call.ringing')
+      back.send('call.accept', { call_uuid: callUuid })
+      await pair.caller.next('call.accepted')
+    })
+
+    test.concurrent('[END3] ringing turns into the longer clock of an answered call where the callee answers first', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await invite(pair.caller, pair.calleeId)
+      await pair.callee.next('call.ringing')
+      const lost = performance.now()
+      await pair.caller.die()
+      await Bun.sleep(callerLostMs * 0.5)
+      pair.callee.send('call.accept', { call_uuid: callUuid })
+      expect((await pair.callee.next('call.ended')).data.reason).toBe('peer_lost')
+      expect(performance.now() - lost).toBeGreaterThan(peerLostMs - 50)
+    })
+  })
+
+  registerStandstill(name, start, env)
+}
+
+/** A service that stands still is away: nobody could come back, nobody could answer [END3]. */
+function registerStandstill(name: string, start: StartService, env: Record<string, string>): void {
+  test.concurrent(`${name}: [END3] a service that stood still starts the lost clocks again in full`, () =>
+    withService(start, { ...env, RINGWIRE_PEER_LOST_MS: '2500' }, async (service) => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      await pair.callee.die()
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 0))
+      await pair.caller.settle()
+      service.signal('SIGSTOP')
+      await Bun.sleep(4_000)
+      const resumed = performance.now()
+      service.signal('SIGCONT')
+      await pair.caller.settle()
+      await Bun.sleep(1_200)
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await pair.caller.settle()
+      expect(pair.caller.events()).not.toContain('call.ended')
+      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await back.settle()
+      expect(performance.now() - resumed).toBeLessThan(2_500)
+      expect(candidateNumbers(back)).toEqual(range(0, 2))
+      pair.caller.send('call.end', { call_uuid: callUuid })
+      await back.next('call.ended')
+    }))
+
+  test.concurrent(`${name}: [WS6] [END3] a service that stood still closes nobody who answered meanwhile`, () =>
+    withService(start, { RINGWIRE_PING_INTERVAL_MS: '300', RINGWIRE_PONG_TIMEOUT_MS: '600' }, async (service) => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      for (let round = 0; round < 3; round++) {
+        await pair.callee.nextPing()
+        service.signal('SIGSTOP')
+        await Bun.sleep(1_500)
+        service.signal('SIGCONT')
+        await pair.caller.settle()
+      }
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await pair.callee.next('webrtc.ice_candidate')
+      pair.callee.send('call.end', { call_uuid: callUuid })
+      await pair.caller.next('call.ended')
+    }))
+
+  test.concurrent(`${name}: [PLACE3] [END3] a service that stood still while it asked leaves the place to its live holder`, () =>
+    withService(start, { RINGWIRE_PROBE_TIMEOUT_MS: '800' }, async (service) => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      const second = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await second.settle()
+      for (let round = 0; round < 3; round++) {
+        const asked = pair.callee.nextPing()
+        second.send('call.end', { call_uuid: callUuid }, `end-${round}`)
+        await asked
+        // The answer is on its way, perhaps read, perhaps not.
+        service.signal('SIGSTOP')
+        await Bun.sleep(1_200)
+        service.signal('SIGCONT')
+        expect(await second.error(`end-${round}`)).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })
+      }
+      pair.callee.send('call.end', { call_uuid: callUuid })
+      await pair.caller.next('call.ended')
+    }))
+}

@@ -1,0 +1,4 @@
+import { registerNetworkChangeScenarios } from './network-change.ts'
+import { startEmbedded } from './start.ts'
+
+registerNetworkChangeScenarios('embedded', startEmbedded)

@@ -1,0 +1,338 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Client } from '../../support/client.ts'
+import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
+import { candidateNumbers, proven, range } from '../../support/network.ts'
+import type { Service } from '../../support/service.ts'
+import { errorCode, quiet } from '../../support/sessions.ts'
+import type { StartService } from './start.ts'
+
+/** Whose call it is, on each side: one place, one session [PLACE1, PLACE2, PLACE3, PLACE5]. */
+export function registerPlaceScenarios(name: string, start: StartService): void {
+  describe(`${name}: places`, () => {
+    let service: Service
+    beforeAll(async () => {
+      service = await start({ RINGWIRE_WS_RATE: 'off' })
+    })
+    afterAll(() => service.dispose())
+
+    const connect = (userId: string, role: string, device?: string): Promise<Client> =>
+      service.connect({ user_id: userId, role, ...(device === undefined ? {} : { device_id: device }) })
+
+    /** An accepted call; the callee on a device of this name. */
+    async function call(device?: string) {
+      const callerId = someone('caller')
+      const calleeId = someone('callee')
+      const caller = await connect(callerId, 'customer')
+      const callee = await connect(calleeId, 'agent', device)
+      const callUuid = await acceptedCall({ caller, callee, calleeId })
+      const send = (from: number, to: number) => {
+        for (const n of range(from, to)) caller.send('webrtc.ice_candidate', candidate(callUuid, n))
+        return caller.settle()
+      }
+      return { caller, callee, callerId, calleeId, callUuid, send }
+    }
+
+    /** A second session beside the holder, who has shown that it is there [PLACE4]. */
+    async function bystander(holder: Client, userId: string): Promise<Client> {
+      const asked = holder.nextPing()
+      const tab = await connect(userId, 'agent')
+      await asked
+      await holder.settle()
+      return tab
+    }
+
+    const verbs = (callUuid: string): [string, object][] => [
+      ['call.end', { call_uuid: callUuid }],
+      ['call.reject', { call_uuid: callUuid }],
+      ['call.connected', { call_uuid: callUuid }],
+      ['webrtc.ice_candidate', candidate(callUuid, 1)],
+      ['webrtc.offer', { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0' } }],
+      ['webrtc.answer', { call_uuid: callUuid, sdp: { type: 'answer', sdp: 'v=0' } }],
+    ]
+
+    for (const device of [undefined, 'phone']) {
+      const tabs = device === undefined ? 'two tabs on one token' : 'two sessions of one device_id'
+      test(`[PLACE1] [PLACE3] ${tabs}: the one that does not hold the callee's place hears and does nothing`, async () => {
+        const { caller, callee, calleeId, callUuid, send } = await call(device)
+        const tab = await connect(calleeId, 'agent', device)
+        for (const [event, data] of verbs(callUuid))
+          expect(await errorCode(tab, event, data)).toBe('CALL_NOT_PARTICIPANT')
+        expect(await errorCode(tab, 'call.accept', { call_uuid: callUuid })).toBe('CALL_ALREADY_ANSWERED')
+        await send(0, 3)
+        await quiet(caller, callee, tab)
+        expect(candidateNumbers(callee)).toEqual([0, 1, 2])
+        expect(tab.events().filter((event) => event !== 'call.error')).toEqual(['auth.ok'])
+        expect(caller.events()).toEqual(['auth.ok', 'call.invited', 'call.accepted'])
+        // The holder still speaks, and ends the call.
+        callee.send('call.end', { call_uuid: callUuid })
+        await caller.next('call.ended')
+      })
+
+      test(`[PLACE1] [PLACE3] ${tabs}: the one that did not invite hears and does nothing`, async () => {
+        const callerId = someone('caller')
+        const calleeId = someone('callee')
+        const caller = await connect(callerId, 'customer', device)
+        const tab = await connect(callerId, 'customer', device)
+        const callee = await connect(calleeId, 'agent')
+        const callUuid = await invite(caller, calleeId)
+        await callee.next('call.ringing')
+        for (const event of ['call.cancel', 'call.end']) {
+          expect(await errorCode(tab, event, { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
+        }
+        expect(await errorCode(tab, 'webrtc.ice_candidate', candidate(callUuid, 1))).toBe('CALL_NOT_PARTICIPANT')
+        callee.send('call.accept', { call_uuid: callUuid })
+        await caller.next('call.accepted')
+        await quiet(tab, callee)
+        expect(tab.events().filter((event) => event !== 'call.error')).toEqual(['auth.ok'])
+        expect(callee.events()).toEqual(['auth.ok', 'call.ringing'])
+      })
+    }
+
+    test('[PLACE1] of the sessions that rang the winner alone goes on; the others hear answered_elsewhere', async () => {
+      const pair = await connectPair(service)
+      const others = [await connect(pair.calleeId, 'agent'), await connect(pair.calleeId, 'agent', 'laptop')]
+      const callUuid = await invite(pair.caller, pair.calleeId)
+      for (const client of [pair.callee, ...others]) await client.next('call.ringing')
+      pair.callee.send('call.accept', { call_uuid: callUuid })
+      for (const other of others) {
+        const { data } = await other.next('call.cancelled')
+        expect(data).toEqual({
+          call_uuid: callUuid,
+          status: 'accepted',
+          reason: 'answered_elsewhere',
+          by: { user_id: pair.calleeId, role: 'agent' },
+          ended_at: null,
+        })
+      }
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await pair.callee.next('webrtc.ice_candidate')
+      await quiet(...others)
+      for (const other of others) expect(other.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled'])
+    })
+
+    const heirs: [string, string | undefined, string | undefined, boolean][] = [
+      ['no device, then none', undefined, undefined, true],
+      ['a device, then the same', 'phone', 'phone', true],
+      ['a device, then another', 'phone', 'laptop', false],
+      ['a device, then none', 'phone', undefined, false],
+      ['no device, then one', undefined, 'phone', false],
+    ]
+    for (const [what, holder, heir, takes] of heirs) {
+      test(`[PLACE2] (b) ${what}: who connects after the loss ${takes ? 'takes the place with all that waited' : 'takes nothing by connecting'}`, async () => {
+        const { callee, calleeId, callUuid, caller, send } = await call(holder)
+        await callee.die()
+        await send(0, 20)
+        const successor = await connect(calleeId, 'agent', heir)
+        await successor.settle()
+        expect(candidateNumbers(successor)).toEqual(takes ? range(0, 20) : [])
+        await send(20, 25)
+        await successor.settle()
+        expect(candidateNumbers(successor)).toEqual(takes ? range(0, 25) : [])
+        // (c): naming the call takes it, whatever the device, and what waited comes first.
+        successor.send('webrtc.ice_candidate', candidate(callUuid, 99))
+        await caller.next('webrtc.ice_candidate')
+        await send(25, 30)
+        await successor.settle()
+        expect(candidateNumbers(successor)).toEqual(range(0, 30))
+      })
+    }
+
+    test('[PLACE2] never a session that was there before and says nothing', async () => {
+      const { callee, calleeId, callUuid, caller, send } = await call()
+      const tab = await bystander(callee, calleeId)
+      await callee.die()
+      await send(0, 5)
+      await tab.settle()
+      expect(tab.events()).toEqual(['auth.ok'])
+      tab.send('call.connected', { call_uuid: callUuid }, 'connected')
+      await tab.settle()
+      expect(candidateNumbers(tab)).toEqual(range(0, 5))
+      expect(tab.events()).not.toContain('call.error')
+      tab.send('call.end', { call_uuid: callUuid })
+      await caller.next('call.ended')
+    })
+
+    test('[PLACE2] a place taken by connecting passes on to a session that names the call, with the whole queue', async () => {
+      const { callee, calleeId, callUuid, caller, send } = await call()
+      const tab = await bystander(callee, calleeId)
+      await callee.die()
+      await send(0, 10)
+      const second = await connect(calleeId, 'agent')
+      await second.settle()
+      expect(candidateNumbers(second)).toEqual(range(0, 10))
+      // Also what the provisional holder has proven to have received: it may be the wrong one.
+      await proven(second)
+      await send(10, 15)
+      tab.send('webrtc.ice_candidate', candidate(callUuid, 99))
+      await caller.next('webrtc.ice_candidate')
+      await tab.settle()
+      expect(candidateNumbers(tab)).toEqual(range(0, 15))
+      await send(15, 20)
+      await quiet(tab, second)
+      expect(candidateNumbers(tab)).toEqual(range(0, 20))
+      expect(candidateNumbers(second)).toEqual(range(0, 15))
+      // It is settled now: nobody else speaks for this side.
+      expect(await errorCode(second, 'call.end', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
+    })
+
+    test('[PLACE2] a place taken by connecting is settled by its holder’s own request', async () => {
+      const { callee, calleeId, callUuid, caller } = await call()
+      const tab = await bystander(callee, calleeId)
+      await callee.die()
+      const second = await connect(calleeId, 'agent')
+      second.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await caller.next('webrtc.ice_candidate')
+      expect(await errorCode(tab, 'call.end', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
+    })
+
+    test('[PLACE2] the caller, too: call.accepted and what followed it wait for who comes back', async () => {
+      const { caller, callee, callerId, calleeId } = await connectPair(service)
+      const callUuid = await invite(caller, calleeId)
+      await callee.next('call.ringing')
+      caller.send('webrtc.offer', { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0 early' } })
+      await caller.settle()
+      await caller.die()
+      callee.send('call.accept', { call_uuid: callUuid })
+      expect((await callee.next('webrtc.offer')).data.sdp.sdp).toBe('v=0 early')
+      callee.send('webrtc.answer', { call_uuid: callUuid, sdp: { type: 'answer', sdp: 'v=0' } })
+      for (const n of range(0, 5)) callee.send('webrtc.ice_candidate', candidate(callUuid, n))
+      await callee.settle()
+      const back = await connect(callerId, 'customer')
+      await back.settle()
+      expect(back.events()).toEqual([
+        'auth.ok',
+        'call.accepted',
+        'webrtc.answer',
+        ...range(0, 5).map(() => 'webrtc.ice_candidate'),
+      ])
+      expect(candidateNumbers(back)).toEqual(range(0, 5))
+    })
+
+    test('[PLACE2] a hand-over in a stream that never pauses: nothing lost, nothing twice, in order', async () => {
+      const { callee, calleeId, callUuid, caller } = await call()
+      let n = 0
+      const step = () => {
+        caller.send('webrtc.ice_candidate', candidate(callUuid, n++))
+        return caller.settle()
+      }
+      const clients: Client[] = [callee]
+      for (let round = 0; round < 5; round++) {
+        let here = false
+        const connected = clients
+          .at(-1)!
+          .die()
+          .then(() => connect(calleeId, 'agent'))
+        connected.then(() => {
+          here = true
+        })
+        // Fewer than are kept for a peer who is away [REL2].
+        for (let i = 0; i < 40 || !here; i++) await (i < 200 ? step() : connected)
+        const successor = await connected
+        clients.push(successor)
+        await successor.next('webrtc.ice_candidate', (it) => it.data.candidate.candidate === `candidate:${n - 1}`)
+      }
+      // What a client that died had received but not proven is told to its successor again; nothing else is.
+      let known = 0
+      for (const client of clients) {
+        const numbers = candidateNumbers(client)
+        const [first = known] = numbers
+        expect(first).toBeLessThanOrEqual(known)
+        expect(numbers).toEqual(range(first, first + numbers.length))
+        known = Math.max(known, first + numbers.length)
+      }
+      expect(known).toBe(n)
+    })
+
+    test('[PLACE2] sessions that die while they take the place leave it to the one that stays', async () => {
+      const { callee, calleeId, send } = await call()
+      const token = await service.token({ user_id: calleeId, role: 'agent' })
+      for (let round = 0; round < 10; round++) {
+        if (round === 0) await callee.die()
+        await send(round * 10, (round + 1) * 10)
+        const brief = [0, 1, 2].map(() => new Client({ url: service.url, token }))
+        await Promise.all(brief.map((client) => client.status))
+        const dying = brief.map((client) => client.die())
+        const stays = new Client({ url: service.url, token })
+        await Promise.all(dying)
+        await stays.next('webrtc.ice_candidate', (it) => it.data.candidate.candidate === `candidate:${round * 10 + 9}`)
+        const numbers = candidateNumbers(stays)
+        expect(numbers).toEqual(range(numbers[0]!, (round + 1) * 10))
+        await stays.die()
+      }
+    })
+
+    test('[PLACE5] what was proven does not come again; what came after it does', async () => {
+      const { callee, calleeId, send } = await call()
+      await send(0, 10)
+      await proven(callee)
+      await send(10, 20)
+      await callee.die()
+      await send(20, 30)
+      const successor = await connect(calleeId, 'agent')
+      await successor.settle()
+      expect(candidateNumbers(successor)).toEqual(range(10, 30))
+    })
+
+    test('[PLACE5] what a provisional holder had proven does not come again once the place is settled', async () => {
+      const { callee, calleeId, callUuid, caller, send } = await call()
+      await callee.die()
+      await send(0, 10)
+      const second = await connect(calleeId, 'agent')
+      await second.settle()
+      await proven(second)
+      second.send('webrtc.ice_candidate', candidate(callUuid, 99))
+      await caller.next('webrtc.ice_candidate')
+      await second.die()
+      await send(10, 15)
+      const third = await connect(calleeId, 'agent')
+      await third.settle()
+      expect(candidateNumbers(third)).toEqual(range(10, 15))
+    })
+
+    test('[PLACE5] a clean close keeps nothing but the state of live calls', async () => {
+      const { caller, callee, callerId, calleeId } = await connectPair(service)
+      const callUuid = await invite(caller, calleeId)
+      await callee.next('call.ringing')
+      await caller.close(1001)
+      callee.send('call.accept', { call_uuid: callUuid })
+      callee.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await callee.settle()
+      expect(callee.events()).toEqual(['auth.ok', 'call.ringing'])
+      const back = await connect(callerId, 'customer')
+      await back.settle()
+      expect(back.events()).toEqual(['auth.ok', 'call.accepted'])
+      callee.send('webrtc.ice_candidate', candidate(callUuid, 2))
+      await back.next('webrtc.ice_candidate')
+      expect(candidateNumbers(back)).toEqual([2])
+    })
+
+    test('[PLACE5] [WS4] the end of a call waits for the device that lost its place, and for no other', async () => {
+      const { caller, callee, calleeId, callUuid } = await call('phone')
+      await callee.die()
+      caller.send('call.end', { call_uuid: callUuid })
+      await caller.settle()
+      const laptop = await connect(calleeId, 'agent', 'laptop')
+      await laptop.settle()
+      expect(laptop.events()).toEqual(['auth.ok'])
+      const phone = await connect(calleeId, 'agent', 'phone')
+      expect((await phone.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, reason: 'hangup' })
+      // And to a request of its own the call is over, without an error [END1].
+      expect(await errorCode(phone, 'call.end', { call_uuid: callUuid })).toBeUndefined()
+      expect(await errorCode(phone, 'webrtc.ice_candidate', candidate(callUuid, 1))).toBeUndefined()
+    })
+
+    test('[PLACE5] what was sent before a queue was handed over comes before what follows, after many losses too', async () => {
+      const { callee, calleeId, send } = await call()
+      let holder = callee
+      for (let round = 0; round < 6; round++) {
+        await holder.die()
+        await send(round * 30, round * 30 + 20)
+        holder = await connect(calleeId, 'agent')
+        await send(round * 30 + 20, (round + 1) * 30)
+      }
+      await holder.settle()
+      const numbers = candidateNumbers(holder)
+      expect(numbers).toEqual(range(numbers[0]!, 180))
+    })
+  })
+}

@@ -1,0 +1,4 @@
+import { startEmbedded } from './start.ts'
+import { registerStrangerScenarios } from './strangers.ts'
+
+registerStrangerScenarios('embedded', startEmbedded)

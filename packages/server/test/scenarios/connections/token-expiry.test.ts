@@ -1,0 +1,4 @@
+import { startEmbedded } from './start.ts'
+import { registerTokenExpiryScenarios } from './token-expiry.ts'
+
+registerTokenExpiryScenarios('embedded', startEmbedded)

@@ -1,0 +1,4 @@
+import { startEmbedded } from './start.ts'
+import { registerVanishingScenarios } from './vanishing.ts'
+
+registerVanishingScenarios('embedded', startEmbedded)

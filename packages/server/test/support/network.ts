@@ -1,0 +1,41 @@
+import { Client, type ClientOptions } from './client.ts'
+import type { Service, TokenWish } from './service.ts'
+import { type Link, TcpProxy } from './tcp-proxy.ts'
+
+/** Networks between clients and the service: each connection has its own, which it can lose. */
+export class Networks {
+  private readonly proxies: TcpProxy[] = []
+
+  async connect(
+    service: Service,
+    wish: TokenWish,
+    options: Partial<ClientOptions> = {},
+  ): Promise<{ client: Client; link: Link }> {
+    const proxy = await new TcpProxy(service.url).start()
+    this.proxies.push(proxy)
+    const client = new Client({ url: proxy.url, token: await service.token(wish), ...options })
+    await client.next('auth.ok')
+    return { client, link: proxy.last }
+  }
+
+  stop(): void {
+    for (const proxy of this.proxies) proxy.stop()
+  }
+}
+
+/** The client has proven to have received everything so far [PLACE5]: it was pinged, and its pong was read. */
+export async function proven(client: Client): Promise<void> {
+  await client.nextPing()
+  await client.settle()
+}
+
+/** The numbers of the candidates that came, in the order in which they came. */
+export function candidateNumbers(client: { readonly all: Client['all'] }): number[] {
+  return client.all
+    .filter(({ event }) => event === 'webrtc.ice_candidate')
+    .map(({ data }) => Number(data.candidate.candidate.slice('candidate:'.length)))
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i)
+}
