@@ -25,6 +25,8 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   let self: Participant | null = null
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
+  /** The session that other pages leave alone, though they have a copy of the storage. */
+  let claimed: string | undefined
   let endListening: Unsubscribe = () => {}
 
   const report = (error: RingwireError) => listeners.emit('error', error)
@@ -41,6 +43,19 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   const renewal = createRenewal(env, tokens, requests, report)
   const { now, uuid } = env
   const calls = createCalls({ requests, listeners, uuid, self: () => self, now, localTime: tokens.localTime })
+
+  async function claim(id: string): Promise<boolean> {
+    if (options.storage === undefined || id === claimed) return true
+    claimed = id
+    return env.claim(`ringwire ${id}`)
+  }
+
+  /** Goes on with what the page before this one left, unless another page does so at this moment. */
+  async function prepare(): Promise<void> {
+    if (!session.restore(await keeper.load())) return
+    const id = session.id()
+    if (id !== undefined && !(await claim(id))) session.forget()
+  }
 
   const save = () => keeper.save(session.snapshot(requests.replied()))
 
@@ -60,6 +75,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     // Listeners may have closed the client meanwhile.
     if (connection.state().name !== 'online') return
     renewal.start()
+    void claim(data.session_id)
     save()
   }
 
@@ -118,7 +134,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     tokens,
     {
       query: () => session.query(requests.replied()),
-      prepare: async () => void session.restore(await keeper.load()),
+      prepare,
       begun,
       receive,
       lost,

@@ -14,7 +14,12 @@ export interface Environment {
   readonly fetch: (url: string, init: { method: string; headers: Record<string, string> }) => Promise<Response>
   uuid(): string
   listen(run: (signal: Signal) => void): Unsubscribe
+  /** Whether no other page that is open has claimed this name; from then on this one has, until it goes. */
+  claim(name: string): Promise<boolean>
 }
+
+/** A page that goes gives its claims back, but perhaps not before the next one asks. */
+const claimPatienceMs = 300
 
 /** The longest timer that setTimeout keeps; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1
@@ -32,7 +37,23 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
     fetch: (url, init) => fetch(url, init),
     uuid: () => globalThis.crypto?.randomUUID?.() ?? weakUuid(),
     listen,
+    claim,
   }
+}
+
+/** By the Web Locks API, where there is one: a tab that was duplicated has a copy of the other's sessionStorage. */
+function claim(name: string): Promise<boolean> {
+  const locks = globalThis.navigator?.locks as LockManager | undefined
+  if (locks === undefined) return Promise.resolve(true)
+  return new Promise((resolve) => {
+    const patience = new AbortController()
+    setTimeout(() => patience.abort(), claimPatienceMs)
+    const hold = () => {
+      resolve(true)
+      return new Promise(() => {})
+    }
+    locks.request(name, { signal: patience.signal }, hold).catch(() => resolve(false))
+  })
 }
 
 /** For React Native and pages without TLS: it only has to differ from the caller's own other calls [INV3, UUID1]. */
