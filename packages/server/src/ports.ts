@@ -148,6 +148,8 @@ export interface Sink {
 export interface Upstream {
   handled: number
   replies: { readonly n: number; readonly text: string }[]
+  /** The last request whose unseen reply was too many to keep: a client that has not seen it cannot resume [RES2]. */
+  dropped: number
 }
 
 /** Who a session is [ID2]. A base session lives as long as its socket. */
@@ -166,6 +168,8 @@ export interface ResumeRequest {
   readonly epoch: string
   /** The last seq that it saw. */
   readonly seq: number
+  /** The n of the last request whose reply it saw. */
+  readonly replied?: number
 }
 
 /** An open session: the incarnation of its log, and its upstream state. */

@@ -77,7 +77,7 @@ export class Connection implements Sink {
   private readonly gate: RateGate | undefined
   private outbox: string[] = []
   private inbox: Waiting[] | undefined
-  private upstream: Upstream = { handled: 0, replies: [] }
+  private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
   private whenIdle: (() => void)[] = []
   private busy = false
   private malformed = 0
@@ -162,7 +162,7 @@ export class Connection implements Sink {
     upstream.handled = n
     if (reply === undefined) return
     upstream.replies.push({ n, text: reply })
-    if (upstream.replies.length > maxReplies) upstream.replies.shift()
+    if (upstream.replies.length > maxReplies) upstream.dropped = upstream.replies.shift()?.n ?? 0
   }
 
   private refresh(claims: SessionClaims): void {
@@ -210,6 +210,11 @@ export class Connection implements Sink {
   }
 
   pushed(seq: number): void {
+    if (seq <= this.pushedSeq) {
+      // The log began again [RES4]: what is under way proves nothing of it.
+      this.provenSeq = 0
+      this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
+    }
     this.pushedSeq = seq
   }
 

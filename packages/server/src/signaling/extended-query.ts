@@ -15,7 +15,8 @@ export function readExtendedQuery(query: URLSearchParams): ExtendedRequest | und
   if (sessionId === null) return { resume: undefined, replied: 0 }
   const epoch = query.get(extendedQuery.epoch) ?? ''
   const seq = readCount(query.get(extendedQuery.seq)) ?? Number.NaN
-  return { resume: { sessionId, epoch, seq }, replied: readCount(query.get(extendedQuery.replied)) ?? 0 }
+  const replied = readCount(query.get(extendedQuery.replied)) ?? 0
+  return { resume: { sessionId, epoch, seq, replied }, replied }
 }
 
 function readCount(text: string | null): number | undefined {

@@ -1,5 +1,5 @@
 import { participantKey } from '../../call/call.ts'
-import type { Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import type { Push, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
 import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
@@ -161,14 +161,9 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
 }
 
 /** Whether a resume can be exact [RES1, RES2]. */
-export function canResume(
-  session: Session,
-  request: { epoch: string; seq: number },
-  at: number,
-  windowMs: number,
-): boolean {
+export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
   if (!session.identity.extended || session.closedByClient || session.broken) return false
-  if (session.epoch !== request.epoch) return false
+  if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
   if (session.sink === undefined && at - session.lostAt > windowMs) return false
   return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
 }

@@ -50,7 +50,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   }
 
   function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
-    const upstream: Upstream = { handled: 0, replies: [] }
+    const upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
     const session = createSession(identity, sink, epoch, upstream, at)
     sessions.set(identity.sessionId, session)
     add(sink === undefined ? detached : live, session)
