@@ -83,7 +83,13 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       const { epoch } = await sessions().open(identity, first)
       await relays(sessions(), identity.sessionId, 'c', [1, 2])
       await sessions().detach(identity.sessionId, first, false, 0)
-      const seen = { epoch, identity, id: identity.sessionId, socket: first, upstream: { handled: 0, replies: [] } }
+      const seen = {
+        epoch,
+        identity,
+        id: identity.sessionId,
+        socket: first,
+        upstream: { handled: 0, replies: [], dropped: 0 },
+      }
       const back = await comeBack(sessions(), seen, 0)
       await given().settled()
       expect(first.told).toEqual([])
@@ -124,14 +130,14 @@ export function registerResumeRules(given: () => SessionsHarness): void {
 
     test('[EXT4] its requests go on where they were', async () => {
       const seen = await openReady(sessions())
-      expect(seen.upstream).toEqual({ handled: 0, replies: [] })
+      expect(seen.upstream).toEqual({ handled: 0, replies: [], dropped: 0 })
       seen.upstream.handled = 3
       seen.upstream.replies.push({ n: 3, text: 'a reply' })
       await drop(seen)
       const back = await comeBack(sessions(), seen, 0)
-      expect(back?.upstream).toEqual({ handled: 3, replies: [{ n: 3, text: 'a reply' }] })
+      expect(back?.upstream).toEqual({ handled: 3, replies: [{ n: 3, text: 'a reply' }], dropped: 0 })
       const other = await openReady(sessions(), { participant: seen.identity.participant })
-      expect(other.upstream).toEqual({ handled: 0, replies: [] })
+      expect(other.upstream).toEqual({ handled: 0, replies: [], dropped: 0 })
     })
 
     test('[PLACE2] it has its places, and rings no second time', async () => {
