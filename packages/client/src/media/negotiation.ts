@@ -138,13 +138,19 @@ export function createNegotiation(options: NegotiationOptions) {
     },
     receiveAnswer(answer: NamedAnswer): Promise<void> {
       return inTurn(async () => {
-        if (link?.connection.signalingState !== 'have-local-offer') return
-        if (!isAnswerTo(answer, link.connection.localDescription?.sdp ?? '')) return
-        // The peer made a new connection for an offer of our old one.
-        if (link.peer !== '' && link.peer !== fingerprintOf(answer.sdp)) return offerAnew()
-        await take(link, answer)
-        await addWaiting(link, answer.sdp)
-        options.settled(link.connection)
+        if (!link) return
+        const isStranger = link.peer !== '' && link.peer !== fingerprintOf(answer.sdp)
+        const isWaiting = link.connection.signalingState === 'have-local-offer'
+        if (isWaiting && isAnswerTo(answer, link.connection.localDescription?.sdp ?? '')) {
+          // The peer made a new connection for an offer of our old one.
+          if (isStranger) return offerAnew()
+          await take(link, answer)
+          await addWaiting(link, answer.sdp)
+          options.settled(link.connection)
+        } else if (isStranger && answer.answers !== undefined) {
+          // An old offer of ours came to a new page of the peer, which now believes in a connection that is no more.
+          return offerAnew()
+        }
       })
     },
     receiveCandidate(candidate: RTCIceCandidateInit): Promise<void> {

@@ -119,3 +119,15 @@ for (const side of ['caller', 'callee', 'both'] as const) {
     await close()
   }, 60_000)
 }
+
+test('[PLACE2] a page that kept nothing of its session is the same device: its call is given back to it', async () => {
+  const { agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url, 'forget=1')
+  await connect('audio')
+  const uuid = await agent.page.evaluate(() => window.phone.call?.callUuid)
+  await agent.page.reload()
+  await agent.page.waitForFunction(() => window.phone?.media !== undefined)
+  await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
+  expect(await agent.page.evaluate(() => window.phone.call?.callUuid)).toBe(uuid)
+  await expectMedia(2, ['audio'])
+  await close()
+}, 60_000)

@@ -105,6 +105,37 @@ test('what was sent to the page of before comes to the new one: an old answer is
   })
 }, 60_000)
 
+test('an offer that was answered long ago comes again to the new page: both find to each other at once', async () => {
+  await inPage(async (page) => {
+    for (const side of ['incoming', 'outgoing'] as const) {
+      const found = await page.evaluate(async (side) => {
+        const { createPair, flowing, until } = window.loopback
+        const other = side === 'incoming' ? 'outgoing' : 'incoming'
+        const pair = createPair('audio')
+        await Promise.all([pair.caller.start(), pair.callee.start()])
+        pair.accept()
+        await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+        const [old, stays] = side === 'incoming' ? [pair.callee, pair.caller] : [pair.caller, pair.callee]
+        await stays.restart()
+        await until(() => stays.connection?.signalingState === 'stable')
+        const past = pair.wire.sent.filter(({ from }) => from === other).map(({ signal }) => signal)
+        const { call, media } = pair.reload(side, old)
+        const at = performance.now()
+        void media.start()
+        // What nobody had proof of is sent again, before anything new.
+        for (const signal of past) pair.wire.repeat(other, signal)
+        call.resync(true)
+        await flowing(media)
+        await until(() => stays.connection?.connectionState === 'connected' && stays.state.name === 'flowing')
+        pair.close()
+        return { errors: pair.errors, ms: performance.now() - at }
+      }, side)
+      expect(found.errors).toEqual([])
+      expect(found.ms).toBeLessThan(4000)
+    }
+  })
+}, 60_000)
+
 test('an offer that only the page of before had seen: the caller makes it again for the new one', async () => {
   await inPage(async (page) => {
     const found = await page.evaluate(async () => {

@@ -12,7 +12,7 @@ const options: CallMediaOptions = {
 
 const client = createCallClient({
   getToken: async () => (await fetch(`/token${location.search}`)).json(),
-  storage: sessionStorage,
+  ...(query.has('forget') ? {} : { storage: sessionStorage }),
 })
 
 const phone = {

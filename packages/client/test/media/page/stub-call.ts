@@ -15,6 +15,8 @@ export interface Wire {
   release(from: Side, sort?: (signals: Signal[]) => Signal[]): void
   /** Everything that was sent, also what was lost. */
   sent: { from: Side; signal: Signal }[]
+  /** Delivers once more what the side had sent. */
+  repeat(from: Side, signal: Signal): void
   /** What the side sends from now on is lost, until `hold` or `release`. */
   lose(from: Side): void
 }
@@ -49,6 +51,7 @@ export function createStubCalls(callType: string) {
 
   const wire: Wire = {
     sent,
+    repeat: deliver,
     hold(from) {
       waiting[from] = []
     },

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '../../../../demo/test/support/process.ts'
 
-const secret = 'a-product-secret-for-the-media-tests-alone'
+export const testKey = { id: 'key', secret: 'a-product-secret-for-the-media-tests-alone' }
+
 const main = join(import.meta.dir, '..', '..', '..', '..', 'server', 'src', 'main.ts')
 
 export interface Person {
@@ -33,7 +34,7 @@ export async function startService(settings: Record<string, string> = {}): Promi
       RINGWIRE_HOST: '127.0.0.1',
       RINGWIRE_PORT: port,
       RINGWIRE_DATA_DIR: data.path,
-      RINGWIRE_BOOTSTRAP_KEYS: `key:${secret}:shop`,
+      RINGWIRE_BOOTSTRAP_KEYS: `${testKey.id}:${testKey.secret}:shop`,
       ...settings,
     })
     ;[, url = ''] = await running.waitFor(/Ringwire listens on (http:\/\/\S+)/)
@@ -48,8 +49,8 @@ export async function startService(settings: Record<string, string> = {}): Promi
         method: 'POST',
         headers: {
           'Content-Type': 'application/json',
-          'X-SVC-Product-Key-ID': 'key',
-          'X-SVC-Product-Secret': secret,
+          'X-SVC-Product-Key-ID': testKey.id,
+          'X-SVC-Product-Secret': testKey.secret,
         },
         body: JSON.stringify({
           ...{ context_type: 'order', context_id: '1042', user_id: userId, role, display_name: userId },
