@@ -13,7 +13,7 @@ const seed = Number(process.env.FUZZ_SEED ?? crypto.getRandomValues(new Uint32Ar
 const scale = Number(process.env.FUZZ_SCALE ?? 1)
 
 /** Of each kind in one part of the run; there are three parts, and the first only warms up. */
-const inPart = { rest: 12_000, messages: 20_000, frames: 6_000 } as const
+const inPart = { rest: 20_000, messages: 40_000, frames: 10_000 } as const
 const workers = { rest: 16, messages: 12, frames: 8 } as const
 const mebibyte = 1024 * 1024
 
