@@ -3,11 +3,16 @@ export const subprotocol = 'jwt'
 
 export const webSocketPath = '/v1/ws'
 
+export interface Subprotocols {
+  readonly offered: boolean
+  readonly token?: string
+}
+
 /**
  * Reads `Sec-WebSocket-Protocol`. Either order is accepted; the entry that is not the literal `jwt` is the token.
  * `offered` says whether `jwt` was there at all; a token is only looked for where it was.
  */
-export function readSubprotocols(header: string | null | undefined): { offered: boolean; token?: string } {
+export function readSubprotocols(header: string | null | undefined): Subprotocols {
   if (!header) return { offered: false }
   const entries = header.split(',').map((entry) => entry.trim())
   if (!entries.includes(subprotocol)) return { offered: false }

@@ -199,16 +199,20 @@ function listen(
     // A body of the REST API is at most 16 KiB; what is much larger is refused before it is read.
     maxRequestBodySize: 1024 * 1024,
     websocket: gateway.websocket,
-    async fetch(request, server) {
-      const address = server.requestIP(request)?.address
-      if (isUpgrade(request)) return gateway.upgrade(request, server, clientAddress(request.headers, address))
-      return (await demo?.fetch(request, address)) ?? app.fetch(request, address)
+    fetch(request, server) {
+      const address = () => server.requestIP(request)?.address
+      if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+        const { path, query } = targetOf(request)
+        const client = () => clientAddress(request.headers, address())
+        if (path === webSocketPath) return gateway.upgrade(request, query, server, client)
+      }
+      return answer(request, address())
     },
   })
-}
 
-function isUpgrade(request: Request): boolean {
-  return request.headers.get('upgrade')?.toLowerCase() === 'websocket' && targetOf(request).path === webSocketPath
+  async function answer(request: Request, address: string | undefined): Promise<Response> {
+    return (await demo?.fetch(request, address)) ?? app.fetch(request, address)
+  }
 }
 
 function urlOf(server: Server<unknown>, config: Config): string {

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorBody, type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
 import type { AuthOk } from '@ringwire/protocol/events/auth'
-import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
+import { readSubprotocols, type Subprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import type { Limits } from '../limits.ts'
 import type { Sessions } from '../ports.ts'
-import { targetOf } from '../request-target.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 
@@ -46,11 +45,15 @@ export interface GatewayOptions {
 }
 
 export interface Gateway {
-  /** Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade. */
+  /**
+   * Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade, and the client's
+   * address is only looked up for one that is refused.
+   */
   upgrade(
     request: Request,
+    query: string,
     server: Server<unknown>,
-    clientAddress: string | undefined,
+    clientAddress: () => string | undefined,
   ): Promise<Response> | Response | undefined
   readonly websocket: WebSocketHandler<Admission>
   /** Asks every client to come back elsewhere, with a jitter hint in the reason [CLOSE 1012]. */
@@ -71,6 +74,9 @@ const tickMs = 500
 const lingerMs = 500
 /** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
+/** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
+const selected = { 'Sec-WebSocket-Protocol': subprotocol }
+const none = {}
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { config, tokens, limits, sessions, arrivals, dispatch, clock } = options
@@ -91,30 +97,33 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const connection of due) connection.flush(now)
   }
 
-  function admit(request: Request, clientAddress: string | undefined): Admission | Promise<Response> | Response {
-    const origin = request.headers.get('origin')?.toLowerCase()
+  function admit(
+    { headers }: Request,
+    query: string,
+    { offered, token }: Subprotocols,
+    clientAddress: () => string | undefined,
+  ): Admission | Promise<Response> | Response {
+    const origin = headers.get('origin')?.toLowerCase()
     if (origin !== undefined && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
       return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
     }
-    const { query } = targetOf(request)
-    if ([...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))) {
+    if (hasToken(query)) {
       return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
     }
     // Another scheme is no credential here: a browser adds the one of its page's own login.
-    const bearer = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
+    const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
     if (bearer !== undefined) {
       const verified = tokens.verify(bearer)
       if (verified.ok) return { kind: 'session', claims: verified.claims, connection: undefined, inCallAt: 0 }
-      return verified.expired ? refusal('AUTH_TOKEN_INVALID') : countedRefusal(clientAddress)
+      return verified.expired ? refusal('AUTH_TOKEN_INVALID') : countedRefusal(clientAddress())
     }
-    const { offered, token } = readSubprotocols(request.headers.get('sec-websocket-protocol'))
     if (!offered) return refusal('AUTH_TOKEN_REQUIRED')
     if (token === undefined) {
       return { kind: 'refused', code: 4401, reason: 'token required', error: errorBody('AUTH_TOKEN_REQUIRED') }
     }
     const verified = tokens.verify(token)
     if (verified.ok) return { kind: 'session', claims: verified.claims, connection: undefined, inCallAt: 0 }
-    if (!verified.expired) void limits.failedAuthentication(clientAddress).catch(options.onError)
+    if (!verified.expired) void limits.failedAuthentication(clientAddress()).catch(options.onError)
     return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
   }
 
@@ -202,12 +211,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   return {
-    upgrade(request, server, clientAddress) {
+    upgrade(request, query, server, clientAddress) {
       if (options.state() !== 'ready') return refusal('SERVICE_DRAINING')
-      const admitted = admit(request, clientAddress)
+      const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
+      const admitted = admit(request, query, subprotocols, clientAddress)
       if (admitted instanceof Response || admitted instanceof Promise) return admitted
-      const { offered } = readSubprotocols(request.headers.get('sec-websocket-protocol'))
-      const headers: Record<string, string> = offered ? { 'Sec-WebSocket-Protocol': subprotocol } : {}
+      const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
       return refusal('UPGRADE_REQUIRED')
     },
@@ -244,6 +253,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     size: () => connections.size,
   }
+}
+
+function hasToken(query: string): boolean {
+  if (query === '') return false
+  return [...new URLSearchParams(query).keys()].some((name) => tokenParameters.includes(name.toLowerCase()))
 }
 
 function sessionOf(claims: SessionClaims, node: string): SignalingSession {
