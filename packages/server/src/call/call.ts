@@ -9,7 +9,8 @@ export interface Participant {
 
 /** A participant as one string; equal exactly where the three parts are equal. */
 export function participantKey(participant: Participant): string {
-  return JSON.stringify([participant.product, participant.role, participant.userId])
+  const { product, role, userId } = participant
+  return `${product.length}:${role.length}:${product}${role}${userId}`
 }
 
 export function sameParticipant(a: Participant, b: Participant): boolean {

@@ -161,7 +161,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     })
     admission.connection = connection
     connections.set(connection, admission)
-    connection.send(authOk(session))
+    // In here it leaves in one write with the answer to the upgrade.
+    socket.send(authOk(session))
     connection.begin(
       arrivals.arrive(session, connection).catch((error) => {
         options.onError(error)
