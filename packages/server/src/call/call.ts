@@ -7,10 +7,10 @@ export interface Participant {
   readonly userId: string
 }
 
-/** A participant as one string; equal exactly where the three parts are equal. */
+/** A participant as one string, equal exactly where the three parts are equal; it says itself where it ends. */
 export function participantKey(participant: Participant): string {
   const { product, role, userId } = participant
-  return `${product.length}:${role.length}:${product}${role}${userId}`
+  return `${product.length}:${role.length}:${userId.length}:${product}${role}${userId}`
 }
 
 export function sameParticipant(a: Participant, b: Participant): boolean {

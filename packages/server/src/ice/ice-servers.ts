@@ -6,7 +6,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { IceServer } from '@ringwire/protocol/rest'
-import { type Participant, participantKey } from '../call/call.ts'
+import type { Participant } from '../call/call.ts'
 import type { Config } from '../config.ts'
 
 type IceConfig = Pick<Config, 'stunUrls' | 'turnUrls' | 'turnSecret' | 'turnUsername' | 'turnCredential' | 'tokenTtlS'>
@@ -45,6 +45,9 @@ function turnCredentials(config: IceConfig): (participant: Participant, now: num
 }
 
 /** The same for one participant every time, and nobody reads the user_id out of it. */
-function pseudonym(secret: string, participant: Participant): string {
-  return createHmac('sha256', secret).update(participantKey(participant)).digest('base64url').slice(0, 24)
+function pseudonym(secret: string, { product, role, userId }: Participant): string {
+  return createHmac('sha256', secret)
+    .update(JSON.stringify([product, role, userId]))
+    .digest('base64url')
+    .slice(0, 24)
 }
