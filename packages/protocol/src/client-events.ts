@@ -1,4 +1,5 @@
-import { CallAccept, CallCancel, CallConnected, CallEnd, CallInvite, CallReject } from './events/call.ts'
+import { AuthRefresh } from './events/auth.ts'
+import { CallAccept, CallAlerting, CallCancel, CallConnected, CallEnd, CallInvite, CallReject } from './events/call.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
 
 /** What clients send: event name → the schema of its `data`. */
@@ -12,6 +13,8 @@ export const clientEvents = {
   'webrtc.offer': WebrtcOffer,
   'webrtc.answer': WebrtcAnswer,
   'webrtc.ice_candidate': WebrtcIceCandidate,
+  'call.alerting': CallAlerting,
+  'auth.refresh': AuthRefresh,
 } as const
 
 export type ClientEventName = keyof typeof clientEvents
@@ -26,4 +29,6 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'webrtc.offer': 'SDP offer relay.',
   'webrtc.answer': 'SDP answer relay.',
   'webrtc.ice_candidate': 'ICE candidate relay.',
+  'call.alerting': 'The phone of the callee really rings.',
+  'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

@@ -33,6 +33,7 @@ const anyEnvelope = fc.record(
   {
     event: fc.oneof(fc.constantFrom(...events), withSecret),
     request_id: fc.oneof(fc.constant('r1'), withSecret),
+    n: fc.oneof(fc.constant(7), withSecret),
     data: fc.oneof(object, value),
   },
   { requiredKeys: [] },
@@ -71,6 +72,16 @@ test('[LOG1] no error holds anything of what was sent', () => {
     fc.property(anyMessage, (text) => {
       const result = parse(text)
       if (result.kind === 'error') expect(JSON.stringify(result.error)).not.toContain(secret)
+    }),
+    runs,
+  )
+})
+
+test('[EXT4] whatever comes of a message that has a right n, the n is known', () => {
+  fc.assert(
+    fc.property(fc.oneof(anyEnvelope, almostRight), fc.integer({ min: 1 }), (envelope, n) => {
+      const result = parse(JSON.stringify({ ...envelope, n }))
+      expect(result.kind === 'request' ? result.request.n : result.kind === 'error' && result.n).toBe(n)
     }),
     runs,
   )
@@ -118,19 +129,22 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
       fc.record({ candidate: text(200), sdpMid: fc.option(id), sdpMLineIndex: fc.option(fc.nat({ max: 65_535 })) }),
     ),
   }),
+  'call.alerting': fc.record({ call_uuid: uuid }),
+  'auth.refresh': fc.record({ token: text(200) }),
 }
+const number = fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined })
 const rightRequest = fc
   .constantFrom(...events)
-  .chain((event) => fc.record({ event: fc.constant(event), requestId: text(20), data: dataOf[event] }))
+  .chain((event) => fc.record({ event: fc.constant(event), requestId: text(20), n: number, data: dataOf[event] }))
 
 test('[ENV1] a right request comes out as it went in, and goes in again', () => {
   fc.assert(
-    fc.property(rightRequest, ({ event, requestId, data }) => {
-      const sent = JSON.stringify({ event, request_id: requestId, data })
+    fc.property(rightRequest, ({ event, requestId, n, data }) => {
+      const sent = JSON.stringify({ event, request_id: requestId, n, data })
       const result = parse(sent)
-      const expected = { kind: 'request', request: { event, requestId, data: JSON.parse(sent).data } }
+      const expected = { kind: 'request', request: { event, requestId, n, data: JSON.parse(sent).data } }
       expect(result as unknown).toEqual(expected)
-      expect(parse(JSON.stringify({ event, request_id: requestId, data: expected.request.data }))).toEqual(result)
+      expect(parse(JSON.stringify({ event, request_id: requestId, n, data: expected.request.data }))).toEqual(result)
     }),
     runs,
   )

@@ -24,7 +24,8 @@ describe('[ENV1] one JSON object a message', () => {
   test('every event with its data is a request', () => {
     for (const event of events) {
       const data = rightData[event]
-      expect(send(event, data, 'r7')).toEqual({ kind: 'request', request: { event, requestId: 'r7', data } } as never)
+      const request = { event, requestId: 'r7', n: undefined, data }
+      expect(send(event, data, 'r7')).toEqual({ kind: 'request', request } as never)
     }
   })
 
@@ -118,6 +119,42 @@ describe('[ENV1] one JSON object a message', () => {
   })
 })
 
+describe('[EXT4] the number of a request', () => {
+  const numbered = (n: unknown, data: object = { call_uuid }) =>
+    parse(JSON.stringify({ event: 'call.end', request_id: 'r1', n, data }))
+
+  test('is read from the top level', () => {
+    for (const n of [1, 2, Number.MAX_SAFE_INTEGER])
+      expect(numbered(n)).toMatchObject({ kind: 'request', request: { n } })
+    expect(numbered(undefined, { call_uuid, n: 5 })).toMatchObject({ kind: 'request', request: { n: undefined } })
+  })
+
+  test('what is no positive integer is none, and the request is a request all the same', () => {
+    for (const n of [null, 0, -1, 1.5, '1', 2 ** 53, [1], {}, true]) {
+      expect(numbered(n)).toMatchObject({ kind: 'request', request: { n: undefined } })
+    }
+    const huge = `{"event":"call.end","n":1e400,"data":{"call_uuid":"${call_uuid}"}}`
+    expect(parse(huge)).toMatchObject({ kind: 'request', request: { n: undefined } })
+  })
+
+  test('a request that is refused had one, too', () => {
+    expect(numbered(3, {})).toMatchObject({ kind: 'error', n: 3, error: { code: 'INVALID_PAYLOAD' } })
+    for (const [text, code] of [
+      ['{"event":"call.nothing","n":4}', 'UNKNOWN_EVENT'],
+      ['{"event":5,"n":4}', 'INVALID_MESSAGE'],
+      ['{"event":"call.end","n":4,"data":5}', 'INVALID_MESSAGE'],
+      ['{"event":"call.end","n":4,"request_id":5}', 'INVALID_MESSAGE'],
+      [
+        JSON.stringify({ event: 'call.invite', n: 4, data: { metadata: { m: 'a'.repeat(1024) } } }),
+        'PAYLOAD_TOO_LARGE',
+      ],
+    ] as const) {
+      expect(parse(text)).toMatchObject({ kind: 'error', n: 4, error: { code } })
+    }
+    expect(parse('{"event":"call.end","n":4')).toMatchObject({ kind: 'error', n: undefined })
+  })
+})
+
 describe('[ENV3] unknown things', () => {
   test('an unknown event has a code of its own and is not malformed', () => {
     for (const event of ['', 'call.ringing', 'auth.ok', 'call.acceptt', 'Call.accept', ' call.accept']) {
@@ -127,6 +164,7 @@ describe('[ENV3] unknown things', () => {
 
   test('unknown fields are ignored, and sdp and candidate pass through whole', () => {
     for (const event of events) accepted(send(event, { ...rightData[event], unknown: { any: [1] } }))
+    accepted(parse(JSON.stringify({ event: 'call.end', seq: 5, version: 'x', data: { call_uuid } })))
     const whole = {
       candidate: 'candidate:1 1 udp 1 192.0.2.1 9 typ host',
       sdpMid: null,

@@ -17,6 +17,7 @@ export const Envelope = Type.Object({
       description: `Chosen by the client, at most ${messageLimits.requestIdBytes} bytes of UTF-8; a reply carries it.`,
     }),
   ),
+  n: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of the request in an extended session [EXT4].' })),
   data: Type.Optional(Type.Object({}, { description: 'Event payload.' })),
 })
 
@@ -24,7 +25,7 @@ type DataOf<E extends ClientEventName> = Static<(typeof clientEvents)[E]>
 
 /** A request that passed every check that needs no knowledge of calls. */
 export type ClientRequest = {
-  [E in ClientEventName]: { event: E; requestId: string | undefined; data: DataOf<E> }
+  [E in ClientEventName]: { event: E; requestId: string | undefined; n: number | undefined; data: DataOf<E> }
 }[ClientEventName]
 
 export type ParsedMessage =
@@ -32,12 +33,13 @@ export type ParsedMessage =
   /** A bare `ping` or an empty text: nothing to do [ENV1]. */
   | { kind: 'ignored' }
   /** `malformed` counts towards the ten in a row that close the socket [ENV1]. */
-  | { kind: 'error'; malformed: boolean; requestId: string | undefined; error: ErrorBody }
+  | { kind: 'error'; malformed: boolean; requestId: string | undefined; n: number | undefined; error: ErrorBody }
 
 /** Messages name the field and what it must be, and never hold what was sent [LOG1]. */
-function failure(code: ErrorCode, requestId: string | undefined, problem?: FieldProblem) {
+function failure(code: ErrorCode, requestId: string | undefined, n: number | undefined, problem?: FieldProblem) {
   const details = problem && { field: problem.field, message: `${problem.field || 'data'} ${problem.message}` }
-  return { kind: 'error', malformed: code === 'INVALID_MESSAGE', requestId, error: errorBody(code, details) } as const
+  const malformed = code === 'INVALID_MESSAGE'
+  return { kind: 'error', malformed, requestId, n, error: errorBody(code, details) } as const
 }
 
 const requestIdProblem: FieldProblem = {
@@ -56,22 +58,23 @@ export function createMessageParser(): (text: string) => ParsedMessage {
   return (text) => {
     if (text === '' || text === 'ping') return { kind: 'ignored' }
     const envelope = parseObject(text)
-    if (envelope === undefined) return failure('INVALID_MESSAGE', undefined)
+    if (envelope === undefined) return failure('INVALID_MESSAGE', undefined, undefined)
 
-    const { event, request_id: rawId, data: rawData } = envelope
+    const { event, request_id: rawId, n: rawN, data: rawData } = envelope
+    const n = typeof rawN === 'number' && Number.isSafeInteger(rawN) && rawN > 0 ? rawN : undefined
     const requestId = typeof rawId === 'string' && fitsBytes(rawId, messageLimits.requestIdBytes) ? rawId : undefined
-    if (rawId != null && requestId === undefined) return failure('INVALID_MESSAGE', undefined, requestIdProblem)
-    if (typeof event !== 'string') return failure('INVALID_MESSAGE', requestId, eventProblem)
+    if (rawId != null && requestId === undefined) return failure('INVALID_MESSAGE', undefined, n, requestIdProblem)
+    if (typeof event !== 'string') return failure('INVALID_MESSAGE', requestId, n, eventProblem)
     const data = rawData ?? {}
-    if (!isObject(data)) return failure('INVALID_MESSAGE', requestId, dataProblem)
+    if (!isObject(data)) return failure('INVALID_MESSAGE', requestId, n, dataProblem)
 
     const validate = validators.get(event)
-    if (validate === undefined) return failure('UNKNOWN_EVENT', requestId)
+    if (validate === undefined) return failure('UNKNOWN_EVENT', requestId, n)
     const oversize = oversizeProblem(event as ClientEventName, data)
-    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, oversize)
+    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize)
     const checked = validate(data)
-    if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, checked)
-    return { kind: 'request', request: { event, requestId, data } as ClientRequest }
+    if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked)
+    return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
   }
 }
 

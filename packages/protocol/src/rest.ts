@@ -69,6 +69,15 @@ export const IceServer = Type.Object({
 })
 export type IceServer = Static<typeof IceServer>
 
+/** POST /v1/call/ice-servers, and the push `ice.servers` [EXT5]. */
+export const IceServersResponse = Type.Object({
+  ice_servers: Type.Array(IceServer),
+  expires_at: Type.Union([timestamp('When the TURN credentials run out.'), Type.Null()], {
+    description: 'null where they do not.',
+  }),
+})
+export type IceServersResponse = Static<typeof IceServersResponse>
+
 export const TokenResponse = Type.Object({
   token: Type.String({ description: 'Signed JWT session token.' }),
   expires_at: timestamp('Expiry of the token.'),

@@ -1,7 +1,17 @@
 import Type from 'typebox'
-import { AuthOk } from './events/auth.ts'
-import { CallAccepted, CallInvited, CallMissed, CallOver, CallRinging } from './events/call.ts'
+import { AuthOk, AuthRefreshed, ExtendedAuthOk, SessionReset } from './events/auth.ts'
+import {
+  CallAccepted,
+  CallAck,
+  CallAlertingBy,
+  CallInvited,
+  CallMissed,
+  CallOver,
+  CallRinging,
+  CallStatusChanged,
+} from './events/call.ts'
 import { RelayOrigin, WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
+import { IceServersResponse } from './rest.ts'
 
 /** The error object inside `call.error`, at the top level and again in `data` [ENV2]. */
 export const WsError = Type.Object({
@@ -16,7 +26,10 @@ export const WsError = Type.Object({
 
 /** What the service sends: event name → the schema of its `data`, and to whom it goes. */
 export const serverEvents = {
-  'auth.ok': { data: AuthOk, purpose: 'Sent after a WebSocket connection is authenticated.' },
+  'auth.ok': {
+    data: Type.Union([AuthOk, ExtendedAuthOk]),
+    purpose: 'Sent after a WebSocket connection is authenticated.',
+  },
   'call.invited': { data: CallInvited, purpose: 'Reply to the inviter: the call exists.' },
   'call.ringing': { data: CallRinging, purpose: 'Incoming call signal to the callee.' },
   'call.accepted': { data: CallAccepted, purpose: 'Sent to the caller after the callee accepts.' },
@@ -28,6 +41,12 @@ export const serverEvents = {
   'webrtc.offer': { data: Type.Intersect([WebrtcOffer, RelayOrigin]), purpose: 'SDP offer relay.' },
   'webrtc.answer': { data: Type.Intersect([WebrtcAnswer, RelayOrigin]), purpose: 'SDP answer relay.' },
   'webrtc.ice_candidate': { data: Type.Intersect([WebrtcIceCandidate, RelayOrigin]), purpose: 'ICE candidate relay.' },
+  'call.ack': { data: CallAck, purpose: 'Reply to a request of an extended session.' },
+  'call.status': { data: CallStatusChanged, purpose: 'To an extended peer: the other side reported media connected.' },
+  'call.alerting': { data: CallAlertingBy, purpose: 'To an extended caller: a phone of the callee really rings.' },
+  'ice.servers': { data: IceServersResponse, purpose: 'To an extended session: fresh ICE servers.' },
+  'auth.refreshed': { data: AuthRefreshed, purpose: 'Reply to auth.refresh.' },
+  'session.reset': { data: SessionReset, purpose: 'To an extended session: its log was lost.' },
 } as const
 
 export type ServerEventName = keyof typeof serverEvents

@@ -13,4 +13,6 @@ export const rightData: Record<ClientEventName, object> = {
   'webrtc.offer': { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0\r\n' } },
   'webrtc.answer': { call_uuid: callUuid, sdp: { type: 'answer', sdp: 'v=0\r\n' } },
   'webrtc.ice_candidate': { call_uuid: callUuid, candidate: { candidate: '', sdpMid: '0', sdpMLineIndex: 0 } },
+  'call.alerting': { call_uuid: callUuid },
+  'auth.refresh': { token: 'a.b.c' },
 }

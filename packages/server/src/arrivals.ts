@@ -1,18 +1,21 @@
+import type { ActiveCall, SessionReset } from '@ringwire/protocol/events/auth'
 import {
   type AnsweredCall,
   type Call,
   callKey,
   isLive,
+  type LiveCall,
   type Participant,
   participantOf,
   placeOf,
+  type Side,
   sideOf,
 } from './call/call.ts'
 import { acceptedData, type CallEvent, elsewhereData, ringingData } from './call/effects.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
-import type { CallStore, Sessions, Sink } from './ports.ts'
+import type { CallStore, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 export interface ArrivalsOptions {
@@ -26,11 +29,30 @@ export interface ArrivalsOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** A session that connects: a base one, or an extended one that may want to go on where it was [RES1]. */
+export interface Arriving extends ClientSession {
+  readonly extended: boolean
+}
+
+/** What an arriving session found. */
+export interface Arrival extends OpenSession {
+  /** Its own, or the one that it goes on as. */
+  readonly sessionId: string
+  readonly recovered: boolean
+  /** For extended sessions; empty for others. */
+  readonly activeCalls: readonly ActiveCall[]
+}
+
 export interface Arrivals {
-  /** A session connected: register, then read, then send [ORD3, WS4]. Resolves when it may send requests. */
-  arrive(session: ClientSession, sink: Sink): Promise<void>
-  /** Its socket is gone; resolves when its places are vacant [END3]. */
-  leave(session: ClientSession, clean: boolean): Promise<void>
+  /**
+   * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
+   * `sessions.ready`.
+   */
+  arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival>
+  /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
+  leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
+  /** Tells an extended session that its log was lost, and what is true now [RES4]. */
+  reset(identity: SessionIdentity, epoch: string): Promise<void>
   /** The service starts: nobody has a socket, live calls wait for their people [RES3]. */
   recover(): Promise<void>
 }
@@ -39,28 +61,78 @@ export interface Arrivals {
 export function createArrivals(options: ArrivalsOptions): Arrivals {
   const { store, sessions, delivery, calls, clock, finalsMs, onError } = options
 
-  async function arrive(session: ClientSession, sink: Sink): Promise<void> {
-    const { sessionId, participant, deviceId } = session
-    sessions.open({ sessionId, participant, deviceId }, sink)
-    try {
-      const live = await store.liveCallsOf(participant)
-      for (const call of live) if (call.status === 'ringing') ring(session, call)
-      // The phone that changed networks may have left a socket behind that never heard how its last call ended.
-      const verdicts: Promise<unknown>[] = sessions.owing(session).map(isAlive)
-      for (const call of live) {
-        const place = ownPlace(session, call)
-        if (place === null || place.deviceId !== session.deviceId) continue
-        delivery.learn(call)
-        const isAnybodyThere = place.state === 'held' && sessions.sinkOf(place.sessionId) !== undefined
-        const taken = takePlace(session, call)
-        if (isAnybodyThere) verdicts.push(taken.catch(onError))
-        else await taken
+  async function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival> {
+    const { sessionId, participant, deviceId, extended } = session
+    const identity = { sessionId, participant, deviceId, extended }
+    if (resume !== undefined) {
+      // Of several that resume at once each waits for the one before it: the newest wins [RES1].
+      let retired: Sink | undefined
+      for (;;) {
+        const older = sessions.sinkToReplace(resume.sessionId, identity)
+        if (older === undefined || older === retired) break
+        await older.retire()
+        retired = older
       }
-      if (verdicts.length === 0) sessions.collectFinals(session)
-      else void Promise.all(verdicts).then(() => sessions.collectFinals(session))
-    } finally {
-      sessions.ready(sessionId)
+      const open = sessions.resume(resume, identity, sink, clock.now())
+      if (open !== undefined) return goOn({ ...session, sessionId: resume.sessionId }, open)
     }
+    const open = sessions.open(identity, sink)
+    const live = await liveCallsOf(session)
+    // The phone that changed networks may have left a socket behind that never heard how its last call ended.
+    const verdicts: Promise<unknown>[] = sessions.owing(identity).map(isAlive)
+    for (const call of live) {
+      const place = ownPlace(session, call)
+      if (place === null || place.deviceId !== session.deviceId) continue
+      delivery.learn(call)
+      const isNamed = place.sessionId === resume?.sessionId
+      const isAnybodyThere = place.state === 'held' && !isNamed && sessions.sinkOf(place.sessionId) !== undefined
+      const taken = takePlace(session, call, resume?.sessionId)
+      if (isAnybodyThere) verdicts.push(taken.catch(onError))
+      else await taken
+    }
+    if (verdicts.length === 0) sessions.collectFinals(identity)
+    else void Promise.all(verdicts).then(() => sessions.collectFinals(identity))
+    const activeCalls = extended ? await readActiveCalls(session) : []
+    return { sessionId, recovered: false, activeCalls, ...open }
+  }
+
+  /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
+  async function goOn(session: Arriving, open: OpenSession): Promise<Arrival> {
+    for (const call of await liveCallsOf(session)) {
+      const place = ownPlace(session, call)
+      if (place?.sessionId === session.sessionId) await calls.run(call, { type: 'arrive', actor: session })
+    }
+    return {
+      sessionId: session.sessionId,
+      recovered: true,
+      activeCalls: await readActiveCalls(session),
+      ...open,
+    }
+  }
+
+  /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
+  async function liveCallsOf(session: ClientSession): Promise<readonly LiveCall[]> {
+    const live = await store.liveCallsOf(session.participant)
+    for (const call of live) if (call.status === 'ringing') ring(session, call)
+    return live
+  }
+
+  async function reset(identity: SessionIdentity, epoch: string): Promise<void> {
+    const data: SessionReset = {
+      session_id: identity.sessionId,
+      epoch,
+      active_calls: await readActiveCalls(identity),
+    }
+    const text = JSON.stringify({ event: 'session.reset', data })
+    sessions.append(identity.sessionId, { kind: 'notice', call: '', version: undefined, text })
+  }
+
+  async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
+    const live = await store.liveCallsOf(session.participant)
+    return live.flatMap((call) => {
+      const side = sideOf(call, session.participant)
+      return side === undefined ? [] : [activeCall(call, side, session.sessionId)]
+    })
   }
 
   /** The call may have moved on while the read was under way: the newer version is the true one. */
@@ -78,16 +150,20 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
    * this one.
    */
-  async function takePlace(session: ClientSession, read: Call): Promise<void> {
+  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
     const { sessionId, deviceId } = session
     for (let call = read; isLive(call) && sessions.sinkOf(sessionId) !== undefined; ) {
       const place = ownPlace(session, call)
       if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
-      if (place.state === 'held' && (await isAlive(place.sessionId))) return
       const { state, sessionId: holder } = place
+      // Its own last session cannot be resumed: nobody else is there.
+      const isNamed = holder === resumes
+      if (state === 'held' && !isNamed && (await isAlive(holder))) return
       const decision = await calls.run(
         call,
-        state === 'vacant' ? { type: 'arrive', actor: session } : { type: 'lose', sessionId: holder },
+        state === 'held'
+          ? { type: 'lose', sessionId: holder }
+          : { type: 'arrive', actor: session, ...(isNamed && { resumes }) },
       )
       if (!decision.ok) return
       call = decision.call
@@ -103,9 +179,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, clean: boolean): Promise<void> {
+  async function leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void> {
     const { sessionId } = session
-    sessions.detach(sessionId, clean, clock.now())
+    if (!sessions.detach(sessionId, sink, clean, clock.now())) return
     const live = await store.liveCallsOf(session.participant)
     await Promise.all(
       live
@@ -165,7 +241,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const place = placeOf(call, side)
       if (place === null) continue
       sessions.openDetached(
-        { sessionId: place.sessionId, participant: participantOf(call, side), deviceId: place.deviceId },
+        {
+          sessionId: place.sessionId,
+          participant: participantOf(call, side),
+          deviceId: place.deviceId,
+          extended: false,
+        },
         now,
       )
     }
@@ -175,11 +256,28 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   function expectRung(call: Call, now: number): void {
     const participant: Participant = participantOf(call, 'callee')
     const sessionId = crypto.randomUUID()
-    sessions.openDetached({ sessionId, participant, deviceId: undefined }, now)
+    sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
     sessions.ring(sessionId, callKey(call))
   }
 
-  return { arrive, leave, recover }
+  return { arrive, leave, reset, recover }
+}
+
+function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
+  const peer = side === 'caller' ? call.callee : call.caller
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    version: call.version,
+    direction: side === 'caller' ? 'outgoing' : 'incoming',
+    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName },
+    call_type: call.callType,
+    context_type: call.contextType,
+    context_id: call.contextId,
+    started_at: new Date(call.startedAt).toISOString(),
+    expires_at: new Date(call.ringExpiresAt).toISOString(),
+    holds_place: placeOf(call, side)?.sessionId === sessionId,
+  }
 }
 
 /** Of a call that is over only the end is told again. */

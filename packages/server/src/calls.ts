@@ -1,6 +1,6 @@
 import type { ErrorBody } from '@ringwire/protocol/errors'
 import { errorBody } from '@ringwire/protocol/errors'
-import type { CallInvite, CallInvited } from '@ringwire/protocol/events/call'
+import type { CallAlertingBy, CallInvite, CallInvited } from '@ringwire/protocol/events/call'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type Call,
@@ -61,6 +61,8 @@ export interface Calls {
   verb(session: ClientSession, verb: Verb, callUuid: string, reason: string | null): Promise<Outcome<Call>>
   /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
   seat(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
+  /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
+  alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
   /** Hands on what a commit of unknown outcome wrote after all. */
@@ -197,8 +199,23 @@ export function createCalls(options: CallsOptions): Calls {
     return { ok: true, value: settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited }
   }
 
+  async function alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>> {
+    const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
+    const call = await store.load(ref)
+    const side = call === undefined ? undefined : sideOf(call, session.participant)
+    if (call === undefined || side === undefined) return { ok: false, error: errorBody('CALL_NOT_FOUND') }
+    if (side === 'caller') return { ok: false, error: errorBody('CALL_NOT_PARTICIPANT') }
+    if (call.status !== 'ringing') return { ok: false, error: errorBody('CALL_INVALID_STATE', { status: call.status }) }
+    const { userId, role } = session.participant
+    const data: CallAlertingBy = { call_uuid: ref.callUuid, by: { user_id: userId, role } }
+    const text = JSON.stringify({ event: 'call.alerting', data })
+    sessions.append(call.callerPlace.sessionId, { kind: 'notice', call: callKey(ref), version: undefined, text })
+    return { ok: true, value: call }
+  }
+
   return {
     invite,
+    alerting,
     run,
     reconcile,
     seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),

@@ -158,7 +158,7 @@ export const settings = {
   resumeWindowMs: duration(
     'RINGWIRE_RESUME_WINDOW_MS',
     120_000,
-    'How long a lost session can be resumed. Not used in this version.',
+    'How long an extended session can be resumed after its socket was lost.',
   ),
   pingIntervalMs: duration('RINGWIRE_PING_INTERVAL_MS', 25_000, 'How often a socket is pinged.'),
   pongTimeoutMs: duration('RINGWIRE_PONG_TIMEOUT_MS', 10_000, 'How long a pong may take before the socket is closed.'),
@@ -209,6 +209,14 @@ export const settings = {
     'Fixed TURN user name, where there is no secret.',
   ),
   turnCredential: unset('RINGWIRE_TURN_CREDENTIAL', text(), null, 'unset', 'Fixed TURN credential.', { secret: true }),
+  turnTtlS: unset(
+    'RINGWIRE_TURN_TTL_S',
+    integer(1, 86_400),
+    null,
+    'unset: as long as the token, at least 4 h',
+    'Lifetime of the TURN credentials that are made with the secret.',
+    { unit: 's' },
+  ),
   trustProxy: unset(
     'RINGWIRE_TRUST_PROXY',
     trustProxy(),

@@ -67,7 +67,10 @@ export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delive
   function remember(call: Call, side: Side, place: Place): void {
     if (sessions.sinkOf(place.sessionId) !== undefined) return
     const { sessionId, deviceId } = place
-    sessions.openDetached({ sessionId, participant: participantOf(call, side), deviceId }, call.startedAt)
+    sessions.openDetached(
+      { sessionId, participant: participantOf(call, side), deviceId, extended: false },
+      call.startedAt,
+    )
   }
 
   function deliver(key: string, call: Call, notice: Notice): void {
@@ -146,5 +149,6 @@ export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delive
 
 function kindOf(notice: Notice): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
+  if (notice.event === 'call.status') return 'notice'
   return notice.event === 'call.accepted' ? 'state' : 'final'
 }

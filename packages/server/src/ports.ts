@@ -1,3 +1,4 @@
+import type { CloseCode } from '@ringwire/protocol/close-codes'
 import type { Call, CallRef, LiveCall, OverCall, Participant } from './call/call.ts'
 import type { Step } from './call/effects.ts'
 import type { MaybePromise } from './maybe.ts'
@@ -135,7 +136,20 @@ export interface Sink {
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
   probe(): Promise<boolean>
   /** Closes because the service says so [CLOSE]. */
-  close(code: number, reason: string): void
+  close(code: CloseCode, reason: string): void
+  /** Closes because a newer connection of the session took over; resolves when nothing of it takes effect any more. */
+  retire(): Promise<void>
+}
+
+/**
+ * What an extended session's client has asked for, as it outlives sockets [EXT4]: the last request that took effect,
+ * and the replies that its client was not proven to have received.
+ */
+export interface Upstream {
+  handled: number
+  replies: { readonly n: number; readonly text: string }[]
+  /** The last request whose unseen reply was too many to keep: a client that has not seen it cannot resume [RES2]. */
+  dropped: number
 }
 
 /** Who a session is [ID2]. A base session lives as long as its socket. */
@@ -144,15 +158,33 @@ export interface SessionIdentity {
   readonly participant: Participant
   /** null: a device without a name; undefined: not known any more, after a restart. */
   readonly deviceId: string | null | undefined
+  /** Connected with `?ext=1`: its pushes are numbered, and it outlives its sockets [RES1]. */
+  readonly extended: boolean
+}
+
+/** What a client says when it comes back [RES1]. */
+export interface ResumeRequest {
+  readonly sessionId: string
+  readonly epoch: string
+  /** The last seq that it saw. */
+  readonly seq: number
+  /** The n of the last request whose reply it saw. */
+  readonly replied?: number
+}
+
+/** An open session: the incarnation of its log, and its upstream state. */
+export interface OpenSession {
+  readonly epoch: string
+  readonly upstream: Upstream
 }
 
 /**
  * One push on its way to a session. `ringing` starts a ring there; `state` is the call's state for the place's holder;
- * `relay` is a peer's message; `final` ends what the session knows of the call. `version` is of the call, and undefined
- * for relays.
+ * `relay` is a peer's message; `final` ends what the session knows of the call; `notice` is for extended sessions alone.
+ * `version` is of the call, and undefined for relays and notices that are not about a version.
  */
 export interface Push {
-  readonly kind: 'ringing' | 'state' | 'relay' | 'final'
+  readonly kind: 'ringing' | 'state' | 'relay' | 'final' | 'notice'
   readonly call: string
   readonly version: number | undefined
   readonly text: string
@@ -165,6 +197,9 @@ export interface Push {
  */
 export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'gone'
 
+/** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
+export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
+
 /**
  * Where sessions are, and the log of each: one `append` carries every delivery.
  *
@@ -174,13 +209,26 @@ export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'gone'
  */
 export interface Sessions {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
-  open(identity: SessionIdentity, sink: Sink): void
+  open(identity: SessionIdentity, sink: Sink): OpenSession
+  /**
+   * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
+   * what came on it may still be under way.
+   */
+  sinkToReplace(sessionId: string, identity: SessionIdentity): Sink | undefined
+  /**
+   * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
+   * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
+   */
+  resume(request: ResumeRequest, identity: SessionIdentity, sink: Sink, at: number): OpenSession | undefined
   /** Hands out what was kept back. */
   ready(sessionId: string): void
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): void
-  /** The socket is gone. `clean`: its client closed it with a close frame [PLACE5]. */
-  detach(sessionId: string, clean: boolean, at: number): void
+  /**
+   * The socket is gone. `clean`: its client said goodbye, and nothing is kept for it [PLACE5]. False where the session
+   * has another socket by now.
+   */
+  detach(sessionId: string, sink: Sink, clean: boolean, at: number): boolean
   sinkOf(sessionId: string): Sink | undefined
   /** The sessions of a participant that have a socket, oldest first. */
   liveOf(participant: Participant): readonly string[]

@@ -19,9 +19,11 @@ export interface RelayData {
 }
 
 export interface Relay {
-  /** Passes a `webrtc.*` message on to the other place of the call [REL1]; answers an error or nothing. */
-  relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<ErrorBody | undefined>
+  /** Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. */
+  relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<RelayResult>
 }
+
+export type RelayResult = Call['status'] | ErrorBody
 
 export interface RelayOptions {
   readonly calls: Calls
@@ -34,7 +36,7 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay {
-  function relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<ErrorBody | undefined> {
+  function relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<RelayResult> {
     data.call_uuid = data.call_uuid.toLowerCase()
     const call = delivery.known.get(data.call_uuid + sender.participant.product)
     if (call !== undefined) {
@@ -45,32 +47,26 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     return seatFirst(sender, event, data)
   }
 
-  async function seatFirst(sender: RelaySender, event: RelayEvent, data: RelayData): Promise<ErrorBody | undefined> {
+  async function seatFirst(sender: RelaySender, event: RelayEvent, data: RelayData): Promise<RelayResult> {
     const seated = await calls.seat(sender, data.call_uuid)
     if (!seated.ok) return seated.error
     const call = seated.value
     const side = sideOf(call, sender.participant)
-    if (!isLive(call) || side === undefined) return undefined
+    if (!isLive(call) || side === undefined) return call.status
     delivery.learn(call)
     return pass(call, side, sender, event, data)
   }
 
-  function pass(
-    call: Call,
-    side: Side,
-    sender: RelaySender,
-    event: RelayEvent,
-    data: RelayData,
-  ): ErrorBody | undefined {
-    if (event === 'webrtc.ice_candidate' && data.candidate === null) return undefined
+  function pass(call: Call, side: Side, sender: RelaySender, event: RelayEvent, data: RelayData): RelayResult {
+    if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
     const push: Push = { kind: 'relay', call: callKey(call), version: undefined, text: encode(event, data, sender) }
     if (call.status === 'ringing') {
       const kept = delivery.keepForAccept(call, { side, sessionId: sender.sessionId }, push)
-      return kept ? undefined : errorBody('RELAY_BUFFER_FULL')
+      return kept ? call.status : errorBody('RELAY_BUFFER_FULL')
     }
     const peer = placeOf(call, otherSide(side))
-    if (peer === null) return undefined
-    return sessions.append(peer.sessionId, push) === 'full' ? errorBody('RELAY_BUFFER_FULL') : undefined
+    if (peer === null) return call.status
+    return sessions.append(peer.sessionId, push) === 'full' ? errorBody('RELAY_BUFFER_FULL') : call.status
   }
 
   return { relay }

@@ -17,7 +17,7 @@ import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { createHttpApp } from './http/app.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
-import { createIceServers } from './ice/ice-servers.ts'
+import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Clock, Sessions } from './ports.ts'
@@ -77,6 +77,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await domain.arrivals.recover()
 
     const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
+    const iceServers = createIceServers(config)
     const gateway = createGateway({
       config,
       tokens,
@@ -87,9 +88,12 @@ export function createServer(deps: ServerDeps): RingwireServer {
         parse: createMessageParser(),
         calls: domain.calls,
         relay: domain.relay,
+        verify: tokens.verify,
         now: clock.now,
         onError: (error, event) => logger.error({ error, event }, 'a request failed'),
       }),
+      iceServers,
+      turnExpiry: (now) => turnExpiry(config, now),
       clock,
       state: () => state,
       onError: (error) => logger.error({ error }, 'a connection failed'),
@@ -102,7 +106,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
       clock,
       products: stores.products,
       tokens,
-      iceServers: createIceServers(config),
+      iceServers,
+      turnExpiry: (now) => turnExpiry(config, now),
       limits,
       history: createHistory({ calls: stores.calls }),
       health: createHealth({
@@ -143,7 +148,11 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
     maxDurationMs: config.maxCallMs,
   }
   const steady = createSteadyClock(clock)
-  const sessions = createMemorySessions({ windowMs: finalsMs })
+  const sessions = createMemorySessions({
+    windowMs: finalsMs,
+    resumeWindowMs: config.resumeWindowMs,
+    onLogLost: (session, epoch) => void arrivals.reset(session, epoch).catch(onError),
+  })
   const delivery = createDelivery({ sessions, onApplied: (call) => deadlines.watch(call) })
   const onError = (error: unknown) => logger.error({ error }, 'a call could not be looked after')
   const calls = createCalls({

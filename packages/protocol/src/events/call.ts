@@ -27,6 +27,8 @@ export type CallInvite = Static<typeof CallInvite>
 
 export const CallAccept = Type.Object({ call_uuid: uuid() })
 export const CallConnected = Type.Object({ call_uuid: uuid() })
+/** The phone of the callee really rings [EXT5]. */
+export const CallAlerting = Type.Object({ call_uuid: uuid() })
 export const CallReject = Type.Object({ call_uuid: uuid(), reason: reason() })
 export const CallCancel = Type.Object({ call_uuid: uuid(), reason: reason() })
 export const CallEnd = Type.Object({ call_uuid: uuid(), reason: reason() })
@@ -88,3 +90,17 @@ export const CallMissed = Type.Object({
   ended_at: timestamp('The end.'),
 })
 export type CallMissed = Static<typeof CallMissed>
+
+const by = Type.Object({ user_id: Type.String(), role: Type.String() })
+
+/** Reply to a request of an extended session [EXT2]. */
+export const CallAck = Type.Object({ call_uuid: uuid(), status: CallStatus })
+export type CallAck = Static<typeof CallAck>
+
+/** The other side reported its media connected; to extended peers [EXT5]. */
+export const CallStatusChanged = Type.Object({ call_uuid: uuid(), status: Type.Literal('connected'), by })
+export type CallStatusChanged = Static<typeof CallStatusChanged>
+
+/** A phone of the callee really rings; to an extended caller [EXT5]. */
+export const CallAlertingBy = Type.Object({ call_uuid: uuid(), by })
+export type CallAlertingBy = Static<typeof CallAlertingBy>

@@ -135,10 +135,13 @@ test('[END1] call states: accepted or connected, call.end by either → ended, a
   }
 })
 
-test('[END1] call states: accepted, call.connected by either → connected, once', () => {
-  for (const actor of [aliceOne, bobOne]) {
+test('[END1] [EXT5] call states: accepted, call.connected by either → connected, once, and the other is told', () => {
+  for (const [actor, other] of [
+    [aliceOne, 'callee'],
+    [bobOne, 'caller'],
+  ] as const) {
     const decision = ask(answeredCall(), verb('connected', actor))
-    expect(outcome(decision)).toEqual(['connected'])
+    expect(outcome(decision)).toEqual(['connected', `call.status to ${other}`])
     expect(decision.ok && decision.call).toMatchObject({ connectedAt: now, acceptedAt: start + 5_000 })
   }
   const connected = answeredCall({ status: 'connected' })
@@ -238,6 +241,32 @@ test('[PLACE2] who connects with the device of the holder, or with none as it ha
   expect(ask(nameless, verb('arrive', aliceTablet)).steps).toEqual([])
 })
 
+test('[PLACE2] [RES1] the session that left comes back to its place as it had it, whoever else waits', () => {
+  for (const settled of [true, false]) {
+    const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, settled) })
+    const back = ask(call, verb('arrive', aliceOne))
+    expect(back.ok && back.call.callerPlace).toEqual(heldBy(aliceOne, settled))
+    expect(back.steps[0]?.event).toMatchObject({ type: 'place_taken', notices: [] })
+  }
+  const taken = answeredCall({ callerPlace: heldBy(aliceTablet) })
+  expect(ask(taken, verb('arrive', aliceOne)).steps).toEqual([])
+})
+
+test('[PLACE2] [RES2] a new session that names the one that left has its place for good, on the same device', () => {
+  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, false) })
+  const arrive = (actor: Actor, resumes: string) => ask(call, { type: 'arrive', actor, resumes })
+  const phone = actorOf(alice, 'a-3', 'phone')
+  const named = arrive(phone, 'a-1')
+  expect(named.ok && named.call.callerPlace).toEqual(heldBy(phone))
+  expect(outcome(ask(named.ok ? named.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
+  const other = arrive(phone, 'a-7')
+  expect(other.ok && other.call.callerPlace).toEqual(heldBy(phone, false))
+  expect(arrive(aliceTablet, 'a-1').steps).toEqual([])
+  expect(arrive(actorOf(alice, 'a-4'), 'a-1').steps).toEqual([])
+  const held: CallCommand = { type: 'arrive', actor: phone, resumes: 'a-1' }
+  expect(ask(answeredCall(), held).steps).toEqual([])
+})
+
 test('[PLACE2] a place taken by connecting passes on until its holder has spoken', () => {
   const call = answeredCall({ callerPlace: heldBy(actorOf(alice, 'a-3', 'phone'), false) })
   const passed = ask(call, verb('relay', aliceTablet))
@@ -286,6 +315,18 @@ test('[RING1] [END3] a jump of the wall clock leaves what remains', () => {
   const answered = ask(answeredCall(), { type: 'shift', ms: hour })
   expect(answered.ok && answered.call).toMatchObject({ acceptedAt: start + 5_000 + hour })
   expect(ask(overCall(), { type: 'shift', ms: hour }).steps).toEqual([])
+})
+
+test('[EXT5] call.status says who reported it, and goes with the version of the call', () => {
+  const { steps } = ask(answeredCall(), verb('connected', bobOne))
+  expect(steps[0]?.event.notices).toEqual([
+    {
+      to: { place: 'caller' },
+      event: 'call.status',
+      data: { call_uuid: answeredCall().callUuid, status: 'connected', by: { user_id: 'bob', role: 'agent' } },
+    },
+  ])
+  expect(steps[0]?.call.version).toBe(answeredCall().version + 1)
 })
 
 test('[END2] the payload names status, reason, by and ended_at', () => {

@@ -8,6 +8,7 @@ import {
   isLive,
   type LiveCall,
   type OverCall,
+  otherSide,
   type Participant,
   type Place,
   placeOf,
@@ -43,8 +44,8 @@ export type CallCommand =
   | { readonly type: 'cancel' | 'end'; readonly actor: Actor; readonly reason: string | null }
   /** A `webrtc.*` message that the fast path could not place: it may take or settle a place [PLACE2]. */
   | { readonly type: 'relay'; readonly actor: Actor }
-  /** A session connected: it takes what its device left behind [PLACE2 b]. */
-  | { readonly type: 'arrive'; readonly actor: Actor }
+  /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
+  | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
   /** The close of a session's socket was observed [END3]. */
   | { readonly type: 'lose'; readonly sessionId: string }
   /** Time passed. */
@@ -55,6 +56,8 @@ export type CallCommand =
   | { readonly type: 'away' }
   /** The wall clock jumped by `ms`: what remained still remains. */
   | { readonly type: 'shift'; readonly ms: number }
+
+type ArriveCommand = Extract<CallCommand, { type: 'arrive' }>
 
 export type Refusal = {
   readonly ok: false
@@ -98,7 +101,7 @@ export function decide(call: Call | undefined, command: CallCommand, now: number
 
   const side = sideOf(call, command.actor.participant)
   if (side === undefined) return refuse('CALL_NOT_FOUND')
-  if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command.actor, now) : unchanged(call)
+  if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command, now) : unchanged(call)
   if (!isLive(call)) return decideOver(call, side, command, now)
   if (side === 'caller') return decideSeated(call, side, call.callerPlace, command, now)
   if (call.status === 'ringing') return decideRingingCallee(call, command, now)
@@ -160,7 +163,7 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
       if (seated.status === 'connected') return seat(call, side, place, actor, now)
       return changed(
         { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
-        { type: 'connected', at: now, by: byOf(actor), notices: [] },
+        { type: 'connected', at: now, by: byOf(actor), notices: [connectedNotice(call, side, actor)] },
       )
     case 'cancel':
       if (seated.status !== 'connected') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
@@ -171,6 +174,13 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
       if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
       return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
   }
+}
+
+/** To the other side, where it is an extended session [EXT5]. */
+function connectedNotice(call: LiveCall, side: Side, actor: Actor): Notice {
+  const { userId, role } = actor.participant
+  const data = { call_uuid: call.callUuid, status: 'connected', by: { user_id: userId, role } } as const
+  return { to: { place: otherSide(side) }, event: 'call.status', data }
 }
 
 function accept(call: RingingCall, actor: Actor, now: number): Decision {
@@ -236,10 +246,15 @@ export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now
   return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
 }
 
-function arrive(call: LiveCall, side: Side, actor: Actor, now: number): Decision {
+function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
+  const { actor, resumes } = command
   const place = placeOf(call, side)
-  if (place === null || place.state === 'held' || place.deviceId !== actor.deviceId) return unchanged(call)
-  const next = withPlace(call, side, placeFor(actor, false))
+  if (place === null || place.state === 'held') return unchanged(call)
+  const isOwn = place.sessionId === actor.sessionId
+  const isNamed = place.sessionId === resumes
+  if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
+  // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
+  const next = withPlace(call, side, placeFor(actor, isNamed || (isOwn && place.settled)))
   return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
 }
 

@@ -1,4 +1,4 @@
-import type { CallAccepted, CallMissed, CallOver, CallRinging } from '@ringwire/protocol/events/call'
+import type { CallAccepted, CallMissed, CallOver, CallRinging, CallStatusChanged } from '@ringwire/protocol/events/call'
 import type { Call, OverCall, RingingCall, Side } from './call.ts'
 
 /** Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. */
@@ -9,6 +9,7 @@ export type Notice =
   | { readonly to: Address; readonly event: 'call.ringing'; readonly data: CallRinging }
   | { readonly to: Address; readonly event: 'call.accepted'; readonly data: CallAccepted }
   | { readonly to: Address; readonly event: 'call.missed'; readonly data: CallMissed }
+  | { readonly to: Address; readonly event: 'call.status'; readonly data: CallStatusChanged }
   | {
       readonly to: Address
       readonly event: 'call.rejected' | 'call.cancelled' | 'call.ended'

@@ -21,6 +21,7 @@ import { createWsUrl } from '../ws-url.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
+import { createIceServersEndpoint } from './ice-servers.ts'
 import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
 
@@ -31,6 +32,7 @@ export interface HttpDeps {
   readonly products: Pick<ProductStore, 'findKey'>
   readonly tokens: Tokens
   readonly iceServers: IceServersOf
+  readonly turnExpiry: (now: number) => number | null
   readonly limits: Limits
   readonly history: History
   readonly health: HealthChecks
@@ -65,6 +67,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       cors: false,
     },
     { path: '/v1/calls/history', method: 'GET', endpoint: createCallHistoryEndpoint(deps), cors: true },
+    { path: '/v1/call/ice-servers', method: 'POST', endpoint: createIceServersEndpoint(deps), cors: true },
     { path: '/healthz', method: 'GET', endpoint: () => healthReply(health.live()), cors: false },
     { path: '/readyz', method: 'GET', endpoint: async () => healthReply(await health.ready()), cors: false },
     { path: webSocketPath, method: 'GET', endpoint: upgradeRequired, cors: false },

@@ -21,7 +21,7 @@ export function createCors(allowedOrigins: readonly string[] | null): Cors {
       if (granted['Access-Control-Allow-Origin'] === undefined) return granted
       return {
         ...granted,
-        'Access-Control-Allow-Methods': 'GET, HEAD',
+        'Access-Control-Allow-Methods': 'GET, HEAD, POST',
         'Access-Control-Allow-Headers': 'Authorization',
         'Access-Control-Max-Age': '7200',
       }

@@ -2,22 +2,24 @@ import { expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { IceServer } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
-import { createIceServers } from './ice-servers.ts'
+import { createIceServers, turnExpiry } from './ice-servers.ts'
 
-const none = {
+type TurnConfig = Parameters<typeof createIceServers>[0]
+const none: TurnConfig = {
   stunUrls: [],
   turnUrls: [],
   turnSecret: null,
   turnUsername: null,
   turnCredential: null,
+  turnTtlS: null,
   tokenTtlS: 3600,
 }
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }
 const now = Date.UTC(2026, 0, 1) + 999
 const nowS = Math.floor(now / 1000)
-const turn = { ...none, turnUrls: ['turn:t.test:3478?transport=udp'], turnSecret: 'north-south' }
+const turn: TurnConfig = { ...none, turnUrls: ['turn:t.test:3478?transport=udp'], turnSecret: 'north-south' }
 
-function turnEntry(config: typeof turn, participant = ann, at = now) {
+function turnEntry(config: TurnConfig, participant = ann, at = now) {
   const entry = createIceServers(config)(participant, at).at(-1)
   if (entry?.username === undefined || entry.credential === undefined) throw new Error('no TURN credentials')
   return { urls: entry.urls, username: entry.username, credential: entry.credential }
@@ -60,6 +62,23 @@ test('[ICE1] valid for the longer of the token and 4 hours, at most 24', () => {
   expect(ttl(4 * 3600 + 1)).toBe(4 * 3600 + 1)
   expect(ttl(86_400)).toBe(24 * 3600)
   expect(ttl(10 * 86_400)).toBe(24 * 3600)
+})
+
+test('[ICE1] RINGWIRE_TURN_TTL_S counts before the lifetime of tokens', () => {
+  const ttl = (turnTtlS: number) => Number(turnEntry({ ...turn, turnTtlS }).username.split(':')[0]) - nowS
+  expect([ttl(1), ttl(600), ttl(86_400)]).toEqual([1, 600, 86_400])
+})
+
+test('[EXT5] the expiry is what the user name says, and null where nothing runs out', () => {
+  for (const config of [turn, { ...turn, turnTtlS: 7 }, { ...turn, tokenTtlS: 80_000 }]) {
+    const [said] = turnEntry(config).username.split(':')
+    expect(turnExpiry(config, now)).toBe(Number(said) * 1000)
+  }
+  expect(turnExpiry(none, now)).toBeNull()
+  expect(turnExpiry({ ...none, stunUrls: ['stun:a.test'] }, now)).toBeNull()
+  expect(turnExpiry({ ...none, turnSecret: 'north-south' }, now)).toBeNull()
+  const fixed = { ...none, turnUrls: ['turn:t.test'], turnUsername: 'u', turnCredential: 'c', turnTtlS: 7 }
+  expect(turnExpiry(fixed, now)).toBeNull()
 })
 
 test('[ICE1] the user name is the same for one participant, another for each other, and shows no user_id', () => {

@@ -9,7 +9,10 @@ import type { IceServer } from '@ringwire/protocol/rest'
 import type { Participant } from '../call/call.ts'
 import type { Config } from '../config.ts'
 
-type IceConfig = Pick<Config, 'stunUrls' | 'turnUrls' | 'turnSecret' | 'turnUsername' | 'turnCredential' | 'tokenTtlS'>
+type IceConfig = Pick<
+  Config,
+  'stunUrls' | 'turnUrls' | 'turnSecret' | 'turnUsername' | 'turnCredential' | 'tokenTtlS' | 'turnTtlS'
+>
 
 const hour = 3600
 /** A call outlives its token, so its credentials do too. */
@@ -29,6 +32,16 @@ export function createIceServers(config: IceConfig): IceServersOf {
   }
 }
 
+/** When TURN credentials that are made now run out, in ms since the epoch; null where there are none that do. */
+export function turnExpiry(config: IceConfig, now: number): number | null {
+  if (config.turnUrls.length === 0 || config.turnSecret === null) return null
+  return (Math.floor(now / 1000) + turnTtlS(config)) * 1000
+}
+
+function turnTtlS(config: IceConfig): number {
+  return config.turnTtlS ?? Math.min(Math.max(config.tokenTtlS, minTtlS), maxTtlS)
+}
+
 type Credentials = { username: string; credential: string }
 
 /** The TURN REST scheme of coturn's `use-auth-secret`, or what is configured. */
@@ -37,7 +50,7 @@ function turnCredentials(config: IceConfig): (participant: Participant, now: num
   if (turnSecret === null) {
     return () => ({ username: turnUsername ?? '', credential: turnCredential ?? '' })
   }
-  const ttlS = Math.min(Math.max(config.tokenTtlS, minTtlS), maxTtlS)
+  const ttlS = turnTtlS(config)
   return (participant, now) => {
     const username = `${Math.floor(now / 1000) + ttlS}:${pseudonym(turnSecret, participant)}`
     return { username, credential: createHmac('sha1', turnSecret).update(username).digest('base64') }

@@ -15,8 +15,11 @@ const session: SignalingSession = {
   contextId: '1',
   originJson: '',
   expiresAt: 0,
+  extended: false,
 }
 const timing: ConnectionTiming = { pingIntervalMs: 25_000, pongTimeoutMs: 10_000, probeTimeoutMs: 20 }
+
+const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
 /** What the socket was given, in order. */
 let wire: string[]
@@ -37,7 +40,7 @@ beforeEach(() => {
   proven = []
   flushes = 0
   handled = []
-  answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad' })
+  answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined })
 })
 
 function connection(messageRate: { perSecond: number; burst: number } | null = null): Connection {
@@ -46,7 +49,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
       handled.push(text)
       return answer(text)
     },
-    refuse: (_, error) => encodeError(error, 'r'),
+    refuse: (_, error) => ({ reply: encodeError(error, 'r'), malformed: false, n: undefined }),
   }
   return new Connection({
     socket: {
@@ -62,7 +65,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     messageRate,
     now: () => now,
     requestFlush: () => void flushes++,
-    onProven: (seq) => void proven.push(seq),
+    onProven: (_, seq) => void proven.push(seq),
   })
 }
 
@@ -82,13 +85,13 @@ test('texts of one turn go out together, in order, and ask for one flush', () =>
 
 test('[ORD1] a later request waits for the earlier one, and what a client sent before it closed still takes effect', async () => {
   const gate = Promise.withResolvers<DispatchResult>()
-  answer = (text) => (text === 'slow' ? gate.promise : { reply: undefined, malformed: false })
+  answer = (text) => (text === 'slow' ? gate.promise : nothing)
   const it = connection()
   for (const text of ['slow', 'second', 'third']) it.receive(text)
   expect(handled).toEqual(['slow'])
   it.closed()
   it.receive('too late')
-  gate.resolve({ reply: undefined, malformed: false })
+  gate.resolve(nothing)
   await Bun.sleep(0)
   expect(handled).toEqual(['slow', 'second', 'third'])
 })

@@ -2,8 +2,9 @@ import type { CloseCode } from '@ringwire/protocol/close-codes'
 import { messageLimits } from '@ringwire/protocol/envelope'
 import { errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
+import type { SessionClaims } from '../auth/tokens.ts'
 import type { MessageRate } from '../config.ts'
-import type { Sink } from '../ports.ts'
+import type { Sink, Upstream } from '../ports.ts'
 import type { Dispatch, DispatchResult, SignalingSession } from './dispatch.ts'
 import { type Clearance, RateGate } from './rate-gate.ts'
 
@@ -27,8 +28,8 @@ export interface ConnectionOptions {
   readonly now: () => number
   /** Asks for a `flush` at the end of this turn of the event loop. */
   readonly requestFlush: (connection: Connection) => void
-  /** The client has received every call push up to `seq` [PLACE5]. */
-  readonly onProven: (seq: number) => void
+  /** The client of this session has received every call push up to `seq` [PLACE5]. */
+  readonly onProven: (sessionId: string, seq: number) => void
 }
 
 /** Milliseconds [WS6, PLACE4]. */
@@ -47,12 +48,22 @@ const proofIntervalMs = 1_000
 /** After a timer that may have been late: time to read what came while the process was away, in ms. */
 const readingMs = 100
 const maxMalformed = 10
+/** Replies that are kept for a resume [EXT2]. */
+const maxReplies = 512
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
 
+/** A message that waits for its turn; one over the rate is refused in its turn, too. */
+interface Waiting {
+  readonly text: string
+  readonly clearance: Clearance | undefined
+}
+
 interface OutstandingPing {
   readonly counter: number
+  /** What its pong proves: every push, and every reply, up to here. */
   readonly seq: number
+  readonly replied: number
   readonly sentAt: number
 }
 
@@ -61,11 +72,13 @@ interface OutstandingPing {
  * life [WS6]. It decides nothing about calls.
  */
 export class Connection implements Sink {
-  readonly session: SignalingSession
+  session: SignalingSession
   private readonly options: ConnectionOptions
   private readonly gate: RateGate | undefined
   private outbox: string[] = []
-  private inbox: string[] | undefined
+  private inbox: Waiting[] | undefined
+  private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+  private whenIdle: (() => void)[] = []
   private busy = false
   private malformed = 0
   private state: 'open' | 'closing' | 'closed' = 'open'
@@ -102,25 +115,28 @@ export class Connection implements Sink {
     }
     const text = typeof message === 'string' ? message : decode(message)
     const clearance = this.gate?.pass(this.options.now())
-    if (clearance !== undefined && !clearance.ok) this.refuse(text ?? unreadable, clearance)
-    else if (this.busy) this.wait(text ?? unreadable)
-    else this.handle(text ?? unreadable)
+    if (clearance?.ok === false && clearance.tooLong) this.close(4429, 'too many messages')
+    else this.take({ text: text ?? unreadable, clearance })
   }
 
-  private refuse(text: string, clearance: Exclude<Clearance, { ok: true }>): void {
-    const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs })
-    if (clearance.tooLong) this.close(4429, 'too many messages')
-    else this.send(this.options.dispatch.refuse(text, error))
+  private take(message: Waiting): void {
+    if (!this.busy) this.handle(message)
+    else if ((this.inbox?.length ?? 0) >= maxWaiting) this.close(4429, 'too many requests at once')
+    else {
+      this.inbox ??= []
+      this.inbox.push(message)
+    }
   }
 
-  private wait(text: string): void {
-    this.inbox ??= []
-    if (this.inbox.length >= maxWaiting) this.close(4429, 'too many requests at once')
-    else this.inbox.push(text)
-  }
-
-  private handle(text: string): void {
-    const result = this.options.dispatch.handle(this.session, text)
+  private handle({ text, clearance }: Waiting): void {
+    const { dispatch } = this.options
+    const { handled } = this.upstream
+    if (clearance?.ok === false) {
+      const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs })
+      this.finish(dispatch.refuse(text, error, handled))
+      return
+    }
+    const result = dispatch.handle(this.session, text, handled)
     if (!(result instanceof Promise)) {
       this.finish(result)
       return
@@ -132,20 +148,59 @@ export class Connection implements Sink {
       .catch(() => this.close(1011, 'internal error'))
   }
 
-  private finish({ reply, malformed }: DispatchResult): void {
+  private finish({ reply, malformed, n, refreshed }: DispatchResult): void {
+    if (refreshed !== undefined) this.refresh(refreshed)
+    if (n !== undefined && this.session.extended) this.remember(n, reply)
     if (reply !== undefined) this.send(reply)
     this.malformed = malformed ? this.malformed + 1 : 0
     if (this.malformed >= maxMalformed) this.close(4400, 'malformed messages')
+  }
+
+  /** A request took effect, and its reply may have to be sent again on another socket [EXT4]. */
+  private remember(n: number, reply: string | undefined): void {
+    const { upstream } = this
+    upstream.handled = n
+    if (reply === undefined) return
+    upstream.replies.push({ n, text: reply })
+    if (upstream.replies.length > maxReplies) upstream.dropped = upstream.replies.shift()?.n ?? 0
+  }
+
+  private refresh(claims: SessionClaims): void {
+    const { displayName, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
+    this.session = {
+      ...this.session,
+      displayName,
+      expiresAt,
+      allowedActions,
+      allowedPeerRoles,
+      contextType,
+      contextId,
+    }
+  }
+
+  /** Goes on as this session, with what its client has asked for on other sockets [RES1]. */
+  adopt(session: SignalingSession, upstream: Upstream): void {
+    this.session = session
+    this.upstream = upstream
   }
 
   /** Goes on with what waited. What a client sent before it closed still takes effect. */
   private next(): void {
     this.busy = false
     while (!this.busy) {
-      const text = this.inbox?.shift()
-      if (text === undefined) return
-      this.handle(text)
+      const message = this.inbox?.shift()
+      if (message === undefined) break
+      this.handle(message)
     }
+    if (!this.busy) for (const resolve of this.whenIdle.splice(0)) resolve()
+  }
+
+  async retire(): Promise<void> {
+    this.close(4409, 'replaced by a newer connection')
+    // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
+    this.inbox = undefined
+    if (!this.busy) return
+    await new Promise<void>((resolve) => this.whenIdle.push(resolve))
   }
 
   send(text: string): void {
@@ -155,6 +210,11 @@ export class Connection implements Sink {
   }
 
   pushed(seq: number): void {
+    if (seq <= this.pushedSeq) {
+      // The log began again [RES4]: what is under way proves nothing of it.
+      this.provenSeq = 0
+      this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
+    }
     this.pushedSeq = seq
   }
 
@@ -175,7 +235,8 @@ export class Connection implements Sink {
   }
 
   private needsProof(now: number): boolean {
-    return this.pushedSeq > this.provenSeq && now - this.lastPingAt >= proofIntervalMs
+    const isOwed = this.pushedSeq > this.provenSeq || this.upstream.replies.length > 0
+    return isOwed && now - this.lastPingAt >= proofIntervalMs
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
@@ -189,7 +250,12 @@ export class Connection implements Sink {
     const oldest = this.pings[0]
     if (oldest !== undefined && now - oldest.sentAt >= this.options.timing.pongTimeoutMs) this.close(4408, 'no pong')
     else if (now - this.lastPingAt >= this.options.timing.pingIntervalMs) this.ping(now)
-    else if (this.needsProof(now) && this.pings.at(-1)?.seq !== this.pushedSeq) this.ping(now)
+    else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now)
+  }
+
+  private isProofUnderWay(): boolean {
+    const last = this.pings.at(-1)
+    return last !== undefined && last.seq === this.pushedSeq && last.replied === this.upstream.handled
   }
 
   /** Pings; what the ping would prove has to be on its way before it. */
@@ -198,7 +264,8 @@ export class Connection implements Sink {
     if (this.state !== 'open') return
     this.pingCounter++
     this.lastPingAt = now
-    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, sentAt: now })
+    const { handled } = this.upstream
+    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now })
     const payload = new Uint8Array(4)
     new DataView(payload.buffer).setUint32(0, this.pingCounter)
     this.options.socket.ping(payload)
@@ -213,9 +280,18 @@ export class Connection implements Sink {
     this.pings = this.pings.filter((ping) => ping.counter > counter)
     if (answered.seq > this.provenSeq) {
       this.provenSeq = answered.seq
-      this.options.onProven(answered.seq)
+      this.options.onProven(this.session.sessionId, answered.seq)
     }
+    this.dropReplies(answered.replied)
     this.probing?.settle(true)
+  }
+
+  /** Replies up to this request have arrived. */
+  dropReplies(n: number): void {
+    const { replies } = this.upstream
+    let arrived = 0
+    while (arrived < replies.length && replies[arrived]!.n <= n) arrived++
+    if (arrived > 0) replies.splice(0, arrived)
   }
 
   probe(): Promise<boolean> {

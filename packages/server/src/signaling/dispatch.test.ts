@@ -5,7 +5,7 @@ import { allowedActions } from '@ringwire/protocol/rest'
 import type { Calls } from '../calls.ts'
 import { StoreError } from '../ports.ts'
 import type { Relay } from '../relay.ts'
-import { createDispatch, type SignalingSession } from './dispatch.ts'
+import { createDispatch, type DispatchResult, type SignalingSession } from './dispatch.ts'
 
 const callUuid = '00000000-0000-4000-8000-000000000000'
 const session: SignalingSession = {
@@ -20,7 +20,10 @@ const session: SignalingSession = {
   contextId: '1',
   originJson: '',
   expiresAt: 1_000,
+  extended: false,
 }
+
+const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
 function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; now?: number } = {}) {
   const failures: { error: unknown; event: string }[] = []
@@ -29,18 +32,20 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     invite: async () => ({ ok: false, error: errorBody('CALLEE_BUSY') }),
     verb: options.verb ?? (async () => ({ ok: false, error: errorBody('CALL_NOT_FOUND') })),
     seat: unused,
+    alerting: unused,
     run: unused,
     reconcile: unused,
   }
   const dispatch = createDispatch({
     parse: createMessageParser(),
     calls,
-    relay: { relay: options.relay ?? (() => undefined) },
+    relay: { relay: options.relay ?? (() => 'accepted') },
+    verify: () => ({ ok: false, expired: false }),
     now: () => options.now ?? 0,
     onError: (error, event) => void failures.push({ error, event }),
   })
   const ask = async (message: object, who: SignalingSession = session) => {
-    const { reply, malformed } = await dispatch.handle(who, JSON.stringify(message))
+    const { reply, malformed } = await dispatch.handle(who, JSON.stringify(message), 0)
     return { malformed, ...(reply === undefined ? {} : JSON.parse(reply)) }
   }
   return { dispatch, ask, failures }
@@ -96,7 +101,7 @@ test('[ENV5] [LOG1] a bug: INTERNAL_ERROR, reported by its event, and nothing of
 
 test('a relay that is answered at once is answered without a promise', () => {
   const { dispatch } = setUp()
-  expect(dispatch.handle(session, JSON.stringify(candidate))).toEqual({ reply: undefined, malformed: false })
+  expect(dispatch.handle(session, JSON.stringify(candidate), 0)).toEqual(nothing)
 })
 
 test('[WS5] after expiry an invite gets AUTH_TOKEN_INVALID, to the millisecond, and verbs go on', async () => {
@@ -120,8 +125,8 @@ test('[ENV1] only what is no envelope counts as malformed', async () => {
   expect(await counts({ event: 'test.unknown' })).toBe(false)
   expect(await counts({ event: 'call.end', data: {} })).toBe(false)
   expect(await counts(end)).toBe(false)
-  expect(await dispatch.handle(session, '{')).toMatchObject({ malformed: true })
-  expect(await dispatch.handle(session, 'ping')).toEqual({ reply: undefined, malformed: false })
+  expect(await dispatch.handle(session, '{', 0)).toMatchObject({ malformed: true })
+  expect(await dispatch.handle(session, 'ping', 0)).toEqual(nothing)
 })
 
 test('[WS7] a refusal names the request where it can, whatever else is wrong with it', () => {
@@ -136,7 +141,7 @@ test('[WS7] a refusal names the request where it can, whatever else is wrong wit
     ['ping', undefined],
   ]
   for (const [text, requestId] of texts) {
-    const refusal = JSON.parse(dispatch.refuse(text, error))
+    const refusal = JSON.parse(dispatch.refuse(text, error, 0).reply ?? '')
     expect(refusal).toEqual({
       event: 'call.error',
       ...(requestId && { request_id: requestId }),

@@ -1,5 +1,11 @@
+import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ClientRequest, ParsedMessage } from '@ringwire/protocol/envelope'
-import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
+import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
+import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
+import type { CallAck } from '@ringwire/protocol/events/call'
+import type { CallStatus } from '@ringwire/protocol/rest'
+import type { SessionClaims, Verification } from '../auth/tokens.ts'
+import { type Call, sameParticipant } from '../call/call.ts'
 import type { Calls, Outcome } from '../calls.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import { StoreError } from '../ports.ts'
@@ -10,76 +16,114 @@ export interface SignalingSession extends RelaySender {
   readonly displayName: string
   /** Of the token, in ms since the epoch. */
   readonly expiresAt: number
+  /** Connected with `?ext=1` [EXT1]. */
+  readonly extended: boolean
 }
 
 /** What the connection has to do about a message: send a reply, and count the malformed ones [ENV1]. */
 export interface DispatchResult {
   readonly reply: string | undefined
   readonly malformed: boolean
+  /** The number of the request, where it had one and took effect [EXT4]. */
+  readonly n: number | undefined
+  /** The session goes on with a new token [WS5]. */
+  readonly refreshed?: SessionClaims
 }
 
 export interface Dispatch {
-  handle(session: SignalingSession, text: string): MaybePromise<DispatchResult>
-  /** The reply to a message that is not even looked at, for a reason of the connection's. */
-  refuse(text: string, error: ErrorBody): string
+  /** `handled`: the last request of an extended session that took effect; it and those before it have none again. */
+  handle(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
+  /** What becomes of a message that is not even looked at, for a reason of the connection's. */
+  refuse(text: string, error: ErrorBody, handled: number): DispatchResult
 }
 
 export interface DispatchOptions {
   readonly parse: (text: string) => ParsedMessage
   readonly calls: Calls
   readonly relay: Relay
+  readonly verify: (token: string) => Verification
   /** Wall clock, ms since the epoch. */
   readonly now: () => number
   readonly onError: (error: unknown, event: string) => void
 }
 
-const nothing: DispatchResult = { reply: undefined, malformed: false }
+const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
+
+/** What a request comes to: an error, a call's status for an acknowledgement, a whole reply, or nothing to say. */
+type Answer =
+  | { readonly error: ErrorBody }
+  | { readonly ack: { readonly callUuid: string; readonly status: string } }
+  | { readonly event: 'call.invited' | 'auth.refreshed'; readonly data: unknown; readonly refreshed?: SessionClaims }
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { parse, calls, relay, now, onError } = options
+  const { parse, calls, relay, verify, now, onError } = options
 
-  function handle(session: SignalingSession, request: ClientRequest): MaybePromise<ErrorBody | string | undefined> {
-    if (!session.allowedActions.includes(request.event)) return errorBody('ACTION_NOT_ALLOWED')
+  function handle(session: SignalingSession, request: ClientRequest): MaybePromise<Answer> {
+    if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
     switch (request.event) {
       case 'webrtc.ice_candidate':
       case 'webrtc.offer':
       case 'webrtc.answer':
-        return relay.relay(session, request.event, request.data)
+        return andThen(relay.relay(session, request.event, request.data), (result) =>
+          typeof result === 'string'
+            ? { ack: { callUuid: request.data.call_uuid, status: result } }
+            : { error: result },
+        )
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
-        if (now() >= session.expiresAt) return errorBody('AUTH_TOKEN_INVALID')
-        return calls.invite(session, request.data).then((outcome) => invitedReply(outcome, request.requestId))
+        if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
+        return calls
+          .invite(session, request.data)
+          .then((outcome) => (outcome.ok ? { event: 'call.invited', data: outcome.value } : outcome))
       case 'call.accept':
-        return calls.verb(session, 'accept', request.data.call_uuid, null).then(errorOf)
+        return calls.verb(session, 'accept', request.data.call_uuid, null).then(acknowledged)
       case 'call.connected':
-        return calls.verb(session, 'connected', request.data.call_uuid, null).then(errorOf)
+        return calls.verb(session, 'connected', request.data.call_uuid, null).then(acknowledged)
       case 'call.reject':
-        return calls.verb(session, 'reject', request.data.call_uuid, request.data.reason ?? null).then(errorOf)
+        return calls.verb(session, 'reject', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
       case 'call.cancel':
-        return calls.verb(session, 'cancel', request.data.call_uuid, request.data.reason ?? null).then(errorOf)
+        return calls.verb(session, 'cancel', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
       case 'call.end':
-        return calls.verb(session, 'end', request.data.call_uuid, request.data.reason ?? null).then(errorOf)
+        return calls.verb(session, 'end', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
+      case 'call.alerting':
+        return calls.alerting(session, request.data.call_uuid).then(acknowledged)
+      case 'auth.refresh':
+        return refresh(session, request.data.token)
     }
   }
 
-  function failed(error: unknown, event: string): ErrorBody {
-    if (error instanceof StoreError) return errorBody('SERVICE_UNAVAILABLE')
-    onError(error, event)
-    return errorBody('INTERNAL_ERROR')
+  /** A new token of the same participant and device [WS5]. */
+  function refresh(session: SignalingSession, token: string): Answer {
+    if (!session.extended) return refused('UNKNOWN_EVENT')
+    const verified = verify(token)
+    if (!verified.ok) return refused('AUTH_TOKEN_INVALID')
+    const { claims } = verified
+    const same = sameParticipant(claims.participant, session.participant) && claims.deviceId === session.deviceId
+    if (!same) return refused('AUTH_TOKEN_INVALID')
+    const data: AuthRefreshed = { expires_at: new Date(claims.expiresAt).toISOString() }
+    return { event: 'auth.refreshed', data, refreshed: claims }
   }
 
-  function dispatch(session: SignalingSession, text: string): MaybePromise<DispatchResult> {
+  function failed(error: unknown, event: string): Answer {
+    if (error instanceof StoreError) return refused('SERVICE_UNAVAILABLE')
+    onError(error, event)
+    return refused('INTERNAL_ERROR')
+  }
+
+  function dispatch(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult> {
     const message = parse(text)
     if (message.kind === 'ignored') return nothing
+    const { n } = message.kind === 'error' ? message : message.request
+    if (session.extended && n !== undefined && n <= handled) return nothing
     if (message.kind === 'error') {
-      return { reply: encodeError(message.error, message.requestId), malformed: message.malformed }
+      return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
     }
     const { request } = message
-    const finish = (answer: ErrorBody | string | undefined): DispatchResult => {
-      if (answer === undefined) return nothing
-      const reply = typeof answer === 'string' ? answer : encodeError(answer, request.requestId)
-      return { reply, malformed: false }
+    const finish = (answer: Answer): DispatchResult => {
+      const reply = replyTo(session, request.requestId, answer)
+      const result = { reply, malformed: false, n }
+      return 'refreshed' in answer ? { ...result, refreshed: answer.refreshed } : result
     }
     try {
       const answer = handle(session, request)
@@ -92,22 +136,38 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   return {
     handle: dispatch,
-    refuse(text, error) {
+    refuse(text, error, handled) {
       const message = parse(text)
-      if (message.kind === 'ignored') return encodeError(error, undefined)
-      return encodeError(error, message.kind === 'error' ? message.requestId : message.request.requestId)
+      if (message.kind === 'ignored') return { ...nothing, reply: encodeError(error, undefined) }
+      const { n, requestId } = message.kind === 'error' ? message : message.request
+      if (n !== undefined && n <= handled) return nothing
+      return { reply: encodeError(error, requestId), malformed: false, n }
     },
   }
 }
 
-function errorOf(outcome: Outcome<unknown>): ErrorBody | undefined {
-  return outcome.ok ? undefined : outcome.error
+/** What a token may permit or not; the rest is the session's own business. */
+function isAction(event: ClientEventName): boolean {
+  return event !== 'call.alerting' && event !== 'auth.refresh'
 }
 
-/** In both modes the inviter learns the call_uuid: without it, it could not cancel [INV2]. */
-function invitedReply(outcome: Outcome<unknown>, requestId: string | undefined): ErrorBody | string {
-  if (!outcome.ok) return outcome.error
-  return JSON.stringify({ event: 'call.invited', request_id: requestId, data: outcome.value })
+function refused(code: ErrorCode): Answer {
+  return { error: errorBody(code) }
+}
+
+function acknowledged(outcome: Outcome<Call>): Answer {
+  return outcome.ok ? { ack: { callUuid: outcome.value.callUuid, status: outcome.value.status } } : outcome
+}
+
+/** Errors are always told; an inviter is too, or it could not cancel [INV2]; the rest is for extended sessions [EXT2]. */
+function replyTo(session: SignalingSession, requestId: string | undefined, answer: Answer): string | undefined {
+  if ('error' in answer) return encodeError(answer.error, requestId)
+  if ('ack' in answer) {
+    if (!session.extended || requestId === undefined) return undefined
+    const data: CallAck = { call_uuid: answer.ack.callUuid, status: answer.ack.status as CallStatus }
+    return JSON.stringify({ event: 'call.ack', request_id: requestId, data })
+  }
+  return JSON.stringify({ event: answer.event, request_id: requestId, data: answer.data })
 }
 
 /** The error object twice: the interface can be read both ways [ENV2]. */

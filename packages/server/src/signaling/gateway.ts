@@ -1,26 +1,36 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorBody, type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
-import type { AuthOk } from '@ringwire/protocol/events/auth'
+import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
+import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, type Subprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
-import type { Arrivals } from '../arrivals.ts'
+import type { Arrival, Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
+import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import type { Sessions } from '../ports.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
+import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 
 /** What a socket was let in as: a session, or only to hear why not [WS2]. */
 type Admission =
-  | {
-      readonly kind: 'session'
-      readonly claims: SessionClaims
-      connection: Connection | undefined
-      /** After expiry: until when it was in a call. */
-      inCallAt: number
-    }
+  | Admitted
   | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly error: ErrorBody | undefined }
+
+interface Admitted {
+  readonly kind: 'session'
+  readonly claims: SessionClaims
+  readonly extended: ExtendedRequest | undefined
+  connection: Connection | undefined
+  /** What it finds when it connects is being read, or was. */
+  arrival: Promise<unknown> | undefined
+  /** After expiry: until when it was in a call [WS5]. */
+  inCallAt: number
+  /** When its ICE servers are to be renewed [EXT5]. */
+  iceDueAt: number
+}
 
 export interface GatewayOptions {
   readonly config: Pick<
@@ -31,6 +41,8 @@ export interface GatewayOptions {
     | 'pingIntervalMs'
     | 'pongTimeoutMs'
     | 'probeTimeoutMs'
+    | 'resumeWindowMs'
+    | 'tokenTtlS'
     | 'tokenGraceMs'
     | 'wsRate'
   >
@@ -39,6 +51,9 @@ export interface GatewayOptions {
   readonly sessions: Sessions
   readonly arrivals: Arrivals
   readonly dispatch: Dispatch
+  readonly iceServers: IceServersOf
+  /** When TURN credentials that are made now run out; null where they do not. */
+  readonly turnExpiry: (now: number) => number | null
   readonly clock: { now(): number; monotonic(): number }
   readonly state: () => 'starting' | 'ready' | 'draining'
   readonly onError: (error: unknown) => void
@@ -67,6 +82,8 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** Share of the TURN credentials' lifetime after which new ones are pushed [EXT5]. */
+const iceRenewal = 0.8
 /**
  * How long closed sockets are still read: to a client that is sending, the end of the process is a reset, which may
  * overtake the close frame.
@@ -77,10 +94,11 @@ const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 /** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
 const selected = { 'Sec-WebSocket-Protocol': subprotocol }
 const none = {}
+const noQuery = new URLSearchParams()
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { config, tokens, limits, sessions, arrivals, dispatch, clock } = options
-  const connections = new Map<Connection, Admission & { kind: 'session' }>()
+  const connections = new Map<Connection, Admitted>()
   let dirty: Connection[] = []
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
@@ -99,7 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function admit(
     { headers }: Request,
-    query: string,
+    query: URLSearchParams,
     { offered, token }: Subprotocols,
     clientAddress: () => string | undefined,
   ): Admission | Promise<Response> | Response {
@@ -114,7 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
     if (bearer !== undefined) {
       const verified = tokens.verify(bearer)
-      if (verified.ok) return { kind: 'session', claims: verified.claims, connection: undefined, inCallAt: 0 }
+      if (verified.ok) return admitted(verified.claims, query)
       return verified.expired ? refusal('AUTH_TOKEN_INVALID') : countedRefusal(clientAddress())
     }
     if (!offered) return refusal('AUTH_TOKEN_REQUIRED')
@@ -122,7 +140,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return { kind: 'refused', code: 4401, reason: 'token required', error: errorBody('AUTH_TOKEN_REQUIRED') }
     }
     const verified = tokens.verify(token)
-    if (verified.ok) return { kind: 'session', claims: verified.claims, connection: undefined, inCallAt: 0 }
+    if (verified.ok) return admitted(verified.claims, query)
     if (!verified.expired) void limits.failedAuthentication(clientAddress()).catch(options.onError)
     return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
   }
@@ -143,7 +161,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       socket.close(admission.code, admission.reason)
       return
     }
-    const session = sessionOf(admission.claims, config.nodeId)
+    const session = sessionOf(admission.claims, config.nodeId, admission.extended !== undefined)
     if (!makeRoom(session)) {
       socket.send(encodeError(errorBody('RATE_LIMITED'), undefined))
       socket.close(4429, 'too many connections')
@@ -157,18 +175,36 @@ export function createGateway(options: GatewayOptions): Gateway {
       messageRate: config.wsRate,
       now: clock.monotonic,
       requestFlush,
-      onProven: (seq) => sessions.prove(session.sessionId, seq),
+      onProven: sessions.prove,
     })
     admission.connection = connection
+    admission.iceDueAt = iceDueAt(admission.claims, clock.now())
     connections.set(connection, admission)
     // In here it leaves in one write with the answer to the upgrade.
-    socket.send(authOk(session))
-    connection.begin(
-      arrivals.arrive(session, connection).catch((error) => {
-        options.onError(error)
-        connection.close(1013, 'try again later')
-      }),
-    )
+    if (!session.extended) socket.send(authOk(session))
+    const arrival = begin(connection, session, admission.extended).catch((error) => {
+      options.onError(error)
+      connection.close(1013, 'try again later')
+    })
+    admission.arrival = arrival
+    connection.begin(arrival)
+  }
+
+  /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
+  async function begin(
+    connection: Connection,
+    session: SignalingSession,
+    extended: ExtendedRequest | undefined,
+  ): Promise<void> {
+    const arrival = await arrivals.arrive(session, connection, extended?.resume)
+    const { sessionId, upstream } = arrival
+    if (extended !== undefined) {
+      connection.adopt({ ...session, sessionId }, upstream)
+      connection.dropReplies(extended.replied)
+      connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
+      for (const { text } of upstream.replies) connection.send(text)
+    }
+    sessions.ready(sessionId)
   }
 
   /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
@@ -183,12 +219,19 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function closed(socket: ServerWebSocket<Admission>, code: number): void {
     if (socket.data.kind !== 'session') return
-    const { connection } = socket.data
+    const { connection, arrival } = socket.data
     if (connection === undefined) return
-    const clean = code !== 1006 && !connection.closedByService
+    // The SDK of an extended session says goodbye with 1000; a page that is reloaded (1001) comes back.
+    const said = socket.data.extended === undefined ? code !== 1006 : code === 1000
+    const clean = said && !connection.closedByService
     connection.closed()
     connections.delete(connection)
-    if (!stopping) arrivals.leave(connection.session, clean).catch(options.onError)
+    if (stopping) return
+    const left = async () => {
+      await arrival
+      await arrivals.leave(connection.session, connection, clean)
+    }
+    left().catch(options.onError)
   }
 
   function tick(): void {
@@ -199,15 +242,36 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const [connection, admission] of connections) {
       if (late > tickMs) connection.allow(late)
       connection.tick(now)
-      if (wall > admission.claims.expiresAt) closeExpired(connection, admission, wall)
+      if (wall > connection.session.expiresAt) closeExpired(connection, admission, wall)
+      if (admission.extended !== undefined && wall >= admission.iceDueAt) renewIceServers(connection, admission, wall)
     }
   }
 
+  /** The client's first credentials came with its token. */
+  function iceDueAt(claims: SessionClaims, wall: number): number {
+    const issuedAt = Math.min(wall, claims.expiresAt - config.tokenTtlS * 1000)
+    return renewalAt(issuedAt, options.turnExpiry(issuedAt))
+  }
+
+  /** Before the TURN credentials run out [EXT5]. */
+  function renewIceServers(connection: Connection, admission: Admitted, wall: number): void {
+    const { sessionId, participant } = connection.session
+    const expiresAt = options.turnExpiry(wall)
+    admission.iceDueAt = renewalAt(wall, expiresAt)
+    if (expiresAt === null) return
+    const data: IceServersResponse = {
+      ice_servers: options.iceServers(participant, wall),
+      expires_at: new Date(expiresAt).toISOString(),
+    }
+    const text = JSON.stringify({ event: 'ice.servers', data })
+    sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
+  }
+
   /** Token expiry never cuts a call: the grace begins with it, or with the end of the last call if that is later [WS5]. */
-  function closeExpired(connection: Connection, admission: Admission & { kind: 'session' }, wall: number): void {
+  function closeExpired(connection: Connection, admission: Admitted, wall: number): void {
     // The call may go on until the next look.
     if (sessions.inCall(connection.session.sessionId)) admission.inCallAt = wall + tickMs
-    const since = Math.max(admission.claims.expiresAt, admission.inCallAt)
+    const since = Math.max(connection.session.expiresAt, admission.inCallAt)
     if (wall - since > config.tokenGraceMs) connection.close(4401, 'token expired')
   }
 
@@ -215,7 +279,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     upgrade(request, query, server, clientAddress) {
       if (options.state() !== 'ready') return refusal('SERVICE_DRAINING')
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
-      const admitted = admit(request, query, subprotocols, clientAddress)
+      const admitted = admit(request, query === '' ? noQuery : new URLSearchParams(query), subprotocols, clientAddress)
       if (admitted instanceof Response || admitted instanceof Promise) return admitted
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
@@ -256,12 +320,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
-function hasToken(query: string): boolean {
-  if (query === '') return false
-  return [...new URLSearchParams(query).keys()].some((name) => tokenParameters.includes(name.toLowerCase()))
+function hasToken(query: URLSearchParams): boolean {
+  return [...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))
 }
 
-function sessionOf(claims: SessionClaims, node: string): SignalingSession {
+function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
   const { participant } = claims
   const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
   return {
@@ -276,7 +339,34 @@ function sessionOf(claims: SessionClaims, node: string): SignalingSession {
     contextId: claims.contextId,
     originJson: origin.slice(1, -1),
     expiresAt: claims.expiresAt,
+    extended,
   }
+}
+
+function admitted(claims: SessionClaims, query: URLSearchParams): Admitted {
+  const extended = readExtendedQuery(query)
+  return { kind: 'session', claims, extended, connection: undefined, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
+}
+
+function extendedAuthOk(session: SignalingSession, arrival: Arrival, resumeWindowMs: number, now: number): string {
+  const data: ExtendedAuthOk = {
+    user_id: session.participant.userId,
+    role: session.participant.role,
+    display_name: session.displayName,
+    socket_id: session.sessionId,
+    session_id: arrival.sessionId,
+    epoch: arrival.epoch,
+    resume_window_ms: resumeWindowMs,
+    server_time: new Date(now).toISOString(),
+    recovered: arrival.recovered,
+    handled: arrival.upstream.handled,
+    active_calls: [...arrival.activeCalls],
+  }
+  return JSON.stringify({ event: 'auth.ok', success: true, data })
+}
+
+function renewalAt(issuedAt: number, expiresAt: number | null): number {
+  return expiresAt === null ? Number.POSITIVE_INFINITY : issuedAt + (expiresAt - issuedAt) * iceRenewal
 }
 
 /** A base session is its socket: one id serves for both [ID2, WS3]. */

@@ -1,5 +1,5 @@
 import { type Call, isAnswered, isLive, type LiveCall, type Place } from '../../src/call/call.ts'
-import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
+import type { Actor, CallCommand } from '../../src/call/decide.ts'
 import { checkAnswer } from './answers.ts'
 import { applyInvite } from './apply-invite.ts'
 import { cause, commit } from './commit.ts'
@@ -12,8 +12,10 @@ import {
   final,
   nextDue,
   openSession,
+  resumeSession,
   rung,
   type Setup,
+  seatIn,
   sessionsOf,
   sideIn,
   silent,
@@ -35,7 +37,10 @@ export function apply(machine: Machine, setup: Setup, world: World, event: World
 function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent): boolean {
   switch (event.what) {
     case 'connect':
-      connect(machine, setup, draft, event.client)
+      connect(machine, setup, draft, event.client, event.names === true)
+      return true
+    case 'resume':
+      resume(machine, setup, draft, event.client)
       return true
     case 'die': {
       const client = draft.clients[event.client]!
@@ -50,7 +55,7 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
     case 'sweep':
       return passTime(machine, setup, draft, event.what)
     case 'restart':
-      for (const index of draft.clients.keys()) closeSession(draft, index)
+      for (const index of draft.clients.keys()) closeSession(draft, index, false)
       everyCall(machine, setup, draft, { type: 'restart' })
       return true
     case 'away':
@@ -66,32 +71,53 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
   }
 }
 
-/** A new session: first the service looks what it may take, then it rings for what rings [PLACE2, PLACE4, WS4]. */
-function connect(machine: Machine, setup: Setup, draft: Draft, index: number) {
+/**
+ * A new session: first the service looks what it may take, then it rings for what rings [PLACE2, PLACE4, WS4]. What the
+ * session that it names had is its own [RES2].
+ */
+function connect(machine: Machine, setup: Setup, draft: Draft, index: number, isNaming: boolean) {
   if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index)
+  const resumes = isNaming ? draft.clients[index]?.left?.actor.sessionId : undefined
   const actor = openSession(draft, setup, index)
   const { person } = draft.clients[index]!
   for (const [at, { call }] of draft.calls.entries()) {
     if (!isLive(call) || sideIn(draft.calls[at]!, person) === undefined) continue
-    const decision = machine.decide(call, { type: 'arrive', actor }, draft.now, setup.durations)
-    if (!decision.ok) violated('PLACE2', `an arrival was refused: ${decision.code}`)
-    checkArrival(call, decision, draft, at, actor)
-    commit(setup, draft, decision.steps, cause(draft, 'arrive', index))
+    arrive(machine, setup, draft, at, actor, resumes)
     if (call.status === 'ringing' && draft.calls[at]?.callee === person) tell(draft, at, index, rung)
   }
 }
 
-function checkArrival(before: Call, decision: Decision, draft: Draft, at: number, actor: Actor) {
-  const side = sideIn(draft.calls[at]!, draft.clients[clientOf(draft, actor.sessionId)]!.person)
-  const place = side === 'caller' ? before.callerPlace : isAnswered(before) ? before.calleePlace : null
-  const takes = place?.state === 'vacant' && place.deviceId === actor.deviceId
+/** The same session again: its own places are asked for alone, and what began to ring meanwhile rings [RES1]. */
+function resume(machine: Machine, setup: Setup, draft: Draft, index: number) {
+  const actor = resumeSession(draft, index)
+  const { person } = draft.clients[index]!
+  for (const [at, tracked] of [...draft.calls.entries()]) {
+    const side = sideIn(tracked, person)
+    if (!isLive(tracked.call) || side === undefined) continue
+    const isOwn = seatIn(tracked.call, side)?.sessionId === actor.sessionId
+    if (isOwn) arrive(machine, setup, draft, at, actor, undefined)
+    if (tracked.call.status === 'ringing' && side === 'callee') tell(draft, at, index, rung)
+  }
+}
+
+function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor: Actor, resumes: string | undefined) {
+  const { call } = draft.calls[at]!
+  const command: CallCommand = { type: 'arrive', actor, ...(resumes !== undefined && { resumes }) }
+  const decision = machine.decide(call, command, draft.now, setup.durations)
+  if (!decision.ok) violated('PLACE2', `an arrival was refused: ${decision.code}`)
+  const client = clientOf(draft, actor.sessionId)
+  const side = sideIn(draft.calls[at]!, draft.clients[client]!.person)
+  const place = side === undefined ? null : seatIn(call, side)
+  const isDevices = place?.deviceId === actor.deviceId || place?.sessionId === actor.sessionId
+  const takes = place?.state === 'vacant' && isDevices
   if (decision.steps.length !== (takes ? 1 : 0)) violated('PLACE2', 'who connected did not take what its device left')
+  commit(setup, draft, decision.steps, { ...cause(draft, 'arrive', client), names: resumes })
 }
 
 /** A close was observed: the lost clocks of what the session held begin [END3]. */
 function lose(machine: Machine, setup: Setup, draft: Draft, index: number) {
   const sessionId = draft.clients[index]?.actor?.sessionId ?? ''
-  closeSession(draft, index)
+  closeSession(draft, index, true)
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
     const decision = machine.decide(call, { type: 'lose', sessionId }, draft.now, setup.durations)

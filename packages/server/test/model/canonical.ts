@@ -1,5 +1,5 @@
 import { isAnswered, isLive, type Place } from '../../src/call/call.ts'
-import { clientOf, type TrackedCall, type World } from './world.ts'
+import { clientOf, loggedSession, type TrackedCall, type World } from './world.ts'
 
 /**
  * A world as a short text that is equal exactly where worlds differ in names alone: sessions are their client's, uuids
@@ -59,7 +59,7 @@ function callText(world: World, tracked: TrackedCall, order: readonly number[]):
   else {
     text += `@${call.ringExpiresAt - world.now}s`
     for (const [at, index] of order.entries()) {
-      const sessionId = world.clients[index]?.actor?.sessionId
+      const sessionId = loggedSession(world.clients[index]!)
       if (sessionId !== undefined && call.silenced.includes(sessionId)) text += at
     }
   }
@@ -69,7 +69,16 @@ function callText(world: World, tracked: TrackedCall, order: readonly number[]):
 }
 
 function placeText(world: World, place: Place, order: readonly number[]): string {
-  if (place.state === 'vacant') return `v${place.deviceId ?? ''}${place.since - world.now}`
+  if (place.state === 'vacant')
+    return `v${place.deviceId ?? ''}${leaverText(world, place, order)}${place.since - world.now}`
   const client = order.indexOf(clientOf(world, place.sessionId))
   return `${place.settled ? 'h' : 'u'}${client}`
+}
+
+/** Who left a place counts as long as its client can come back as that session, or name it. */
+function leaverText(world: World, place: Place, order: readonly number[]): string {
+  const client = order.findIndex((index) => world.clients[index]?.left?.actor.sessionId === place.sessionId)
+  if (client === -1) return ''
+  if (!world.clients[order[client]!]?.left?.resumable) return `n${client}`
+  return `${place.settled ? 's' : 'u'}${client}`
 }

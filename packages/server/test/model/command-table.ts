@@ -25,13 +25,13 @@ const rows = `
   accepted  caller reject    | no                                     | no
   accepted  caller cancel    | cancelled caller_cancelled > callee    | no
   accepted  caller end       | ended hangup* > callee                 | no
-  accepted  caller connected | connected >                            | no
+  accepted  caller connected | connected > callee                     | no
   accepted  caller relay     | seat                                   | no
   accepted  callee accept    | seat                                   | late
   accepted  callee reject    | ended hangup* > caller                 | no
   accepted  callee cancel    | no                                     | no
   accepted  callee end       | ended hangup* > caller                 | no
-  accepted  callee connected | connected >                            | no
+  accepted  callee connected | connected > caller                     | no
   accepted  callee relay     | seat                                   | no
   connected caller accept    | no                                     | no
   connected caller reject    | no                                     | no

@@ -2,13 +2,14 @@ import type { Call } from '../../src/call/call.ts'
 import type { Notice, Step } from '../../src/call/effects.ts'
 import { violated } from './machine.ts'
 import { type Cause, checkStep } from './rules.ts'
-import { clientOf, type Draft, final, personOf, rung, type Setup, silent, tell } from './world.ts'
+import { type Draft, final, loggedSession, personOf, rung, type Setup, silent, tell } from './world.ts'
 
 export function cause(draft: Draft, kind: Cause['kind'], client: number | undefined): Cause {
   return {
     kind,
     client: client === undefined ? undefined : draft.clients[client],
     sessionId: undefined,
+    names: undefined,
     now: draft.now,
   }
 }
@@ -34,20 +35,22 @@ function deliver(draft: Draft, index: number, notice: Notice) {
   const over = 'ended_at' in notice.data && notice.data.ended_at !== null
   if (notice.to.place !== 'rung') {
     const place = notice.to.place === 'caller' ? tracked.call.callerPlace : placeOfCallee(tracked.call)
-    if (place.state === 'vacant') return
-    const client = clientOf(draft, place.sessionId)
-    if (client === -1 || draft.clients[client]?.line === 'dead') return
+    const client = draft.clients.findIndex((each) => loggedSession(each) === place.sessionId)
+    if (client === -1) return
     if (tracked.told[client]! & final) violated('ORD2', `${notice.event} after the final notice`)
     if (over) tell(draft, index, client, final)
     return
   }
   for (const [at, client] of draft.clients.entries()) {
-    if (client.person !== tracked.callee || client.line !== 'live' || client.actor === undefined) continue
+    const sessionId = loggedSession(client)
+    if (client.person !== tracked.callee || sessionId === undefined) continue
     const told = tracked.told[at]!
+    const gone = client.actor === undefined
     if (notice.event === 'call.ringing') {
       if (told !== 0) violated('ORD2', 'call.ringing is not the first that a session hears')
-      tell(draft, index, at, rung)
-    } else if (!notice.to.except.includes(client.actor.sessionId)) {
+      if (!gone) tell(draft, index, at, rung)
+    } else if (!notice.to.except.includes(sessionId)) {
+      if (gone && (told & rung) === 0) continue
       if ((told & rung) === 0) violated('PLACE1', `${notice.event} to a session that was not rung`)
       if (told & silent) violated('END2', `${notice.event} to a session that knew it`)
       tell(draft, index, at, over ? silent | final : silent)
@@ -60,10 +63,9 @@ function placeOfCallee(call: Call) {
   return place ?? violated('PLACE1', 'a notice to the place of a callee that has none')
 }
 
-/** Whoever was rung knows that it is over, or ended it. */
+/** Whoever was rung knows that it is over, or ended it; who is away finds it in its log. */
 function nobodyRings(draft: Draft, index: number) {
-  for (const [at, told] of draft.calls[index]!.told.entries()) {
-    if (draft.clients[at]?.line === 'live' && told & rung && !(told & silent))
-      violated('PLACE1', 'a session is left ringing')
+  for (const told of draft.calls[index]!.told) {
+    if (told & rung && !(told & silent)) violated('PLACE1', 'a session is left ringing')
   }
 }

@@ -74,7 +74,7 @@ function nextCall(call: LiveCall, to: To, doer: Doer | null, reason: string | nu
   return { ...rest, version, status: to.status, callerPlace, calleePlace, ...answer, ...end } as Call
 }
 
-/** The push for one addressee [END2]. */
+/** The push for one addressee [END2, EXT5]. */
 export function noticeOf(
   call: Call,
   who: 'caller' | 'callee' | 'rung',
@@ -90,6 +90,8 @@ export function noticeOf(
     case 'accepted':
       if (who === 'caller') return { event: 'call.accepted', data: head }
       return { event: 'call.cancelled', data: { ...head, reason: 'answered_elsewhere', by: party, ended_at: null } }
+    case 'connected':
+      return { event: 'call.status', data: { ...head, by: party } }
     case 'rejected':
       if (who === 'caller') return { event: 'call.rejected', data: { ...head, reason, by: party, ended_at: iso(at) } }
       return { event: 'call.cancelled', data: { ...head, reason: 'rejected_elsewhere', by: party, ended_at: iso(at) } }

@@ -2,7 +2,7 @@ import { isLive } from '../../src/call/call.ts'
 import { apply } from './apply.ts'
 import { canonical, clientOrders } from './canonical.ts'
 import { type Machine, strict, violated } from './machine.ts'
-import { newWorld, rung, type Setup, silent, verbs, type World, type WorldEvent } from './world.ts'
+import { leftSomething, newWorld, rung, type Setup, silent, verbs, type World, type WorldEvent } from './world.ts'
 
 /** Part B: every order in which things can happen in a small world, breadth-first, each state once. */
 
@@ -17,8 +17,12 @@ export interface Exploration {
 
 /** Everything that can happen now. */
 export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generator<WorldEvent> {
-  for (const [client, { line, person }] of world.clients.entries()) {
+  for (const [client, { line, person, left }] of world.clients.entries()) {
     if (line !== 'live') yield { what: 'connect', client }
+    if (line !== 'live' && leftSomething(world, client)) {
+      yield { what: 'connect', client, names: true }
+      if (line === 'dead' || left?.resumable) yield { what: 'resume', client }
+    }
     if (line === 'dead') yield { what: 'observe', client }
     if (line !== 'live') continue
     yield { what: 'close', client }

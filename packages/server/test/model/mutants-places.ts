@@ -90,12 +90,12 @@ const places: readonly Patch[] = [
     'const next = withPlace(call, side, placeFor(actor, false))',
   ],
   ['arrive: the callee has a place while it rings', 'place === null || ', ''],
-  ['arrive: a held place is taken', "place.state === 'held' || place.deviceId", 'place.deviceId'],
   [
-    'arrive: any device takes the place',
-    ' || place.deviceId !== actor.deviceId) return unchanged',
-    ') return unchanged',
+    'arrive: a held place is taken',
+    "if (place === null || place.state === 'held') return",
+    'if (place === null) return',
   ],
+  ['arrive: any device takes the place', 'if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)', ''],
   ['arrive: other devices take the place', 'place.deviceId !== actor.deviceId', 'place.deviceId === actor.deviceId'],
   [
     'arrive: a session without a device takes none',
@@ -108,9 +108,59 @@ const places: readonly Patch[] = [
     '(place.deviceId !== null && place.deviceId !== actor.deviceId)',
   ],
   [
+    'arrive: the session itself is on its device, or it has nothing',
+    'if (!isOwn && place.deviceId',
+    'if (place.deviceId',
+  ],
+  ['arrive: other sessions need no device', 'if (!isOwn && place.deviceId', 'if (isOwn && place.deviceId'],
+  ['arrive: who is named needs no device', 'if (!isOwn && place.deviceId', 'if (!isOwn && !isNamed && place.deviceId'],
+  [
+    'arrive: everybody is the session itself',
+    'const isOwn = place.sessionId === actor.sessionId',
+    'const isOwn = true',
+  ],
+  ['arrive: nobody is the session itself', 'const isOwn = place.sessionId === actor.sessionId', 'const isOwn = false'],
+  ['arrive: everybody is named', 'const isNamed = place.sessionId === resumes', 'const isNamed = true'],
+  [
+    'arrive: whoever names anybody is named',
+    'const isNamed = place.sessionId === resumes',
+    'const isNamed = resumes !== undefined',
+  ],
+  ['arrive: nobody is named', 'const isNamed = place.sessionId === resumes', 'const isNamed = false'],
+  [
     'arrive: who connects settles the place',
-    'const next = withPlace(call, side, placeFor(actor, false))',
-    'const next = withPlace(call, side, placeFor(actor, true))',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, true)',
+  ],
+  [
+    'arrive: nobody settles the place',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, false)',
+  ],
+  [
+    'arrive: who comes back settles what it had not settled',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, isNamed || isOwn)',
+  ],
+  [
+    'arrive: who comes back has to speak again',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, isNamed)',
+  ],
+  [
+    'arrive: a place that was settled stays so for everybody',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, isNamed || place.settled)',
+  ],
+  [
+    'arrive: who is named has to speak again',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, isOwn && place.settled)',
+  ],
+  [
+    'arrive: who is named finds what its session had',
+    'placeFor(actor, isNamed || (isOwn && place.settled))',
+    'placeFor(actor, (isNamed || isOwn) && place.settled)',
   ],
   [
     'lose: a clock begins again',

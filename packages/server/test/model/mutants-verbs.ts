@@ -41,10 +41,10 @@ const dispatch: readonly Patch[] = [
   ],
   [
     'arrive: a call that is over',
-    'isLive(call) ? arrive(call, side, command.actor, now) : unchanged(call)',
-    'arrive(call, side, command.actor, now)',
+    'isLive(call) ? arrive(call, side, command, now) : unchanged(call)',
+    'arrive(call, side, command, now)',
   ],
-  ['arrive does nothing', 'isLive(call) ? arrive(call, side, command.actor, now) : unchanged(call)', 'unchanged(call)'],
+  ['arrive does nothing', 'isLive(call) ? arrive(call, side, command, now) : unchanged(call)', 'unchanged(call)'],
   ['a call that is over is heard as a live one', 'if (!isLive(call)) return decideOver(call, side, command, now)', ''],
   [
     'the caller of a ringing call is heard as its callee',
@@ -189,6 +189,29 @@ const seated: readonly Patch[] = [
     'seated: connected twice takes no place',
     "if (seated.status === 'connected') return seat(call, side, place, actor, now)",
     "if (seated.status === 'connected') return unchanged(call)",
+  ],
+  ['connected: nobody is told', 'notices: [connectedNotice(call, side, actor)]', 'notices: []'],
+  ['connected: who said it is told', '{ to: { place: otherSide(side) }, event', '{ to: { place: side }, event'],
+  [
+    'connected: the caller alone is told',
+    '{ to: { place: otherSide(side) }, event',
+    "{ to: { place: 'caller' }, event",
+  ],
+  [
+    'connected: the callee alone is told',
+    '{ to: { place: otherSide(side) }, event',
+    "{ to: { place: 'callee' }, event",
+  ],
+  [
+    'connected: it is told of another call',
+    "call_uuid: call.callUuid, status: 'connected'",
+    "call_uuid: '', status: 'connected'",
+  ],
+  ['connected: the status before is told', "status: 'connected', by: { user_id", 'status: call.status, by: { user_id'],
+  [
+    'connected: the callee did it always',
+    'const { userId, role } = actor.participant\n  const data',
+    'const { userId, role } = call.callee\n  const data',
   ],
   ['seated: nothing connects', "if (seated.status === 'connected') return seat", 'return seat'],
   [

@@ -12,7 +12,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END1] every verb on a call that is over, early and late', check: checkOver },
   { name: '[ENV5] [ID1] strangers, the other role and the other product find no call', check: checkStrangers },
   { name: '[END2] busy rejects of several sessions', check: checkBusy },
-  { name: '[PLACE2] arrivals take what their device left', check: checkArrivals },
+  { name: '[PLACE2] [RES2] arrivals take what they, who they name, or their device left', check: checkArrivals },
   { name: '[END3] losses, restarts and absences start the lost clocks', check: checkLosses },
   { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
   { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },

@@ -12,6 +12,8 @@ export interface Cause {
   readonly client: Client | undefined
   /** The lost session of `lose`. */
   readonly sessionId: string | undefined
+  /** The session that who arrives says it was [RES2]. */
+  readonly names: string | undefined
   readonly now: number
 }
 
@@ -108,9 +110,12 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
   if (was?.state === 'held' && was.settled && was.sessionId !== is.sessionId)
     violated('PLACE3', 'a held place was taken')
   if (cause.kind === 'arrive') {
-    if (was === null || was.state === 'held' || was.deviceId !== own?.deviceId || is.settled) {
-      violated('PLACE2', 'who connected took what its device did not leave, or settled it')
+    const isOwn = was?.sessionId === is.sessionId
+    if (was === null || was.state === 'held' || (!isOwn && was.deviceId !== own?.deviceId)) {
+      return violated('PLACE2', 'who connected took what its device did not leave')
     }
+    const settled = isOwn ? was.settled : was.sessionId === cause.names
+    if (is.settled !== settled) violated('PLACE2', 'who came back lost what it had, or a chance comer settled')
   } else if (!is.settled) violated('PLACE2', 'who spoke did not settle the place')
 }
 
@@ -151,11 +156,16 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
 /** Everybody who has to know is addressed once, and nobody else [PLACE1, END2]. */
 function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cause: Cause) {
   const { notices } = event
-  if (was.status === call.status || call.status === 'connected') {
+  if (was.status === call.status) {
     if (notices.length > 0) violated('call states', `${event.type} told somebody something`)
     return
   }
-  for (const notice of notices) checkAddress(call, notice)
+  for (const notice of notices) {
+    checkAddress(call, notice)
+    const said = 'by' in notice.data ? notice.data.by : undefined
+    const did = event.by === null ? null : { user_id: event.by.userId, role: event.by.role }
+    if (said !== undefined && !Bun.deepEquals(said, did)) violated('END2', 'a notice says that somebody else did it')
+  }
   const addressed = (place: 'caller' | 'callee' | 'rung') => notices.filter(({ to }) => to.place === place).length
   const side = cause.client === undefined ? undefined : sideIn(before, cause.client.person)
   const self = cause.client?.actor?.sessionId
@@ -183,7 +193,7 @@ function reasonFor(call: Call, notice: Notice): string {
 const events: Record<Call['status'], { readonly place: string; readonly rung: string }> = {
   ringing: { place: '', rung: 'call.ringing' },
   accepted: { place: 'call.accepted', rung: 'call.cancelled' },
-  connected: { place: '', rung: '' },
+  connected: { place: 'call.status', rung: '' },
   rejected: { place: 'call.rejected', rung: 'call.cancelled' },
   cancelled: { place: 'call.cancelled', rung: 'call.cancelled' },
   ended: { place: 'call.ended', rung: '' },

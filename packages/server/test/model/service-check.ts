@@ -1,4 +1,5 @@
 import { isAnswered, type Place, type Side } from '../../src/call/call.ts'
+import type { Actor } from '../../src/call/decide.ts'
 import { compare, liveCases, overCases, placeAt, sessionsOf } from './command-check.ts'
 import { parseOutcome, timeRows } from './command-table.ts'
 import { byActor, difference, seatedStep, transitionOf, withPlaces } from './expected.ts'
@@ -10,20 +11,40 @@ import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCa
 const now = start + 10_000
 const same = { kind: 'same' } as const
 
-/** [PLACE2 b] Who connects takes what its device left, and settles nothing by that. */
+/**
+ * Whether an arrival takes a vacant place, and what of it: by chance, as its device's [PLACE2 b], it has to speak before
+ * the place is its own; the session itself comes back to what it had [RES1]; a session that names the one that left
+ * finds what was its own [PLACE2 a, RES2], where it has the same device.
+ */
+function takesHow(place: Place | null, actor: Actor, resumes: string | undefined): 'not' | 'settled' | 'loose' {
+  if (place?.state !== 'vacant') return 'not'
+  if (actor.sessionId === place.sessionId) return place.settled ? 'settled' : 'loose'
+  if (actor.deviceId !== place.deviceId) return 'not'
+  return resumes === place.sessionId ? 'settled' : 'loose'
+}
+
+/** [PLACE2 a, b] Who connects takes what it, what it names, or its device left. */
 export function checkArrivals(machine: Machine): number {
   const { decide } = strict(machine)
   let cases = 0
   for (const device of ['phone', null]) {
     for (const { name, call } of liveCases(device)) {
       for (const side of ['caller', 'callee'] as const) {
-        for (const actor of sessionsOf(side, device)) {
-          const place = placeAt(call, side)
-          const takes = place?.state === 'vacant' && actor.deviceId === device
-          const seated = seatedStep(call, side, heldBy(actor, false), 'place_taken', byActor(actor), now)
-          const decision = decide(call, { type: 'arrive', actor }, now, durations)
-          compare(`${name}: ${actor.sessionId} connects`, decision, same, call, takes ? seated : undefined)
-          cases++
+        const place = placeAt(call, side)
+        const [holder, ...others] = sessionsOf(side, device)
+        // The one that left, on its device and on another; and others, who name nobody, it, the peer's, or a stranger's.
+        const named = [undefined, 'a-1', 'b-1', 'x-1']
+        for (const actor of [holder!, { ...holder!, deviceId: 'tablet' }, ...others]) {
+          for (const resumes of actor.sessionId === holder?.sessionId ? [undefined] : named) {
+            const how = takesHow(place, actor, resumes)
+            const seated = heldBy(actor, how === 'settled')
+            const step = seatedStep(call, side, seated, 'place_taken', byActor(actor), now)
+            const command = { type: 'arrive', actor, ...(resumes !== undefined && { resumes }) } as const
+            const title = `${name}: ${actor.sessionId} on ${actor.deviceId} connects, naming ${resumes ?? 'nobody'}`
+            const decision = decide(call, command, now, durations)
+            compare(title, decision, same, call, how === 'not' ? undefined : step)
+            cases++
+          }
         }
       }
     }

@@ -4,6 +4,7 @@ import { apply } from './apply.ts'
 import { describe } from './explore.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import {
+  leftSomething,
   newWorld,
   rung,
   type Setup,
@@ -79,8 +80,7 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
     }
     case 'come': {
       const client = at(clientsThat(world, ['off', 'dead']), move.client)
-      if (client === undefined) return undefined
-      return { what: move.flag && world.clients[client]?.line === 'dead' ? 'observe' : 'connect', client }
+      return client === undefined ? undefined : comeOf(world, client, move)
     }
     case 'time':
       return { what: move.flag ? 'timer' : 'sweep' }
@@ -88,6 +88,15 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
       if (move.pick % 8 === 0) return { what: 'restart' }
       return move.flag ? { what: 'away' } : { what: 'shift', ms: move.other - 512 }
   }
+}
+
+/** A new session, the old one, or a new one that names the old one. */
+function comeOf(world: World, client: number, move: Move): WorldEvent {
+  const { line, left } = world.clients[client]!
+  if (move.flag && line === 'dead') return { what: 'observe', client }
+  const how = leftSomething(world, client) ? move.pick % 3 : 0
+  if (how === 1 && (line === 'dead' || left?.resumable)) return { what: 'resume', client }
+  return how === 0 ? { what: 'connect', client } : { what: 'connect', client, names: true }
 }
 
 function requestOf(world: World, move: Move): WorldEvent | undefined {
@@ -138,7 +147,7 @@ export function walk(rules: Machine, setup: Setup, path: readonly Move[]): Walke
     }
     for (const [client, { line }] of world.clients.entries()) if (line === 'dead') go({ what: 'observe', client })
     while (world.calls.some(({ call }) => isLive(call))) go({ what: 'timer' })
-    for (const tracked of world.calls) checkForgotten(world, tracked)
+    for (const tracked of world.calls) checkForgotten(tracked)
   } catch (error) {
     const last = trace.slice(-40).map(describe).join('\n  ')
     throw new Error(`${error instanceof Error ? error.message : error}\nafter\n  ${last}`, { cause: error })
@@ -153,13 +162,12 @@ function forgetOld(world: World): World {
   if (world.calls.length <= remembered) return world
   const index = world.calls.findIndex(({ call }) => !isLive(call))
   if (index === -1 || index > world.calls.length - 6) return world
-  checkForgotten(world, world.calls[index]!)
+  checkForgotten(world.calls[index]!)
   return { ...world, calls: world.calls.toSpliced(index, 1) }
 }
 
-function checkForgotten(world: World, { told }: TrackedCall) {
-  for (const [client, bits] of told.entries()) {
-    const waits = world.clients[client]?.line === 'live' && bits & rung && !(bits & silent)
-    if (waits) violated('PLACE1', 'a session is left ringing for ever')
+function checkForgotten({ told }: TrackedCall) {
+  for (const bits of told) {
+    if (bits & rung && !(bits & silent)) violated('PLACE1', 'a session is left ringing for ever')
   }
 }

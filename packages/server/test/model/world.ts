@@ -24,6 +24,8 @@ export interface Client {
   readonly device: string | null
   readonly line: 'off' | 'live' | 'dead'
   readonly actor: Actor | undefined
+  /** The session that it had: it may come back as the same, or as a new one that names it [RES1, RES2]. */
+  readonly left: { readonly actor: Actor; readonly resumable: boolean } | undefined
 }
 
 /** What a session was told about a call, as bits. */
@@ -63,7 +65,9 @@ export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 
 
 /** What can happen. Clients and calls are named by their index. */
 export type WorldEvent =
-  | { readonly what: 'connect' | 'close' | 'die' | 'observe'; readonly client: number }
+  | { readonly what: 'close' | 'die' | 'observe' | 'resume'; readonly client: number }
+  /** A new session, which may name the one that its client had. */
+  | { readonly what: 'connect'; readonly client: number; readonly names?: true }
   | { readonly what: Verb; readonly client: number; readonly call: number; readonly reason?: string }
   | {
       readonly what: 'invite'
@@ -82,7 +86,7 @@ export type WorldEvent =
 
 export function newWorld(setup: Setup): World {
   const clients = setup.people.flatMap((_, person) =>
-    setup.devices.map((device): Client => ({ person, device, line: 'off', actor: undefined })),
+    setup.devices.map((device): Client => ({ person, device, line: 'off', actor: undefined, left: undefined })),
   )
   return { now: start, sessionsMade: 0, callsMade: 0, clients, calls: [] }
 }
@@ -91,7 +95,7 @@ export function draftOf(world: World): Draft {
   return { ...world, clients: [...world.clients], calls: [...world.calls] }
 }
 
-/** A new session of a client. */
+/** A new session of a client: it was told nothing yet. */
 export function openSession(draft: Draft, setup: Setup, client: number): Actor {
   const { person, device } = draft.clients[client]!
   draft.sessionsMade++
@@ -104,14 +108,35 @@ export function openSession(draft: Draft, setup: Setup, client: number): Actor {
     node: 'one',
     displayName: participant.userId,
   })
-  draft.clients[client] = { person, device, line: 'live', actor }
+  draft.clients[client] = { person, device, line: 'live', actor, left: undefined }
+  forgetTold(draft, client)
   return actor
 }
 
-/** The session is gone, and what it was told with it. */
-export function closeSession(draft: Draft, client: number) {
-  const { person, device } = draft.clients[client]!
-  draft.clients[client] = { person, device, line: 'off', actor: undefined }
+/** The same session on another socket: it knows what it was told [RES1]. */
+export function resumeSession(draft: Draft, client: number): Actor {
+  const { person, device, actor: current, left } = draft.clients[client]!
+  const actor = current ?? (left?.resumable ? left.actor : undefined)
+  if (actor === undefined) return violated('world', 'a session that is not there came back')
+  draft.clients[client] = { person, device, line: 'live', actor, left: undefined }
+  return actor
+}
+
+/** The session has no socket any more; what it was told goes with it, unless it can come back. */
+export function closeSession(draft: Draft, client: number, resumable: boolean) {
+  const { person, device, actor: current, left } = draft.clients[client]!
+  const actor = current ?? left?.actor
+  draft.clients[client] = {
+    person,
+    device,
+    line: 'off',
+    actor: undefined,
+    left: actor === undefined ? undefined : { actor, resumable },
+  }
+  if (!resumable) forgetTold(draft, client)
+}
+
+function forgetTold(draft: Draft, client: number) {
   for (const [index, tracked] of draft.calls.entries()) {
     if (tracked.told[client] !== 0) draft.calls[index] = { ...tracked, told: tracked.told.with(client, 0) }
   }
@@ -130,6 +155,23 @@ export function newUuid(draft: Draft): string {
 /** The client that has this session now. */
 export function clientOf(world: Pick<World, 'clients'>, sessionId: string): number {
   return world.clients.findIndex((client) => client.actor?.sessionId === sessionId)
+}
+
+/** The session of a client that has a log: the one that it has, or may have again. */
+export function loggedSession({ actor, left }: Client): string | undefined {
+  return actor?.sessionId ?? (left?.resumable ? left.actor.sessionId : undefined)
+}
+
+/** What is to be had by coming back as, or by naming, the session that a client had: a place, or what it was told. */
+export function leftSomething(world: Pick<World, 'clients' | 'calls'>, client: number): boolean {
+  const { actor, left } = world.clients[client]!
+  const sessionId = actor?.sessionId ?? left?.actor.sessionId
+  if (sessionId === undefined) return false
+  return world.calls.some(({ call, told }) => {
+    if (!isLive(call)) return false
+    const has = (side: Side) => seatIn(call, side)?.sessionId === sessionId
+    return told[client] !== 0 || has('caller') || has('callee')
+  })
 }
 
 /** The sessions of a person that the service believes to be there. */

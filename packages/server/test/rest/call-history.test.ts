@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
 import { type CallRecord, HistoryResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
-import { createTokens } from '../../src/auth/tokens.ts'
 import type { Participant } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import { actorOf, durations, inviteCommand } from '../contracts/call-life.ts'
-import { failureOf, jwtKey, openStores, type RestService, startRest } from './rest-service.ts'
+import { noCredentials, signedTokens } from './bad-tokens.ts'
+import { failureOf, openStores, type RestService, startRest } from './rest-service.ts'
 
 const start = Date.UTC(2026, 0, 1)
 const ann: Participant = { product: 'shop', role: 'customer', userId: 'ann' }
@@ -193,17 +192,7 @@ describe('the codes of the interface', () => {
 
   test('[interface] GET /v1/calls/history 401 AUTH_TOKEN_REQUIRED', async () => {
     const token = tokenFor(ann)
-    for (const value of [
-      undefined,
-      '',
-      ' ',
-      'Bearer',
-      'Bearer ',
-      `Basic ${token}`,
-      token,
-      `Token ${token}`,
-      `Bearer:${token}`,
-    ]) {
+    for (const value of noCredentials(token)) {
       const response = await ask(value)
       expect(response.headers.get('www-authenticate')).toBe('Bearer')
       expect(await failureOf(response)).toMatchObject({ status: 401, code: 'AUTH_TOKEN_REQUIRED' })
@@ -214,47 +203,8 @@ describe('the codes of the interface', () => {
   })
 
   test('[interface] GET /v1/calls/history 401 AUTH_TOKEN_INVALID', async () => {
-    const token = tokenFor(ann)
-    const [head = '', body = '', signature = ''] = token.split('.')
-    const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
-    const sign = (header: object, payload: object, key: Uint8Array = jwtKey, hash = 'sha256') => {
-      const text = `${encode(header)}.${encode(payload)}`
-      return `${text}.${createHmac(hash, key).update(text).digest('base64url')}`
-    }
-    const good = { alg: 'HS256', typ: 'JWT', kid: 'k' }
-    expect((await ask(`Bearer ${sign(good, claims)}`)).status).toBe(200)
-    const at = rest.clock.at / 1000
-    const others = createTokens({
-      secrets: [{ kid: 'k', key: Buffer.alloc(32, 9) }],
-      ttlS: 60,
-      now: () => rest.clock.at,
-    })
-    const bad = {
-      'alg none': `${encode({ alg: 'none', kid: 'k' })}.${body}.`,
-      'alg none with a signature': `${encode({ alg: 'none', kid: 'k' })}.${body}.${signature}`,
-      'another algorithm': sign({ ...good, alg: 'HS512' }, claims, jwtKey, 'sha512'),
-      'another key': others.issue({
-        participant: ann,
-        displayName: 'Ann',
-        contextType: 'c',
-        contextId: '1',
-        allowedPeerRoles: ['agent'],
-      }).token,
-      'an unknown kid': sign({ ...good, kid: 'other' }, claims),
-      'no kid': sign({ alg: 'HS256', typ: 'JWT' }, claims),
-      'another issuer': sign(good, { ...claims, iss: 'other' }),
-      'another audience': sign(good, { ...claims, aud: 'other' }),
-      expired: sign(good, { ...claims, exp: at - 31 }),
-      'not yet valid': sign(good, { ...claims, nbf: at + 31 }),
-      'no expiry': sign(good, { ...claims, exp: undefined }),
-      'no participant': sign(good, { ...claims, sub: undefined }),
-      truncated: token.slice(0, -1),
-      'without its signature': `${head}.${body}.`,
-      'two parts': `${head}.${body}`,
-      'with another after it': `${token} ${token}`,
-      rubbish: 'rubbish',
-    }
+    const { good, bad } = signedTokens(tokenFor(ann), rest.clock.at)
+    expect((await ask(`Bearer ${good}`)).status).toBe(200)
     for (const [name, value] of Object.entries(bad)) {
       const response = await ask(`Bearer ${value}`)
       expect(response.headers.get('www-authenticate')).toContain('invalid_token')

@@ -94,6 +94,7 @@ describe('paths and methods', () => {
   const allow = {
     '/v1/call/session-token': 'POST, OPTIONS',
     '/v1/calls/history': 'GET, HEAD, OPTIONS',
+    '/v1/call/ice-servers': 'POST, OPTIONS',
     '/healthz': 'GET, HEAD, OPTIONS',
     '/readyz': 'GET, HEAD, OPTIONS',
     '/v1/ws': 'GET, HEAD, OPTIONS',

@@ -12,7 +12,7 @@ import { createHealth, type ServiceState } from '../../src/health.ts'
 import { createHistory } from '../../src/history.ts'
 import { createHttpApp } from '../../src/http/app.ts'
 import { createClientAddress } from '../../src/http/client-address.ts'
-import { createIceServers } from '../../src/ice/ice-servers.ts'
+import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
 import { createLimits, type Limits } from '../../src/limits.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 
@@ -96,6 +96,7 @@ export function startRest(options: RestOptions): RestService {
     limits,
     products: stores.products,
     iceServers: createIceServers(config),
+    turnExpiry: (now) => turnExpiry(config, now),
     history: createHistory({ calls: stores.calls }),
     health: createHealth({
       checks: { database: () => stores.calls.ping(), redis: async () => {} },

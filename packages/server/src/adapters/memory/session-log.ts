@@ -1,7 +1,7 @@
-import type { Push } from '../../ports.ts'
+import { type Push, sessionLogLimits } from '../../ports.ts'
 
 /** Bounds of a log with a socket [RES1], and of one that waits for a socket [REL2]. */
-const attachedBounds = { entries: 512, bytes: 1024 * 1024 } as const
+const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const
 const detachedBounds = { entries: 256, bytes: 256 * 1024 } as const
 
 export interface LogEntry {
@@ -21,6 +21,17 @@ export class SessionLog {
   private bytes = 0
   private lastSeq = 0
   private provenSeq = 0
+
+  /** Whether everything after a seq is here: it was given out, and nothing after it was dropped. */
+  reachesBackTo(seq: number): boolean {
+    const first = this.entries[this.head]?.seq ?? this.lastSeq + 1
+    return seq <= this.lastSeq && seq >= first - 1
+  }
+
+  /** The seq that was given out last; 0: none yet. */
+  get last(): number {
+    return this.lastSeq
+  }
 
   get size(): number {
     return this.entries.length - this.head
@@ -82,6 +93,11 @@ export class SessionLog {
     this.entries = this.all().filter(passes)
     this.head = 0
     this.bytes = this.entries.reduce((sum, entry) => sum + entry.push.text.length, 0)
+  }
+
+  /** The entries that match, in order; they stay. */
+  find(matches: (entry: LogEntry) => boolean): LogEntry[] {
+    return this.all().filter(matches)
   }
 
   /** Takes the entries that match out of the log, in order. */

@@ -8,11 +8,16 @@ const windowMs = 1_000
 let sessions: Sessions
 let handed: Map<string, string[]>
 beforeEach(() => {
-  sessions = createMemorySessions({ windowMs })
+  sessions = createMemorySessions({ windowMs, resumeWindowMs: windowMs, onLogLost() {} })
   handed = new Map()
 })
 
-const identity = (sessionId: string, deviceId: string | null = null) => ({ sessionId, participant, deviceId })
+const identity = (sessionId: string, deviceId: string | null = null) => ({
+  sessionId,
+  participant,
+  deviceId,
+  extended: false,
+})
 
 function sink(sessionId: string): Sink {
   const texts: string[] = []
@@ -22,6 +27,7 @@ function sink(sessionId: string): Sink {
     pushed() {},
     probe: async () => true,
     close() {},
+    retire: async () => {},
   }
 }
 
@@ -30,6 +36,11 @@ function connect(sessionId: string, deviceId: string | null = null): string {
   sessions.open(identity(sessionId, deviceId), sink(sessionId))
   sessions.ready(sessionId)
   return sessionId
+}
+
+function disconnect(sessionId: string, clean: boolean, at: number): void {
+  const socket = sessions.sinkOf(sessionId)
+  if (socket !== undefined) sessions.detach(sessionId, socket, clean, at)
 }
 
 const heard = (sessionId: string) => handed.get(sessionId) ?? []
@@ -71,7 +82,7 @@ test('[PLACE1] finals of a call that rang go to every session where it rang, but
   for (const it of ['a', 'b', 'c']) connect(it)
   connect('late')
   for (const it of ['a', 'b', 'c']) sessions.append(it, event('ringing', 1))
-  sessions.detach('c', false, 0)
+  disconnect('c', false, 0)
   sessions.appendRung(participant, event('final', 2), ['a'])
   expect(heard('a')).toEqual(['ringing'])
   expect(heard('b')).toEqual(['ringing', 'final'])
@@ -90,7 +101,7 @@ test('[PLACE5] what is proven does not move to the successor, what is not does, 
   sessions.hold('a', 'call', true)
   for (let n = 1; n <= 10; n++) sessions.append('a', relay(String(n)))
   sessions.prove('a', 6)
-  sessions.detach('a', false, 0)
+  disconnect('a', false, 0)
   expect(sessions.append('a', relay('11'))).toBe('kept')
   connect('b')
   sessions.hold('b', 'call', false)
@@ -105,7 +116,7 @@ test('[PLACE2] only what belongs to the call moves', () => {
   sessions.append('a', relay('1', 'one'))
   sessions.append('a', relay('2', 'two'))
   sessions.append('a', relay('3', 'one'))
-  sessions.detach('a', false, 0)
+  disconnect('a', false, 0)
   connect('b')
   sessions.move('one', 'a', 'b')
   expect(heard('b')).toEqual(['1', '3'])
@@ -150,7 +161,7 @@ test('[PLACE5] a clean close keeps nothing but the state of live calls', () => {
   sessions.append('a', event('ringing', 1, 'ringing', 'other'))
   sessions.append('a', relay('1'))
   sessions.append('a', event('state', 2))
-  sessions.detach('a', true, 0)
+  disconnect('a', true, 0)
   expect(sessions.append('a', relay('2'))).toBe('dropped')
   expect(sessions.append('a', event('state', 3, 'newer'))).toBe('kept')
   expect(sessions.append('a', event('final', 4))).toBe('dropped')
@@ -164,7 +175,7 @@ test('[PLACE5] a clean close keeps nothing but the state of live calls', () => {
 test('[REL2] a dead session holds 256 relays: then full, and a call event still fits', () => {
   connect('a')
   sessions.hold('a', 'call', true)
-  sessions.detach('a', false, 0)
+  disconnect('a', false, 0)
   for (let n = 0; n < 256; n++) expect(sessions.append('a', relay(String(n)))).toBe('kept')
   expect(sessions.append('a', relay('256'))).toBe('full')
   expect(sessions.append('a', event('final', 9))).toBe('kept')
@@ -174,7 +185,7 @@ test('[WS4] finals are collected by the same device alone, once, and never for a
   for (const device of ['phone', null]) {
     const it = connect(`old-${device}`, device)
     sessions.append(it, event('ringing', 1))
-    sessions.detach(it, false, 0)
+    disconnect(it, false, 0)
   }
   sessions.appendRung(participant, event('final', 2), [])
   const meet = (sessionId: string, device: string | null, place?: string) => {
@@ -191,7 +202,7 @@ test('[WS4] finals are collected by the same device alone, once, and never for a
 })
 
 test('[WS4] a session from before a restart stands for any number of sockets: everybody hears its finals', () => {
-  sessions.openDetached({ sessionId: 'before', participant, deviceId: undefined }, 0)
+  sessions.openDetached({ ...identity('before'), deviceId: undefined }, 0)
   sessions.ring('before', 'call')
   sessions.appendRung(participant, event('final', 2), [])
   for (const device of ['phone', 'laptop', null]) {
@@ -205,7 +216,7 @@ test('[WS4] two dead sockets of one call: the first who comes back hears it once
   for (const it of ['a', 'b']) {
     connect(it)
     sessions.append(it, event('ringing', 1))
-    sessions.detach(it, false, 0)
+    disconnect(it, false, 0)
   }
   sessions.appendRung(participant, event('final', 2), [])
   for (const [it, expected] of [
@@ -229,25 +240,25 @@ test('[PLACE4] who owes its device a final notice: sessions with a socket that h
   sessions.prove('a', 1)
   expect(sessions.owing(identity('new', 'phone'))).toEqual([])
   expect(sessions.owing(identity('new', 'laptop'))).toEqual(['b'])
-  sessions.detach('b', false, 0)
+  disconnect('b', false, 0)
   expect(sessions.owing(identity('new', 'laptop'))).toEqual([])
 })
 
 test('[WS4] finals are told for the window and not longer, also where they passed from one dead session to the next', () => {
   connect('a')
   sessions.append('a', event('ringing', 1))
-  sessions.detach('a', false, 5_000)
+  disconnect('a', false, 5_000)
   sessions.appendRung(participant, event('final', 2), [])
   sessions.sweep(5_000 + windowMs / 2)
   connect('b')
   sessions.collectFinals(identity('b'))
   expect(heard('b')).toEqual(['final'])
-  sessions.detach('b', false, 5_000 + windowMs / 2)
+  disconnect('b', false, 5_000 + windowMs / 2)
   sessions.sweep(5_000 + windowMs - 1)
   connect('c')
   sessions.collectFinals(identity('c'))
   expect(heard('c')).toEqual(['final'])
-  sessions.detach('c', false, 5_000 + windowMs - 1)
+  disconnect('c', false, 5_000 + windowMs - 1)
   sessions.sweep(5_000 + windowMs)
   connect('d')
   sessions.collectFinals(identity('d'))
@@ -258,7 +269,7 @@ test('[WS4] the window counts from the end of the call: a place is kept however 
   connect('a')
   sessions.hold('a', 'call', true)
   sessions.append('a', relay('1'))
-  sessions.detach('a', false, 0)
+  disconnect('a', false, 0)
   sessions.sweep(100 * windowMs)
   expect(sessions.append('a', event('final', 2))).toBe('kept')
   sessions.release('a', 'call')
@@ -274,13 +285,13 @@ test('what nothing waits in is forgotten at once, and what nothing can come to a
   sessions.append('idle', event('ringing', 1))
   sessions.appendRung(participant, event('final', 2), [])
   sessions.prove('idle', 2)
-  sessions.detach('idle', false, 0)
+  disconnect('idle', false, 0)
   expect(sessions.append('idle', relay('1'))).toBe('gone')
 
   connect('holder')
   sessions.hold('holder', 'call', true)
   sessions.append('holder', relay('1'))
-  sessions.detach('holder', false, 0)
+  disconnect('holder', false, 0)
   expect(sessions.append('holder', relay('2'))).toBe('kept')
   sessions.release('holder', 'call')
   expect(sessions.append('holder', relay('3'))).toBe('gone')
@@ -289,11 +300,11 @@ test('what nothing waits in is forgotten at once, and what nothing can come to a
 test('at most twenty dead sessions without a place are remembered for a participant', () => {
   connect('holder')
   sessions.hold('holder', 'place', true)
-  sessions.detach('holder', false, 0)
+  disconnect('holder', false, 0)
   for (let n = 0; n < 50; n++) {
     connect(`s${n}`)
     sessions.append(`s${n}`, event('ringing', 1))
-    sessions.detach(`s${n}`, false, 0)
+    disconnect(`s${n}`, false, 0)
   }
   const kept = Array.from({ length: 50 }, (_, n) => n).filter((n) => sessions.append(`s${n}`, relay('x')) !== 'gone')
   expect(kept).toEqual(Array.from({ length: kept.length }, (_, i) => 50 - kept.length + i))

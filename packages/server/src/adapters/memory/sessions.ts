@@ -1,42 +1,49 @@
-import { participantKey } from '../../call/call.ts'
-import type { AppendResult, Push, SessionIdentity, Sessions, Sink } from '../../ports.ts'
-import { type LogEntry, SessionLog } from './session-log.ts'
-
-/** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
-interface Session {
-  readonly identity: SessionIdentity
-  readonly participantKey: string
-  log: SessionLog | undefined
-  sink: Sink | undefined
-  /** False until the state of the participant's calls was read; pushes wait in the log. */
-  ready: boolean
-  closedByClient: boolean
-  /** Calls that ring here. */
-  ringing: Set<string> | undefined
-  /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
-  places: Set<string> | undefined
-  unsettled: Set<string> | undefined
-  /** The last version of each of its calls that it was told. */
-  versions: Map<string, number> | undefined
-  /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
-  overSinceOpen: Set<string> | undefined
-}
+import { randomBytes } from 'node:crypto'
+import { participantKey, sameParticipant } from '../../call/call.ts'
+import type { AppendResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
+import {
+  canResume,
+  createSession,
+  isForgettable,
+  isNews,
+  loseLog,
+  loseSocket,
+  owesFinal,
+  prove,
+  render,
+  type Session,
+  settle,
+  takeUnproven,
+} from './session.ts'
+import { SessionLog } from './session-log.ts'
 
 export interface MemorySessionsOptions {
   /** How long final notices are worth telling, in ms [WS4]. */
   readonly windowMs: number
+  /** How long an extended session can be resumed, in ms [RES1]. */
+  readonly resumeWindowMs: number
+  /** The log of a session was lost while its socket is open [RES4]. */
+  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+}
+
+export interface MemorySessions extends Sessions {
+  /** Loses every log, as a store does that is emptied. */
+  loseLogs(): void
 }
 
 /** Dead sessions without a place that are remembered for a participant: as many as it may have sockets [WS7]. */
 const maxDead = 20
 
 /** The sessions of one process: the embedded default. */
-export function createMemorySessions(options: MemorySessionsOptions): Sessions {
+export function createMemorySessions(options: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, Session>()
   const live = new Map<string, Set<Session>>()
   const detached = new Map<string, Set<Session>>()
   /** The time, as whoever uses this last said. */
   let now = 0
+  let epoch = newEpoch()
+  const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
+  const isWorthTelling = (at: number) => now - at < options.windowMs
 
   function add(index: Map<string, Set<Session>>, session: Session): void {
     const set = index.get(session.participantKey)
@@ -49,22 +56,18 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     if (set?.size === 0) index.delete(session.participantKey)
   }
 
-  function create(identity: SessionIdentity, sink: Sink | undefined): void {
-    const session: Session = {
-      identity,
-      participantKey: participantKey(identity.participant),
-      log: undefined,
-      sink,
-      ready: false,
-      closedByClient: false,
-      ringing: undefined,
-      places: undefined,
-      unsettled: undefined,
-      versions: undefined,
-      overSinceOpen: sink === undefined ? undefined : new Set(),
-    }
+  function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
+    const upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+    const session = createSession(identity, sink, epoch, upstream, at)
     sessions.set(identity.sessionId, session)
     add(sink === undefined ? detached : live, session)
+    return session
+  }
+
+  function disconnect(session: Session, clean: boolean, at: number): void {
+    loseSocket(session, clean, at)
+    remove(live, session)
+    add(detached, session)
   }
 
   function forget(session: Session): void {
@@ -85,47 +88,78 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     session.log ??= new SessionLog()
     if (session.sink === undefined) {
       if (session.closedByClient && push.kind !== 'state') return 'dropped'
-      return session.log.appendWaiting(push, at) === undefined ? 'full' : 'kept'
+      // What an extended session cannot hold, its resume will not claim to have; a base one has nobody to tell.
+      if (session.identity.extended) session.log.append(push, at)
+      else if (session.log.appendWaiting(push, at) === undefined) return 'full'
+      return 'kept'
     }
     const seq = session.log.append(push, at)
     if (!session.ready) return 'kept'
-    session.sink.send(push.text)
+    session.sink.send(render(session, seq, push))
     session.sink.pushed(seq)
     return 'sent'
   }
 
+  function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
+    const session = sessions.get(sessionId)
+    if (session === undefined || !sameParticipant(session.identity.participant, identity.participant)) return undefined
+    return session.identity.deviceId === identity.deviceId ? session : undefined
+  }
+
   return {
     open(identity, sink) {
-      create(identity, sink)
+      const session = create(identity, sink, 0)
+      return { epoch: session.epoch, upstream: session.upstream }
+    },
+    sinkToReplace(sessionId, identity) {
+      const session = owned(sessionId, identity)
+      return session?.sink ?? session?.lostSink
+    },
+    resume(request, identity, sink, at) {
+      const session = owned(request.sessionId, identity)
+      if (session === undefined) return undefined
+      if (!canResume(session, request, at, options.resumeWindowMs)) {
+        session.broken = true
+        // Its socket was retired for this one: what it had is there for who takes its places.
+        if (session.sink !== undefined) disconnect(session, false, at)
+        return undefined
+      }
+      session.sink = sink
+      session.lostSink = undefined
+      session.ready = false
+      session.readyFrom = request.seq
+      remove(detached, session)
+      add(live, session)
+      prove(session, request.seq)
+      return { epoch: session.epoch, upstream: session.upstream }
     },
     ready(sessionId) {
       const session = sessions.get(sessionId)
       if (session?.sink === undefined || session.ready) return
+      // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
+      if (session.identity.extended && session.log?.reachesBackTo(session.readyFrom) === false) {
+        session.sink.close(1013, 'try again later')
+        return
+      }
       session.ready = true
       for (const { seq, push } of session.log?.all() ?? []) {
-        session.sink.send(push.text)
+        if (seq <= session.readyFrom) continue
+        session.sink.send(render(session, seq, push))
         session.sink.pushed(seq)
       }
     },
     openDetached(identity, at) {
       now = Math.max(now, at)
-      if (!sessions.has(identity.sessionId)) create(identity, undefined)
+      if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
     },
-    detach(sessionId, clean, at) {
+    detach(sessionId, sink, clean, at) {
       const session = sessions.get(sessionId)
-      if (session?.sink === undefined) return
+      if (session === undefined || session.sink !== sink) return false
       now = at
-      session.sink = undefined
-      session.closedByClient = clean
-      remove(live, session)
-      add(detached, session)
-      if (clean) {
-        session.log?.retain(({ push }) => push.kind === 'state')
-        session.ringing = undefined
-      }
-      session.log?.retain(({ push }) => push.kind !== 'ringing')
+      disconnect(session, clean, at)
       if (isForgettable(session)) forget(session)
       else forgetOldest(session.participantKey)
+      return true
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
     liveOf(participant) {
@@ -156,7 +190,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
     },
     prove(sessionId, seq) {
       const session = sessions.get(sessionId)
-      session?.log?.prove(seq, session.unsettled)
+      if (session !== undefined) prove(session, seq)
     },
     hold(sessionId, call, settled) {
       const session = sessions.get(sessionId)
@@ -178,7 +212,7 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       session.versions?.delete(call)
       if (session.sink !== undefined) return
       // Whoever comes back is told how the call ended, and nothing else of it [WS4].
-      session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
+      if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
       if (isForgettable(session)) forget(session)
     },
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
@@ -190,15 +224,13 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       const source = sessions.get(from)
       const target = sessions.get(to)
       if (source === undefined || target === undefined || source === target) return
-      for (const { push, at } of source.log?.take((entry) => entry.push.call === call) ?? []) append(target, push, at)
+      for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
     },
     owing({ sessionId, participant, deviceId }) {
       const others = [...(live.get(participantKey(participant)) ?? [])]
       return others
-        .filter(({ identity, log }) => {
-          if (identity.sessionId === sessionId || identity.deviceId !== deviceId) return false
-          return log?.all().some(({ push }) => push.kind === 'final')
-        })
+        .filter(({ identity }) => identity.sessionId !== sessionId && identity.deviceId === deviceId)
+        .filter(owesFinal)
         .map(({ identity }) => identity.sessionId)
     },
     collectFinals(identity) {
@@ -209,10 +241,10 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
         // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-        const isOwed = ({ push }: LogEntry) =>
-          push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
+        const isOwed = (push: Push) => push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
-        const entries = device === undefined ? source.log?.all().filter(isOwed) : source.log?.take(isOwed)
+        const entries =
+          device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
         for (const { push, at } of entries ?? []) append(target, push, at)
         if (isForgettable(source)) forget(source)
       }
@@ -222,47 +254,24 @@ export function createMemorySessions(options: MemorySessionsOptions): Sessions {
       now = at
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
-          session.log?.retain((entry) => entry.push.kind !== 'final' || now - entry.at < options.windowMs)
-          if (isForgettable(session)) forget(session)
+          if (!session.identity.extended)
+            session.log?.retain(({ push, at }) => push.kind !== 'final' || isWorthTelling(at))
+          const isIdle = (session.places?.size ?? 0) === 0 && (session.ringing?.size ?? 0) === 0
+          if (!isIdle) session.idleSince = now
+          else if (isForgettable(session) || now - session.idleSince >= longestMs) forget(session)
         }
+      }
+    },
+    loseLogs() {
+      epoch = newEpoch()
+      for (const session of sessions.values()) {
+        loseLog(session, epoch)
+        if (session.sink !== undefined && session.identity.extended) options.onLogLost(session.identity, epoch)
       }
     },
   }
 }
 
-/** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
-function settle(session: Session, call: string): void {
-  if (session.unsettled?.delete(call)) session.log?.forgetProven(session.unsettled)
-}
-
-/** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
-function isNews(session: Session, push: Push): boolean {
-  if (push.kind === 'relay') return true
-  const { call, version } = push
-  const last = session.versions?.get(call)
-  if (version !== undefined && last !== undefined && version <= last) return false
-  if (push.kind === 'final') {
-    session.ringing?.delete(call)
-    session.versions?.delete(call)
-    session.overSinceOpen?.add(call)
-    return true
-  }
-  if (push.kind === 'ringing') {
-    session.ringing ??= new Set()
-    session.ringing.add(call)
-  }
-  if (version !== undefined) {
-    session.versions ??= new Map()
-    session.versions.set(call, version)
-  }
-  return true
-}
-
-/** Nothing waits in it, and nothing can come to it any more. */
-function isForgettable(session: Session): boolean {
-  return (
-    (session.places?.size ?? 0) === 0 &&
-    (session.ringing?.size ?? 0) === 0 &&
-    (session.log === undefined || session.log.size === 0)
-  )
+function newEpoch(): string {
+  return randomBytes(8).toString('base64url')
 }

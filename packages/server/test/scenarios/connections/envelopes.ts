@@ -118,7 +118,7 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
         '',
         '__proto__',
         'toString',
-        'auth.refresh',
+        'session.reset',
       ]
       for (let round = 0; round < 4; round++) {
         for (const event of unknown) client.send(event, {}, `${round}-${event}`)

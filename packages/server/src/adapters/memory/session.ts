@@ -1,0 +1,178 @@
+import { participantKey } from '../../call/call.ts'
+import type { Push, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import { type LogEntry, SessionLog } from './session-log.ts'
+
+/** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
+export interface Session {
+  readonly identity: SessionIdentity
+  readonly participantKey: string
+  /** Names the incarnation of the log; another one after the log was lost [RES2]. */
+  epoch: string
+  readonly upstream: Upstream
+  log: SessionLog | undefined
+  sink: Sink | undefined
+  /** The socket that it lost last: what came on it may still be under way. */
+  lostSink: Sink | undefined
+  /** False until the state of the participant's calls was read; pushes wait in the log. */
+  ready: boolean
+  /** What `ready` hands out comes after this seq. */
+  readyFrom: number
+  /** The client has received everything up to here. */
+  provenSeq: number
+  lostAt: number
+  /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
+  idleSince: number
+  closedByClient: boolean
+  /** Something of its log went to another session: it cannot be resumed any more [RES2]. */
+  broken: boolean
+  /** Calls that ring here. */
+  ringing: Set<string> | undefined
+  /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
+  places: Set<string> | undefined
+  unsettled: Set<string> | undefined
+  /** The last version of each of its calls that it was told. */
+  versions: Map<string, number> | undefined
+  /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
+  overSinceOpen: Set<string> | undefined
+}
+
+export function createSession(
+  identity: SessionIdentity,
+  sink: Sink | undefined,
+  epoch: string,
+  upstream: Upstream,
+  at: number,
+): Session {
+  return {
+    identity,
+    participantKey: participantKey(identity.participant),
+    epoch,
+    upstream,
+    log: undefined,
+    sink,
+    lostSink: undefined,
+    ready: false,
+    readyFrom: 0,
+    provenSeq: 0,
+    lostAt: at,
+    idleSince: at,
+    closedByClient: false,
+    broken: false,
+    ringing: undefined,
+    places: undefined,
+    unsettled: undefined,
+    versions: undefined,
+    overSinceOpen: sink === undefined ? undefined : new Set(),
+  }
+}
+
+/** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
+export function isNews(session: Session, push: Push): boolean {
+  if (push.kind === 'notice' && !session.identity.extended) return false
+  if (push.kind === 'relay') return true
+  const { call, version } = push
+  const last = session.versions?.get(call)
+  if (version !== undefined && last !== undefined && version <= last) return false
+  if (push.kind === 'final') {
+    session.ringing?.delete(call)
+    session.versions?.delete(call)
+    session.overSinceOpen?.add(call)
+    return true
+  }
+  if (push.kind === 'ringing') {
+    // A call rings once at a session, however often its session comes back.
+    if (session.ringing?.has(call)) return false
+    session.ringing ??= new Set()
+    session.ringing.add(call)
+  }
+  if (version !== undefined) {
+    session.versions ??= new Map()
+    session.versions.set(call, version)
+  }
+  return true
+}
+
+/** Nothing waits in it, nothing can come to it, and nobody can resume it. */
+export function isForgettable(session: Session): boolean {
+  if (session.identity.extended && !session.closedByClient && !session.broken) return false
+  const { places, ringing, log } = session
+  return (places?.size ?? 0) === 0 && (ringing?.size ?? 0) === 0 && (log === undefined || log.size === 0)
+}
+
+/** A push as the session's client reads it: extended ones are numbered [EXT1]. */
+export function render(session: Session, seq: number, push: Push): string {
+  if (!session.identity.extended) return push.text
+  const version = push.version === undefined ? '' : `,"version":${push.version}`
+  return `${push.text.slice(0, -1)},"seq":${seq}${version}}`
+}
+
+/**
+ * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. It rings there no
+ * more: a place is of a call that was answered.
+ */
+export function takeUnproven(session: Session, wanted: (push: Push) => boolean): LogEntry[] {
+  const { log } = session
+  if (log === undefined) return []
+  const matches = (push: Push) => push.kind !== 'ringing' && wanted(push)
+  if (!session.identity.extended) return log.take(({ push }) => matches(push))
+  // What a session got that took the place only by connecting may have come to the wrong tab.
+  const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
+  const isOwed = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
+  const owed = log.find(isOwed)
+  // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
+  if (owed.length > 0) session.broken = true
+  if (session.sink === undefined) log.retain((entry) => !isOwed(entry))
+  return owed
+}
+
+/** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
+export function prove(session: Session, seq: number): void {
+  // What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
+  if (seq > (session.log?.last ?? 0)) return
+  session.provenSeq = Math.max(session.provenSeq, seq)
+  if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
+}
+
+/** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
+export function settle(session: Session, call: string): void {
+  if (session.unsettled?.delete(call) && !session.identity.extended) session.log?.forgetProven(session.unsettled)
+}
+
+/** Whether its client was not proven to have received how a call ended. */
+export function owesFinal(session: Session): boolean {
+  const from = session.identity.extended ? session.provenSeq : 0
+  return session.log?.all().some(({ seq, push }) => seq > from && push.kind === 'final') ?? false
+}
+
+/** Its socket is gone, and with it what nobody will ask for. */
+export function loseSocket(session: Session, clean: boolean, at: number): void {
+  session.lostSink = session.sink
+  session.sink = undefined
+  session.ready = false
+  session.lostAt = at
+  session.idleSince = at
+  session.closedByClient = clean
+  if (clean) {
+    session.log?.retain(({ push }) => push.kind === 'state')
+    session.ringing = undefined
+  }
+  // It rings again for who comes back: the time that remains is another one. An extended session's log stays whole.
+  if (!session.identity.extended) session.log?.retain(({ push }) => push.kind !== 'ringing')
+}
+
+/** Whether a resume can be exact [RES1, RES2]. */
+export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
+  if (!session.identity.extended || session.closedByClient || session.broken) return false
+  if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
+  if (session.sink === undefined && at - session.lostAt > windowMs) return false
+  return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
+}
+
+/** Starts the log again, as after a loss of everything that was in it. */
+export function loseLog(session: Session, epoch: string): void {
+  session.epoch = epoch
+  session.log = new SessionLog()
+  session.provenSeq = 0
+  session.readyFrom = 0
+  session.versions = undefined
+}

@@ -1,0 +1,23 @@
+/** POST /v1/call/ice-servers [EXT5]. */
+import type { IceServersResponse } from '@ringwire/protocol/rest'
+import type { IceServersOf } from '../ice/ice-servers.ts'
+import type { Clock } from '../ports.ts'
+import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
+import { json } from './replies.ts'
+
+export interface IceServersDeps extends BearerDeps {
+  readonly iceServers: IceServersOf
+  readonly turnExpiry: (now: number) => number | null
+  readonly clock: Clock
+}
+
+export function createIceServersEndpoint(deps: IceServersDeps) {
+  return createBearerEndpoint(deps, ({ participant }) => {
+    const now = deps.clock.now()
+    const expiresAt = deps.turnExpiry(now)
+    return json(200, {
+      ice_servers: deps.iceServers(participant, now),
+      expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+    } satisfies IceServersResponse)
+  })
+}

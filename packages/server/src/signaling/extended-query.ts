@@ -1,0 +1,24 @@
+import { extendedQuery } from '@ringwire/protocol/extended'
+import type { ResumeRequest } from '../ports.ts'
+
+/** What the query of an extended connection asks for [EXT1, RES1]. */
+export interface ExtendedRequest {
+  readonly resume: ResumeRequest | undefined
+  /** The n of the last request whose reply the client has seen. */
+  readonly replied: number
+}
+
+/** Undefined for a base session. A resume with an unreadable seq is one that cannot be proven [RES2]. */
+export function readExtendedQuery(query: URLSearchParams): ExtendedRequest | undefined {
+  if (query.get(extendedQuery.extended) !== '1') return undefined
+  const sessionId = query.get(extendedQuery.resume)
+  if (sessionId === null) return { resume: undefined, replied: 0 }
+  const epoch = query.get(extendedQuery.epoch) ?? ''
+  const seq = readCount(query.get(extendedQuery.seq)) ?? Number.NaN
+  const replied = readCount(query.get(extendedQuery.replied)) ?? 0
+  return { resume: { sessionId, epoch, seq, replied }, replied }
+}
+
+function readCount(text: string | null): number | undefined {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}

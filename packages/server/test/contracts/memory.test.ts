@@ -1,0 +1,12 @@
+import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
+import type { SessionsHarness } from './session-parts.ts'
+import { registerSessionsContract } from './sessions.ts'
+
+registerSessionsContract('memory', async (windows): Promise<SessionsHarness> => {
+  const lost: { sessionId: string; epoch: string }[] = []
+  const sessions = createMemorySessions({
+    ...windows,
+    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+  })
+  return { sessions, lost, loseLogs: async () => sessions.loseLogs(), settled: async () => {}, close: async () => {} }
+})

@@ -1,0 +1,147 @@
+import type { Participant } from '../../src/call/call.ts'
+import type { OpenSession, Push, ResumeRequest, SessionIdentity, Sessions, Sink } from '../../src/ports.ts'
+
+/** What a suite needs of an adapter besides its port. */
+export interface SessionsHarness {
+  readonly sessions: Sessions
+  /** What the adapter said of logs that were lost under a live socket [RES4]. */
+  readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
+  /** Loses every log, as a store does that is emptied. */
+  loseLogs(): Promise<void>
+  /** Resolves when everything that was appended has been handed to its socket. */
+  settled(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The windows of the adapter under test, in ms; far apart, so that one is not taken for the other. */
+export const windowMs = 60_000
+export const resumeWindowMs = 120_000
+export type OpenSessions = (options: { windowMs: number; resumeWindowMs: number }) => Promise<SessionsHarness>
+
+/** A push as it reached a client. */
+export interface Told {
+  readonly event: string
+  readonly data: { readonly n: number }
+  readonly seq?: number
+  readonly version?: number
+}
+
+/** A socket that keeps what it is handed. */
+export interface Socket extends Sink {
+  readonly told: Told[]
+  /** What `pushed` said, in order. */
+  readonly pushedSeqs: number[]
+  /** The codes that it was closed with. */
+  readonly closes: number[]
+}
+
+export function createSocket(): Socket {
+  const told: Told[] = []
+  const pushedSeqs: number[] = []
+  const closes: number[] = []
+  return {
+    told,
+    pushedSeqs,
+    closes,
+    send: (text) => void told.push(JSON.parse(text)),
+    pushed: (seq) => void pushedSeqs.push(seq),
+    probe: async () => true,
+    close: (code) => void closes.push(code),
+    retire: async () => {},
+  }
+}
+
+/** The `n` of what a socket was told, in order: every push of a test has one of its own. */
+export const numbersOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ data }) => data.n)
+export const seqsOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ seq }) => seq)
+
+/** 1, 2, 3 … */
+export const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
+
+let people = 0
+/** A participant that no other test has: the sessions of one store do not meet. */
+export function somebody(): Participant {
+  people++
+  return { product: 'shop', role: 'agent', userId: `user-${people}-${crypto.randomUUID()}` }
+}
+
+export interface Wish {
+  readonly participant?: Participant
+  readonly deviceId?: string | null | undefined
+  readonly extended?: boolean
+}
+
+export function identityOf(wish: Wish = {}): SessionIdentity {
+  const { participant = somebody(), extended = true } = wish
+  const deviceId = 'deviceId' in wish ? wish.deviceId : 'phone'
+  return { sessionId: crypto.randomUUID(), participant, deviceId, extended }
+}
+
+/** A session with its socket. */
+export interface Seen extends OpenSession {
+  readonly identity: SessionIdentity
+  readonly id: string
+  readonly socket: Socket
+}
+
+/** A new session that has been told what there was. */
+export async function openReady(sessions: Sessions, wish: Wish = {}): Promise<Seen> {
+  const identity = identityOf(wish)
+  const socket = createSocket()
+  const open = await sessions.open(identity, socket)
+  await sessions.ready(identity.sessionId)
+  return { ...open, identity, id: identity.sessionId, socket }
+}
+
+export const resumeOf = ({ id, epoch }: Seen, seq: number): ResumeRequest => ({ sessionId: id, epoch, seq })
+
+/** Comes back as a session; undefined where it is refused. */
+export async function comeBack(sessions: Sessions, seen: Seen, seq: number, at = 0): Promise<Seen | undefined> {
+  const socket = createSocket()
+  const open = await sessions.resume(resumeOf(seen, seq), seen.identity, socket, at)
+  if (open === undefined) return undefined
+  await sessions.ready(seen.id)
+  return { ...seen, ...open, socket }
+}
+
+const text = (event: string, n: number, pad = 0) => JSON.stringify({ event, data: { n, pad: 'x'.repeat(pad) } })
+
+/** Pushes of every kind; `n` tells one from another. */
+export const pushes = {
+  ringing: (call: string, version: number, n: number): Push => ({
+    kind: 'ringing',
+    call,
+    version,
+    text: text('call.ringing', n),
+  }),
+  state: (call: string, version: number, n: number): Push => ({
+    kind: 'state',
+    call,
+    version,
+    text: text('call.accepted', n),
+  }),
+  final: (call: string, version: number, n: number): Push => ({
+    kind: 'final',
+    call,
+    version,
+    text: text('call.ended', n),
+  }),
+  notice: (call: string, version: number | undefined, n: number): Push => ({
+    kind: 'notice',
+    call,
+    version,
+    text: text('call.status', n),
+  }),
+  relay: (call: string, n: number, pad = 0): Push => ({
+    kind: 'relay',
+    call,
+    version: undefined,
+    text: text('webrtc.offer', n, pad),
+  }),
+}
+
+export async function relays(sessions: Sessions, sessionId: string, call: string, ns: readonly number[], pad = 0) {
+  const results = []
+  for (const n of ns) results.push(await sessions.append(sessionId, pushes.relay(call, n, pad)))
+  return results
+}

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe } from 'bun:test'
+import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
+import { registerDeliveryRules } from './sessions-delivery.ts'
+import { registerLogRules } from './sessions-log.ts'
+import { registerLostLogRules } from './sessions-lost-logs.ts'
+import { registerPlaceRules } from './sessions-places.ts'
+import { registerSessionProperties } from './sessions-property.ts'
+import { registerResumeRules } from './sessions-resume.ts'
+
+/** What every adapter of Sessions guarantees, to base and to extended sessions. */
+export function registerSessionsContract(name: string, open: OpenSessions): void {
+  describe(`${name}: Sessions`, () => {
+    let harness: SessionsHarness
+    const given = () => harness
+    beforeAll(async () => {
+      harness = await open({ windowMs, resumeWindowMs })
+    })
+    afterAll(() => harness.close())
+
+    registerDeliveryRules(given)
+    registerLogRules(given)
+    registerPlaceRules(given)
+    registerResumeRules(given)
+    registerSessionProperties(given)
+  })
+  // Logs are lost for everybody: each test has a store of its own.
+  registerLostLogRules(name, () => open({ windowMs, resumeWindowMs }))
+}

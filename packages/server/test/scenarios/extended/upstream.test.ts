@@ -1,0 +1,4 @@
+import { startEmbedded } from '../calls/composition.ts'
+import { registerUpstream } from './upstream.ts'
+
+registerUpstream('embedded', startEmbedded)

@@ -1,0 +1,297 @@
+import type { Closed } from './client.ts'
+import type { ExtendedMessage, ResumePoint, Trace, TraceEntry } from './extended-trace.ts'
+import { RawWebSocket } from './raw-websocket.ts'
+
+export interface ExtendedClientOptions {
+  readonly userId: string
+  readonly url: string
+  readonly token: string
+  /** Comes back by itself whenever its socket is gone. */
+  readonly persistent?: boolean
+  /** Gets every message as it comes; without it they wait for `next`. */
+  readonly listener?: (message: ExtendedMessage) => void
+}
+
+/** A request that has no reply yet, as it goes over the wire every time. */
+interface Unanswered {
+  readonly n: number
+  readonly requestId: string | undefined
+  readonly text: string
+}
+
+/** How long a test waits for something that should come. A bound for failures, never a pace. */
+const patienceMs = 10_000
+const firstBackoffMs = 5
+const longestBackoffMs = 200
+
+/**
+ * An extended session's client that does what the rules say and no more: it numbers its requests, keeps those without
+ * a reply, resumes, and sends again what did not take effect [EXT4, RES1]. It hides nothing and drops nothing twice:
+ * every frame is in the trace as it came.
+ */
+export class ExtendedClient {
+  token: string
+  url: string
+  /** What `auth.ok` said last. */
+  hello: ExtendedMessage | undefined
+  seq = 0
+  /** The n of the last request whose reply was seen. */
+  replied = 0
+  /** Requests of sessions that could not be resumed: nobody knows what became of them. */
+  readonly unknown: string[] = []
+  readonly entries: TraceEntry[] = []
+  private readonly options: ExtendedClientOptions
+  private nextN = 1
+  private unanswered: Unanswered[] = []
+  private pending = new Map<string, { n: number; resolve: (reply: ExtendedMessage) => void }>()
+  private unread: ExtendedMessage[] = []
+  private waiters: { matches: (message: ExtendedMessage) => boolean; resolve: (message: ExtendedMessage) => void }[] =
+    []
+  private socket: RawWebSocket | undefined
+  private sockets = 0
+  /** The socket is open and `auth.ok` was seen: requests may go. */
+  private ready = false
+  private leaving = false
+  private backoffMs = firstBackoffMs
+  private onGone: Promise<Closed> = Promise.resolve({ code: 1006, reason: '' })
+
+  constructor(options: ExtendedClientOptions) {
+    this.options = options
+    this.token = options.token
+    this.url = options.url
+  }
+
+  get trace(): Trace {
+    return { userId: this.options.userId, entries: this.entries }
+  }
+
+  /** Everything that came, in order, on whichever socket. */
+  get all(): ExtendedMessage[] {
+    return this.entries.flatMap((entry) => (entry.kind === 'in' ? [entry.message] : []))
+  }
+
+  /** The pushes: what has a seq. */
+  get pushes(): ExtendedMessage[] {
+    return this.all.filter(({ seq }) => seq !== undefined)
+  }
+
+  /** The events of the pushes so far. */
+  events(): string[] {
+    return this.pushes.map(({ event }) => event)
+  }
+
+  /** Where it is now, as a resume would say it. */
+  get point(): ResumePoint | undefined {
+    if (this.hello === undefined) return undefined
+    const { session_id, epoch } = this.hello.data
+    return { session_id, epoch, seq: this.seq, n: this.replied }
+  }
+
+  /** How the socket that it has, or had last, closed. */
+  get closed(): Promise<Closed> {
+    return this.onGone
+  }
+
+  /** Connects, and resumes where there is something to resume; answers `auth.ok`. */
+  async connect(point: ResumePoint | undefined = this.point): Promise<ExtendedMessage> {
+    const hello = this.next('auth.ok')
+    this.open(point)
+    return hello
+  }
+
+  private open(point: ResumePoint | undefined): void {
+    const socket = this.sockets++
+    this.entries.push({ kind: 'opened', socket, resume: point })
+    this.ready = false
+    if (typeof point?.seq === 'number') this.seq = point.seq
+    const { promise, resolve } = Promise.withResolvers<Closed>()
+    this.onGone = promise
+    const raw = new RawWebSocket({
+      url: this.url,
+      target: `/v1/ws?${queryOf(point)}`,
+      token: this.token,
+      onText: (text, read) => this.onMessage({ socket, read, message: JSON.parse(text) as ExtendedMessage }, raw),
+      onClosed: (closed) => {
+        this.entries.push({ kind: 'closed', socket, ...closed })
+        resolve(closed)
+        this.onClosed(raw)
+      },
+    })
+    this.socket = raw
+  }
+
+  private onClosed(raw: RawWebSocket): void {
+    if (raw !== this.socket) return
+    this.ready = false
+    if (this.options.persistent !== true || this.leaving) return
+    setTimeout(() => {
+      if (raw === this.socket && !this.leaving) this.open(this.point)
+    }, this.backoffMs)
+    this.backoffMs = Math.min(longestBackoffMs, this.backoffMs * 2)
+  }
+
+  private onMessage(came: { socket: number; read: number; message: ExtendedMessage }, raw: RawWebSocket): void {
+    const { message } = came
+    this.entries.push({ kind: 'in', ...came })
+    if (raw === this.socket) this.take(message)
+    const index = this.waiters.findIndex(({ matches }) => matches(message))
+    if (index < 0) this.options.listener === undefined ? this.unread.push(message) : this.options.listener(message)
+    else this.waiters.splice(index, 1)[0]!.resolve(message)
+  }
+
+  private take(message: ExtendedMessage): void {
+    if (message.event === 'auth.ok') this.onHello(message)
+    else if (message.seq !== undefined) this.seq = message.seq
+    else if (message.request_id !== undefined) this.onReply(message.request_id, message)
+  }
+
+  private onHello(hello: ExtendedMessage): void {
+    const isFirst = this.hello === undefined
+    this.hello = hello
+    this.backoffMs = firstBackoffMs
+    const { recovered, handled } = hello.data
+    if (recovered)
+      this.unanswered = this.unanswered.filter(({ n, requestId }) => n > handled || requestId !== undefined)
+    else this.begin(isFirst)
+    this.nextN = Math.max(this.nextN, handled + 1)
+    this.ready = true
+    const again = this.unanswered.filter(({ n }) => n > handled)
+    if (again.length === 0) return
+    this.entries.push({ kind: 'again', socket: this.sockets - 1, requests: again.length })
+    this.socket?.send(...again.map(({ text }) => text))
+  }
+
+  /** A new session: its numbers begin again. What was asked before it opened goes with its first numbers. */
+  private begin(isFirst: boolean): void {
+    this.seq = 0
+    this.replied = 0
+    if (isFirst) return
+    this.unknown.push(...this.unanswered.map(({ text }) => text))
+    this.unanswered = []
+    this.pending.clear()
+    this.nextN = 1
+  }
+
+  private onReply(requestId: string, message: ExtendedMessage): void {
+    const asked = this.pending.get(requestId)
+    if (asked === undefined) return
+    this.pending.delete(requestId)
+    this.replied = Math.max(this.replied, asked.n)
+    // Requests take effect one after another: what was asked before it and needs no reply is through.
+    this.unanswered = this.unanswered.filter(({ n, requestId: id }) => n > asked.n || (n < asked.n && id !== undefined))
+    asked.resolve(message)
+  }
+
+  /** Asks for something and answers the reply, over however many sockets it takes. */
+  request(event: string, data: object = {}, requestId: string = crypto.randomUUID()): Promise<ExtendedMessage> {
+    return this.patiently(`the reply to ${event}`, (resolve) => {
+      this.pending.set(requestId, { n: this.nextN, resolve })
+      this.ask(event, data, requestId)
+    })
+  }
+
+  /** Asks for something without wanting to hear of it. */
+  send(event: string, data: object = {}): void {
+    this.ask(event, data, undefined)
+  }
+
+  private ask(event: string, data: object, requestId: string | undefined): void {
+    const n = this.nextN++
+    const text = JSON.stringify({ event, request_id: requestId, n, data })
+    this.entries.push({ kind: 'asked', n, requestId, event, data })
+    this.unanswered.push({ n, requestId, text })
+    if (this.ready) this.socket?.send(text)
+  }
+
+  /** Sends texts as they are, past all bookkeeping. */
+  raw(...texts: readonly string[]): void {
+    this.socket?.send(...texts)
+  }
+
+  /** The next unread message with this event (and whatever else is asked of it), waiting for it if need be. */
+  next(event: string, matches: (message: ExtendedMessage) => boolean = () => true): Promise<ExtendedMessage> {
+    const fits = (message: ExtendedMessage) => message.event === event && matches(message)
+    const index = this.unread.findIndex(fits)
+    if (index >= 0) return Promise.resolve(this.unread.splice(index, 1)[0]!)
+    return this.patiently(event, (resolve) => {
+      this.waiters.push({ matches: fits, resolve })
+    })
+  }
+
+  /** Everything that the service had to say so far: an unknown event is answered after all that came before it [ORD1]. */
+  async settle(): Promise<void> {
+    await this.request('test.settle', {}, `settle-${crypto.randomUUID()}`)
+  }
+
+  /** Its network is gone; nothing of it is said to anybody. */
+  async die(): Promise<void> {
+    this.ready = false
+    this.socket?.reset()
+    await this.onGone
+  }
+
+  /** Closes with a close frame [RES1]. */
+  async leave(code = 1000): Promise<Closed> {
+    this.leaving = true
+    this.socket?.close(code)
+    return this.onGone
+  }
+
+  /** Comes back on another socket while it still has one, and leaves the old one to the service [RES1]. */
+  supersede(): void {
+    this.open(this.point)
+  }
+
+  /** Gives up on its socket, whatever becomes of it, and comes back on another one. */
+  abandon(): void {
+    const old = this.socket
+    this.supersede()
+    old?.reset()
+  }
+
+  /** Comes back by itself no longer. */
+  stop(): void {
+    this.leaving = true
+    this.socket?.reset()
+  }
+
+  /** The port of its socket. */
+  get localPort(): number {
+    return this.socket?.localPort ?? 0
+  }
+
+  /** Stops reading; what the service sends piles up. */
+  pause(): void {
+    this.socket?.pause()
+  }
+  resumeReading(): void {
+    this.socket?.resume()
+  }
+
+  set answersPings(answers: boolean) {
+    if (this.socket !== undefined) this.socket.answersPings = answers
+  }
+
+  private patiently<T>(what: string, start: (resolve: (value: T) => void) => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const ms = this.options.persistent === true ? 3 * patienceMs : patienceMs
+      const refuse = () =>
+        reject(
+          new Error(
+            `${this.options.userId} waited ${ms} ms for ${what}; unread: ${this.unread.map(({ event }) => event)}`,
+          ),
+        )
+      const timer = setTimeout(refuse, ms)
+      start((value) => {
+        clearTimeout(timer)
+        resolve(value)
+      })
+    })
+  }
+}
+
+function queryOf(point: ResumePoint | undefined): string {
+  if (point === undefined) return 'ext=1'
+  const { session_id, epoch, seq, n } = point
+  return new URLSearchParams({ ext: '1', resume: session_id, epoch, seq: String(seq), n: String(n) }).toString()
+}
