@@ -55,10 +55,18 @@ const rules: Record<string, Case[]> = {
       breaks(`packages/client/src/${file}.ts`, `@ringwire/protocol/${file}`),
     ),
     breaks('packages/client/src/x.ts', 'typebox'),
+    breaks('packages/client/src/media/x.ts', 'react'),
     breaks('packages/client/src/y.ts', 'node:fs'),
     breaks('packages/client/src/z.ts', '../../server/src/ports.ts'),
     { file: 'packages/client/src/w.ts', code: values('@ringwire/protocol/events/call'), broken: plugin },
     { file: 'packages/client/src/v.ts', code: values('@ringwire/protocol/rest'), broken: plugin },
+  ],
+  'react/ imports React and the client': [
+    passes('packages/client/src/react/a.ts', 'react'),
+    passes('packages/client/src/react/b.ts', '../media/call-media.ts'),
+    ...['react-dom', '@ringwire/protocol/close-codes', 'node:fs', '../../../server/src/ports.ts'].map((from, i) =>
+      breaks(`packages/client/src/react/x${i}.ts`, from),
+    ),
   ],
   'call/ is pure': [
     passes(server('call/a.ts'), './call.ts'),

@@ -23,7 +23,7 @@ function usesService(file) {
 
 /** Two browsers, media and a service take more than one core. */
 function runsBrowsers(file) {
-  return file.startsWith('packages/demo/test/')
+  return /^packages\/(demo\/test|client\/test\/(media|react|docs))\//.test(file)
 }
 
 function finish({ passed, failed, failedFiles }) {

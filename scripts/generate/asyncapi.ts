@@ -2,6 +2,7 @@ import { type ClientEventName, clientEventPurposes, clientEvents } from '@ringwi
 import { closeCodes } from '@ringwire/protocol/close-codes'
 import { Envelope, messageLimits } from '@ringwire/protocol/envelope'
 import { type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
+import { extendedQuery } from '@ringwire/protocol/extended'
 import { type ServerEventName, serverEvents, WsError } from '@ringwire/protocol/server-events'
 import { subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import service from '../../packages/server/package.json' with { type: 'json' }
@@ -12,6 +13,22 @@ import { type Json, type JsonObject, plainSchema } from './schemas.ts'
 export const webSocketCodes = (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].where !== 'rest')
 
 const requestId = plainSchema(Envelope.properties.request_id)
+const requestNumber = plainSchema(Envelope.properties.n)
+
+/** Replies carry the request's id; only a request with one gets `call.ack` [EXT2, ENV4]. */
+const replies: readonly ServerEventName[] = ['call.invited', 'call.ack', 'auth.refreshed']
+/** Pushes that no base session gets [EXT5, RES4]. */
+const extendedOnly: readonly ServerEventName[] = ['call.status', 'call.alerting', 'ice.servers', 'session.reset']
+/** Pushes that tell a version of a call [EXT1]. */
+export const versioned: readonly ServerEventName[] = [
+  'call.ringing',
+  'call.accepted',
+  'call.rejected',
+  'call.cancelled',
+  'call.ended',
+  'call.missed',
+  'call.status',
+]
 const camel = (event: string) => event.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 /** A name that is both sent and received (webrtc.*) is two messages. */
 const messageName = (direction: 'client' | 'service', event: string) => camel(`${direction}.${event}`)
@@ -21,10 +38,12 @@ function exampleList(named: Record<string, object>): Json {
 }
 
 function clientMessage(event: ClientEventName): JsonObject {
-  const named = Object.entries(examples.clientData[event]).map(([name, data]) => [
-    name,
-    { event, request_id: 'r1', data },
-  ])
+  const isOwn = event === 'auth.refresh'
+  const named = Object.entries(examples.clientData[event]).flatMap(([name, data]): [string, object][] => {
+    const envelope = { event, request_id: 'r1', data }
+    const numbered: [string, object] = [isOwn ? name : `${name}, extended`, { ...envelope, n: 3 }]
+    return isOwn ? [numbered] : [[name, envelope], numbered]
+  })
   return {
     name: event,
     title: event,
@@ -35,10 +54,34 @@ function clientMessage(event: ClientEventName): JsonObject {
       properties: {
         event: { type: 'string', const: event },
         request_id: requestId,
+        n: requestNumber,
         data: plainSchema(clientEvents[event]),
       },
     },
     examples: exampleList(Object.fromEntries(named)),
+  }
+}
+
+const seq: JsonObject = {
+  type: 'integer',
+  minimum: 1,
+  description: 'To extended sessions: 1, 2, 3 … in a session, without gaps [EXT1].',
+}
+const version: JsonObject = {
+  type: 'integer',
+  minimum: 1,
+  description: 'To extended sessions: the version of the call.',
+}
+
+/** What every push has, and more in an extended session. */
+function pushPayload(event: ServerEventName, name: JsonObject, data: JsonObject): JsonObject {
+  const required = extendedOnly.includes(event) ? ['event', 'data', 'seq'] : ['event', 'data']
+  return {
+    type: 'object',
+    required,
+    properties: { event: name, data, seq, ...(versioned.includes(event) ? { version } : {}) },
+    // An extended session is told both or neither.
+    ...(versioned.includes(event) ? { dependentRequired: { seq: ['version'], version: ['seq'] } } : {}),
   }
 }
 
@@ -68,9 +111,13 @@ function serverPayload(event: ServerEventName): JsonObject {
       }
     }
     case 'call.invited':
-      return { type: 'object', required: ['event', 'data'], properties: { event: name, request_id: requestId, data } }
+    case 'auth.refreshed':
+    case 'call.ack': {
+      const required = event === 'call.ack' ? ['event', 'request_id', 'data'] : ['event', 'data']
+      return { type: 'object', required, properties: { event: name, request_id: requestId, data } }
+    }
     default:
-      return { type: 'object', required: ['event', 'data'], properties: { event: name, data } }
+      return pushPayload(event, name, data)
   }
 }
 
@@ -83,10 +130,21 @@ function serverExamples(event: ServerEventName): Record<string, object> {
       }),
     )
   }
-  const extra = event === 'auth.ok' ? { success: true } : event === 'call.invited' ? { request_id: 'r1' } : {}
-  return Object.fromEntries(
-    Object.entries(examples.serverData[event]).map(([name, data]) => [name, { event, ...extra, data }]),
-  )
+  const extra = event === 'auth.ok' ? { success: true } : replies.includes(event) ? { request_id: 'r1' } : {}
+  const numbers = { seq: 4, ...(versioned.includes(event) && { version: 2 }) }
+  const isPush = event !== 'auth.ok' && !replies.includes(event)
+  const named = Object.entries(examples.serverData[event]).flatMap(([name, data]): [string, object][] => {
+    const toBase = { event, ...extra, data }
+    if (!isPush) return [[name, toBase]]
+    const toExtended = { ...toBase, ...numbers }
+    return extendedOnly.includes(event)
+      ? [[name, toExtended]]
+      : [
+          [name, toBase],
+          [`${name}, extended`, toExtended],
+        ]
+  })
+  return Object.fromEntries(named)
 }
 
 function serverMessage(event: ServerEventName): JsonObject {
@@ -102,6 +160,48 @@ function serverMessage(event: ServerEventName): JsonObject {
 const clientNames = Object.keys(clientEvents) as ClientEventName[]
 const serverNames = Object.keys(serverEvents) as ServerEventName[]
 
+/** What an extended client asks for in the URL [EXT1, RES1]; a base one asks for nothing. */
+export const queryParameters: Readonly<Record<string, { schema: JsonObject; description: string; example: string }>> = {
+  [extendedQuery.extended]: {
+    schema: { type: 'string', const: '1' },
+    description: 'An extended session. Anything else, or nothing: a base session.',
+    example: '1',
+  },
+  [extendedQuery.resume]: {
+    schema: { type: 'string' },
+    description: 'The session_id of the session to go on with.',
+    example: examples.serverData['auth.ok']['extended session'].session_id,
+  },
+  [extendedQuery.epoch]: {
+    schema: { type: 'string' },
+    description: 'With resume: the epoch that auth.ok or session.reset named last.',
+    example: examples.serverData['auth.ok']['extended session'].epoch,
+  },
+  [extendedQuery.seq]: {
+    schema: { type: 'string', pattern: '^[0-9]{1,15}$' },
+    description: 'With resume: the last seq that the client has seen, 0 if none.',
+    example: '4',
+  },
+  [extendedQuery.replied]: {
+    schema: { type: 'string', pattern: '^[0-9]{1,15}$' },
+    description: 'With resume: the n of the last request whose reply the client has seen, 0 if none.',
+    example: '3',
+  },
+}
+
+const connectionQuery: JsonObject = {
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(queryParameters).map(([name, { schema, description, example }]) => [
+      name,
+      { ...schema, description, examples: [example] },
+    ]),
+  ),
+  dependentRequired: {
+    [extendedQuery.resume]: [extendedQuery.extended, extendedQuery.epoch, extendedQuery.seq],
+  },
+}
+
 function channel(): JsonObject {
   const names = [
     ...clientNames.map((event) => messageName('client', event)),
@@ -113,11 +213,14 @@ function channel(): JsonObject {
     title: 'Signaling',
     description:
       `One JSON object a message, at most ${messageLimits.messageBytes / 1024} KiB. auth.ok comes first. ` +
+      `With ?${extendedQuery.extended}=1 the session is an extended one: it gets acknowledgements and sequence numbers, ` +
+      'and it can be resumed. ' +
       `Close codes:\n\n${codes.join('\n\n')}`,
     messages: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
     bindings: {
       ws: {
         method: 'GET',
+        query: connectionQuery,
         headers: {
           type: 'object',
           properties: {

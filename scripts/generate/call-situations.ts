@@ -216,7 +216,10 @@ export function serviceRows(call: LiveCall): Row[] {
     const lost = must(decide(call, { type: 'lose', sessionId: place.sessionId }, start + 5500, durations), live)
     add('the connection is lost', side, call, { type: 'lose', sessionId: place.sessionId }, start + 5500)
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
-    add('the device connects again', side, lost, { type: 'arrive', actor: back }, start + 5600)
+    add('the device connects again, as a new session', side, lost, { type: 'arrive', actor: back }, start + 5600)
+    add('the same session comes back', side, lost, { type: 'arrive', actor: holder }, start + 5600)
+    const named = { type: 'arrive', actor: back, resumes: holder.sessionId } as const
+    add('a new session names the lost one', side, lost, named, start + 5600)
     add(
       'another device connects',
       `${side} (place vacant)`,

@@ -1,4 +1,4 @@
-import type { Call, LiveCall, Side } from '../../packages/server/src/call/call.ts'
+import { type Call, type LiveCall, placeOf, type Side } from '../../packages/server/src/call/call.ts'
 import type { Decision, Refusal } from '../../packages/server/src/call/decide.ts'
 import type { Notice, Step } from '../../packages/server/src/call/effects.ts'
 import { inviteRows } from './call-invites.ts'
@@ -19,8 +19,16 @@ const quietSteps: Partial<Record<Step['event']['type'], string>> = {
   clock_shifted: 'the lost clocks start again',
 }
 
-function stepText({ call, event }: Step): string {
+/** Who took a place by connecting alone has not settled it [PLACE2]. */
+function isUnsettled({ call, event }: Step): boolean {
+  const places = [placeOf(call, 'caller'), placeOf(call, 'callee')]
+  return places.some((place) => place?.sessionId === event.by?.sessionId && place?.settled === false)
+}
+
+function stepText(step: Step): string {
+  const { call, event } = step
   const quiet = quietSteps[event.type]
+  if (quiet !== undefined && isUnsettled(step)) return `${quiet}, unsettled`
   if (quiet !== undefined) return quiet
   const reason = 'endReason' in call ? ` (${call.endReason})` : ''
   return `**${call.status}**${reason}`
@@ -125,7 +133,7 @@ export function callStatesPage(): string {
       '"callee" is any session of the callee. A place is vacant while its holder has no connection, and unsettled while ' +
       'the holder took it by connecting alone [PLACE2]. A code is the answer in `call.error`. "No change" is success: for ' +
       '`webrtc.*` on a live call it is what is relayed [REL1, REL2], on a call that is over it is dropped [END1]. Whoever ' +
-      'has no part in a call gets `CALL_NOT_FOUND`.',
+      'has no part in a call gets `CALL_NOT_FOUND`. `call.status` reaches extended sessions alone [EXT5].',
     '## call.invite',
     'In the order in which it is looked at [INV1].',
     table(['Situation', 'Result', 'Sent'], invites),

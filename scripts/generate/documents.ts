@@ -1,5 +1,6 @@
 import { createAsyncApi } from './asyncapi.ts'
 import { callStatesPage } from './call-states.ts'
+import { clientApiPage } from './client-api.ts'
 import { createOpenApi } from './openapi.ts'
 import { closeCodesPage, configurationPage, errorsPage } from './tables.ts'
 
@@ -13,5 +14,6 @@ export function createDocuments(): Map<string, string> {
     ['close-codes.md', closeCodesPage()],
     ['configuration.md', configurationPage()],
     ['call-states.md', callStatesPage()],
+    ['client-api.md', clientApiPage()],
   ])
 }

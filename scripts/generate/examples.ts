@@ -1,15 +1,18 @@
 import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
-import type { AuthOk } from '@ringwire/protocol/events/auth'
+import type { ActiveCall, AuthOk, AuthRefreshed, ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
 import type {
   CallAccepted,
+  CallAck,
+  CallAlertingBy,
   CallInvite,
   CallInvited,
   CallMissed,
   CallOver,
   CallRinging,
+  CallStatusChanged,
 } from '@ringwire/protocol/events/call'
 import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
-import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import type { IceServersResponse, TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { allowedActions, type Health, type HistoryResponse } from '@ringwire/protocol/rest'
 
 /** One story in all documents: Ann, a customer, calls Ben, an agent, about order 1042. */
@@ -47,6 +50,17 @@ export const tokenResponse: TokenResponse = {
   ],
   user: { ...ann, display_name: 'Ann' },
   allowed_actions: [...allowedActions],
+}
+
+export const iceServersResponse: IceServersResponse = {
+  ice_servers: tokenResponse.ice_servers,
+  expires_at: at('14:00:00.000'),
+}
+
+/** No TURN server, or one with fixed credentials. */
+export const lastingIceServers: IceServersResponse = {
+  ice_servers: tokenResponse.ice_servers.slice(0, 1),
+  expires_at: null,
 }
 
 export const historyResponse: HistoryResponse = {
@@ -116,6 +130,8 @@ export const clientData = {
   'webrtc.offer': { offer },
   'webrtc.answer': { answer },
   'webrtc.ice_candidate': { candidate, 'end of candidates': { call_uuid, candidate: null } },
+  'call.alerting': { alerting: { call_uuid } },
+  'auth.refresh': { refresh: { token } },
 }
 
 const authOk: AuthOk = { ...ann, display_name: 'Ann', socket_id: 'q5Xc0mX9T3uYb1cQm1V8wA' }
@@ -168,8 +184,48 @@ const missed: CallMissed = {
   ended_at: at('09:05:45.000'),
 }
 
+const activeCall: ActiveCall = {
+  call_uuid,
+  status: 'accepted',
+  version: 2,
+  direction: 'outgoing',
+  peer: { ...ben, display_name: 'Ben' },
+  call_type: 'audio',
+  ...context,
+  started_at: at('09:05:00.000'),
+  expires_at: at('09:05:45.000'),
+  holds_place: true,
+}
+const extendedAuthOk: ExtendedAuthOk = {
+  ...authOk,
+  session_id: 'Jm2dY0wXhQz4c1uKkq7V3g',
+  epoch: 'x1cQm2dY0wU',
+  active_calls: [],
+  resume_window_ms: 120_000,
+  server_time: at('09:04:58.000'),
+  recovered: false,
+  handled: 0,
+}
+const resumed: ExtendedAuthOk = {
+  ...extendedAuthOk,
+  socket_id: 'b1cQm1V8wAq5Xc0mX9T3uY',
+  server_time: at('09:05:10.000'),
+  active_calls: [activeCall],
+  recovered: true,
+  handled: 3,
+}
+const reset: SessionReset = {
+  session_id: extendedAuthOk.session_id,
+  epoch: 'Kkq7V3gJm2c',
+  active_calls: [activeCall],
+}
+const acknowledged: CallAck = { call_uuid, status: 'accepted' }
+const connected: CallStatusChanged = { call_uuid, status: 'connected', by: ben }
+const alerting: CallAlertingBy = { call_uuid, by: ben }
+const refreshed: AuthRefreshed = { expires_at: at('11:00:00.000') }
+
 export const serverData = {
-  'auth.ok': { authenticated: authOk },
+  'auth.ok': { authenticated: authOk, 'extended session': extendedAuthOk, 'extended session, resumed': resumed },
   'call.invited': { invited, 'nobody was reached': { ...invited, delivered: false } },
   'call.ringing': { ringing, 'with metadata': { ...ringing, metadata: { topic: 'delivery' } } },
   'call.accepted': { accepted },
@@ -180,6 +236,12 @@ export const serverData = {
   'webrtc.offer': { offer: { ...offer, ...origin } },
   'webrtc.answer': { answer: { ...answer, from_user_id: ben.user_id, from_role: ben.role } },
   'webrtc.ice_candidate': { candidate: { ...candidate, ...origin } },
+  'call.ack': { acknowledged },
+  'call.status': { connected },
+  'call.alerting': { alerting },
+  'ice.servers': { renewed: iceServersResponse },
+  'auth.refreshed': { refreshed },
+  'session.reset': { reset },
 }
 
 /** What an error carries besides code and message, where it carries anything. */

@@ -6,12 +6,14 @@ import {
   headers,
   historyLimit,
   IceServer,
+  IceServersResponse,
   RestError,
   TokenRequest,
   TokenResponse,
 } from '@ringwire/protocol/rest'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import service from '../../packages/server/package.json' with { type: 'json' }
+import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
 
@@ -47,6 +49,13 @@ export const endpointErrors = {
     'CALL_HISTORY_FAILED',
     'INTERNAL_ERROR',
   ],
+  'POST /v1/call/ice-servers': [
+    'AUTH_TOKEN_REQUIRED',
+    'AUTH_TOKEN_INVALID',
+    'METHOD_NOT_ALLOWED',
+    'BOOTSTRAP_IP_RATE_LIMITED',
+    'INTERNAL_ERROR',
+  ],
   'GET /healthz': ['METHOD_NOT_ALLOWED'],
   'GET /readyz': ['METHOD_NOT_ALLOWED'],
   'GET /v1/ws': [
@@ -59,7 +68,16 @@ export const endpointErrors = {
   ],
 } as const satisfies Record<string, readonly RestCode[]>
 
-const namedSchemas = { TokenRequest, TokenResponse, IceServer, HistoryResponse, CallRecord, Health, RestError }
+const namedSchemas = {
+  TokenRequest,
+  TokenResponse,
+  IceServer,
+  IceServersResponse,
+  HistoryResponse,
+  CallRecord,
+  Health,
+  RestError,
+}
 
 const headerComponents: JsonObject = {
   RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
@@ -167,6 +185,23 @@ const history: JsonObject = {
   },
 }
 
+const iceServers: JsonObject = {
+  operationId: 'renewIceServers',
+  summary: 'ICE servers with TURN credentials that are made now.',
+  description:
+    'For the participant that the session token represents. Takes no body. An extended session is told the same in ' +
+    'ice.servers before its credentials run out. Web pages of allowed origins may ask it (CORS).',
+  tags: ['ice'],
+  security: [{ sessionToken: [] }],
+  responses: {
+    '200': answer('The ICE servers.', 'IceServersResponse', {
+      turn: examples.iceServersResponse,
+      'nothing that runs out': examples.lastingIceServers,
+    }),
+    ...errorResponses(endpointErrors['POST /v1/call/ice-servers']),
+  },
+}
+
 const liveness: JsonObject = {
   operationId: 'checkLiveness',
   summary: 'The process lives.',
@@ -207,6 +242,13 @@ const webSocket: JsonObject = {
     'browser shows every refused upgrade alike. A token in the URL is refused.',
   tags: ['signaling'],
   security: [{ sessionToken: [] }, { subprotocol: [] }],
+  parameters: Object.entries(queryParameters).map(([name, { schema, description, example }]) => ({
+    name,
+    in: 'query',
+    description,
+    schema,
+    example,
+  })),
   responses: {
     '101': {
       description: 'Switching protocols. Where the token came as a subprotocol, jwt is the one that is selected.',
@@ -246,12 +288,14 @@ export function createOpenApi(): JsonObject {
     tags: [
       { name: 'tokens', description: 'For application backends.' },
       { name: 'history', description: 'For clients.' },
+      { name: 'ice', description: 'For clients.' },
       { name: 'signaling', description: 'For clients.' },
       { name: 'health', description: 'For deployments.' },
     ],
     paths: {
       '/v1/call/session-token': { post: sessionToken },
       '/v1/calls/history': { get: history },
+      '/v1/call/ice-servers': { post: iceServers },
       '/healthz': { get: liveness },
       '/readyz': { get: readiness },
       [webSocketPath]: { get: webSocket },

@@ -1,0 +1,52 @@
+import type { CallOver } from '@ringwire/protocol/events/call'
+import type { CallStatus } from '@ringwire/protocol/rest'
+import type { CallState, Participant, RingwireErrorShape } from './types.ts'
+
+/** What can change how a call stands. */
+export type CallInput =
+  | { readonly type: 'invited'; readonly delivered: boolean; readonly expiresAt: number }
+  | { readonly type: 'alerting' }
+  | { readonly type: 'answering'; readonly on: boolean }
+  | { readonly type: 'rings until'; readonly expiresAt: number }
+  /** After glare: it is the peer's call now, and being answered. */
+  | { readonly type: 'taken'; readonly expiresAt: number }
+  | { readonly type: 'accepted' }
+  | { readonly type: 'connected' }
+  | {
+      readonly type: 'over'
+      readonly reason: string
+      readonly status?: CallStatus
+      readonly by?: Participant | null
+      readonly error?: RingwireErrorShape
+    }
+
+/**
+ * ringing → accepted → connected → over; nothing goes back, and what is over stays over. The same object comes back
+ * where nothing changed.
+ */
+export function nextCallState(state: CallState, input: CallInput): CallState {
+  if (state.name === 'over') return state
+  if (input.type === 'over') {
+    const { status, reason, by = null, error } = input
+    return { name: 'over', status, reason, by, error }
+  }
+  if (input.type === 'connected') return state.name === 'connected' ? state : { name: 'connected' }
+  if (state.name !== 'ringing') return state
+  if (input.type === 'accepted') return { name: 'accepted' }
+  if (input.type === 'taken') {
+    return { name: 'ringing', direction: 'incoming', answering: true, expiresAt: input.expiresAt }
+  }
+  if (state.direction === 'outgoing') {
+    if (input.type === 'alerting') return { ...state, alerting: true }
+    if (input.type !== 'invited') return state
+    return { ...state, invited: true, delivered: input.delivered, expiresAt: input.expiresAt }
+  }
+  if (input.type === 'answering') return { ...state, answering: input.on }
+  return input.type === 'rings until' ? { ...state, expiresAt: input.expiresAt } : state
+}
+
+/** Payload of call.rejected, call.cancelled, call.ended and call.missed [END2]. */
+export function overFromWire(data: Pick<CallOver, 'status' | 'reason'> & Partial<Pick<CallOver, 'by'>>): CallInput {
+  const by = data.by ? { userId: data.by.user_id, role: data.by.role } : null
+  return { type: 'over', status: data.status, reason: data.reason, by }
+}

@@ -1,0 +1,206 @@
+import type { ClientEventName } from '@ringwire/protocol/client-events'
+import { type CallInput, nextCallState } from './call-state.ts'
+import { RingwireError } from './error.ts'
+import { createListeners } from './listeners.ts'
+import type { Reply, Request } from './requests.ts'
+import { createSignals } from './signals.ts'
+import {
+  type Call,
+  type CallEvents,
+  type CallState,
+  type Direction,
+  ownReasons,
+  type Participant,
+  type Peer,
+} from './types.ts'
+
+/** What a call is about, as it is first known. */
+export interface CallSeed {
+  readonly callUuid: string
+  readonly direction: Direction
+  readonly peer: Peer
+  readonly callType: string
+  readonly contextType: string | undefined
+  readonly contextId: string | undefined
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  readonly state: CallState
+}
+
+export interface CallPort {
+  ask(request: Request): Promise<unknown>
+  /** Takes back an invite that had no effect yet. */
+  withdraw(callUuid: string): boolean
+  self(): Participant | null
+  /** Its uuid changed, or it is over. */
+  changed(call: LiveCall, uuidBefore: string): void
+}
+
+/** A call with what only the client may do to it. */
+export interface LiveCall {
+  readonly call: Call
+  apply(input: CallInput): void
+  emit<E extends keyof CallEvents>(event: E, payload: CallEvents[E]): void
+  receive: ReturnType<typeof createSignals>['receive']
+  /** It is another call than the one that was asked for. */
+  become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
+  /** What was signalled belongs to a negotiation that is gone. */
+  resync(restored: boolean): void
+  /** Settles `invited`. */
+  invited(error?: RingwireError): void
+  accept(): Promise<void>
+}
+
+export function createCall(seed: CallSeed, port: CallPort): LiveCall {
+  const listeners = createListeners<CallEvents>()
+  const signals = createSignals(listeners)
+  let { state, callUuid, direction, callType, contextType, contextId, metadata } = seed
+  const { peer } = seed
+  let accepting: Promise<void> | undefined
+  let settleInvited: (error?: RingwireError) => void = () => {}
+  const invited = new Promise<void>((resolve, reject) => {
+    settleInvited = (error) => (error === undefined ? resolve() : reject(error))
+  })
+  invited.catch(() => {})
+  if (direction === 'incoming' || (state.name === 'ringing' && state.direction === 'outgoing' && state.invited)) {
+    settleInvited()
+  }
+
+  function apply(input: CallInput): void {
+    const next = nextCallState(state, input)
+    if (next === state) return
+    state = next
+    if (next.name === 'over') {
+      signals.drop()
+      settleInvited((next.error as RingwireError | undefined) ?? overError())
+      port.changed(live, callUuid)
+    }
+    listeners.emit('state', next)
+  }
+
+  function overError(): RingwireError {
+    return new RingwireError('CALL_OVER', 'The call is over.')
+  }
+
+  function ask(event: ClientEventName, data: object = {}, more: Partial<Request> = {}): Promise<void> {
+    if (state.name === 'over' && more.insistent !== true) return rejected(overError())
+    return quiet(port.ask({ event, data: { call_uuid: callUuid, ...data }, ...more }).then(() => {}))
+  }
+
+  function accept(): Promise<void> {
+    if (state.name === 'accepted' || state.name === 'connected') return Promise.resolve()
+    if (accepting !== undefined) return accepting
+    apply({ type: 'answering', on: true })
+    const asked = ask('call.accept', {}, { onReply: accepted })
+    accepting = quiet(
+      asked.catch((error) => {
+        accepting = undefined
+        apply({ type: 'answering', on: false })
+        throw error
+      }),
+    )
+    return accepting
+  }
+
+  function accepted(reply: Reply): void {
+    if (reply.ok) {
+      apply({ type: 'accepted' })
+      settleInvited()
+      return
+    }
+    const { error } = reply
+    if (error.code === 'CALL_ALREADY_ANSWERED') {
+      apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere', error })
+    } else if (error.code === 'CALL_INVALID_STATE' || error.code === 'CALL_NOT_FOUND') {
+      // Its final notice is on the way or was lost; in any case there is nothing left to answer.
+      apply({ type: 'over', reason: ownReasons.lost, error })
+    }
+  }
+
+  /** Hanging up never fails [END1], so here the call is over at once. */
+  function hangUp(event: 'call.cancel' | 'call.reject' | 'call.end', reason: string | undefined): Promise<void> {
+    if (state.name === 'over') return Promise.resolve()
+    const statuses = { 'call.cancel': 'cancelled', 'call.reject': 'rejected', 'call.end': 'ended' } as const
+    const reasons = { 'call.cancel': 'caller_cancelled', 'call.reject': 'declined', 'call.end': 'hangup' } as const
+    const isUnsent = port.withdraw(callUuid)
+    const asked = isUnsent ? Promise.resolve() : ask(event, reason === undefined ? {} : { reason }, { insistent: true })
+    apply({ type: 'over', status: statuses[event], reason: reason ?? reasons[event], by: port.self() })
+    return quiet(
+      asked.catch((error: RingwireError) => {
+        if (error.code !== 'CALL_NOT_FOUND') throw error
+      }),
+    )
+  }
+
+  function end(reason?: string): Promise<void> {
+    if (state.name !== 'ringing') return hangUp('call.end', reason)
+    return hangUp(state.direction === 'outgoing' ? 'call.cancel' : 'call.reject', reason)
+  }
+
+  const call: Call = {
+    get callUuid() {
+      return callUuid
+    },
+    get direction() {
+      return direction
+    },
+    get callType() {
+      return callType
+    },
+    get contextType() {
+      return contextType
+    },
+    get contextId() {
+      return contextId
+    },
+    get metadata() {
+      return metadata
+    },
+    get state() {
+      return state
+    },
+    peer,
+    invited,
+    on: (event, listener) => signals.on(event, listener),
+    accept: () => (direction === 'incoming' ? accept() : ask('call.accept')),
+    reject: (reason) => (direction === 'incoming' ? hangUp('call.reject', reason) : end(reason)),
+    cancel: (reason) => (direction === 'outgoing' ? hangUp('call.cancel', reason) : end(reason)),
+    end,
+    connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
+    alerting: () => ask('call.alerting'),
+    sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
+    sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
+    sendCandidate: (candidate) => (candidate === null ? Promise.resolve() : ask('webrtc.ice_candidate', { candidate })),
+  }
+
+  const live: LiveCall = {
+    call,
+    apply,
+    accept,
+    emit: listeners.emit,
+    receive: signals.receive,
+    invited: (error) => settleInvited(error),
+    become(next) {
+      const before = callUuid
+      ;({ callUuid, direction, callType, contextType, contextId, metadata } = {
+        ...{ callUuid, direction, callType, contextType, contextId, metadata },
+        ...next,
+      })
+      if (callUuid !== before) port.changed(live, before)
+    },
+    resync(restored) {
+      signals.drop()
+      listeners.emit('resynced', { restored })
+    },
+  }
+  return live
+}
+
+/** Nobody has to look at it. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}
+
+function rejected(error: RingwireError): Promise<never> {
+  return quiet(Promise.reject(error))
+}

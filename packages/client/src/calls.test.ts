@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'bun:test'
+import { active, agent, failure, invited, onlineFake, rings, uuid } from '../test/support/fake.ts'
+import type { RingwireError } from './error.ts'
+import type { Call } from './types.ts'
+
+describe('a call', () => {
+  test('[INV7] goes by the uuid that the service gives it', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    const chosen = call.callUuid
+    fake.socket.replies('call.invited', { ...invited, call_uuid: uuid(7) })
+    await call.invited
+    expect(call.callUuid).toBe(uuid(7))
+    expect([fake.client.find(uuid(7).toUpperCase()), fake.client.find(chosen)]).toEqual([call, undefined])
+    fake.socket.says({ event: 'call.accepted', data: { call_uuid: uuid(7), status: 'accepted' }, seq: 1 })
+    expect(call.state.name).toBe('accepted')
+  })
+
+  test('[INV7] that was taken back before it had that uuid is taken back by it, too', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    void call.cancel()
+    fake.socket.replies('call.invited', { ...invited, call_uuid: uuid(7) }, 'call.invite')
+    expect(fake.socket.sent.map(({ event, data }) => [event, data.call_uuid])).toEqual([
+      ['call.invite', call.callUuid],
+      ['call.cancel', call.callUuid],
+      ['call.cancel', uuid(7)],
+    ])
+  })
+
+  test('[INV3] whose invite is answered when all is over, is over', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid, status: 'rejected' })
+    expect(call.state).toMatchObject({ name: 'over', status: 'rejected', reason: 'sdk.lost' })
+  })
+
+  test('that was rejected without a network does not ring again in the next session', async () => {
+    const fake = await onlineFake()
+    const incoming: Call[] = []
+    fake.client.on('incoming', (call) => incoming.push(call))
+    fake.socket.says(rings(1))
+    fake.socket.ends(1006)
+    void incoming[0]!.reject()
+    await fake.pass(500)
+    const ringing = active(uuid(1), { status: 'ringing', direction: 'incoming', holds_place: false })
+    fake.socket.ok({ session_id: 's2', active_calls: [ringing] })
+    fake.socket.says(rings(1))
+    expect(incoming).toHaveLength(1)
+    expect(fake.client.calls).toEqual([])
+    expect(fake.socket.events()).toEqual(['1 call.reject'])
+  })
+
+  test('[INV6] of somebody whom this client invites at this moment is held back, and rings when it was no glare', async () => {
+    const fake = await onlineFake()
+    const incoming: Call[] = []
+    fake.client.on('incoming', (call) => incoming.push(call))
+    const call = fake.client.call(agent)
+    fake.socket.says(rings(1))
+    fake.socket.says(rings(2, uuid(2), 'somebody else'))
+    expect(incoming.map(({ callUuid }) => callUuid)).toEqual([uuid(2)])
+    expect(fake.client.calls.map(({ callUuid }) => callUuid)).toEqual([call.callUuid, uuid(2)])
+    fake.socket.fails('CALLEE_BUSY', {}, 'call.invite')
+    expect(call.state).toMatchObject({ name: 'over', reason: 'sdk.failed', error: { code: 'CALLEE_BUSY' } })
+    expect(incoming.map(({ callUuid }) => callUuid)).toEqual([uuid(2), uuid(1)])
+  })
+
+  test('[INV6] glare with a call that was not heard of is answered all the same', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    let glare: RingwireError | undefined
+    call.on('glare', (error) => (glare = error as RingwireError))
+    fake.socket.fails('CALL_GLARE', { call_uuid: uuid(9) })
+    expect(glare).toMatchObject({ code: 'CALL_GLARE', callUuid: uuid(9) })
+    expect(call).toMatchObject({ callUuid: uuid(9), direction: 'incoming' })
+    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.accept', data: { call_uuid: uuid(9) } })
+    fake.socket.replies('call.ack', { call_uuid: uuid(9), status: 'accepted' })
+    await call.invited
+    expect(call.state.name).toBe('accepted')
+  })
+
+  test('an accept that had no answer in time may still succeed', async () => {
+    const fake = await onlineFake({ heartbeatTimeoutMs: 60_000 })
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    const asked = failure(call!.accept())
+    expect(call!.state).toMatchObject({ answering: true })
+    await fake.pass(10_000)
+    expect((await asked).code).toBe('TIMEOUT')
+    expect(call!.state).toMatchObject({ name: 'ringing', answering: false })
+    void call!.accept()
+    expect(fake.socket.events()).toEqual(['1 call.accept', '2 call.accept'])
+    fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'accepted' }, 'call.accept')
+    expect(call!.state.name).toBe('accepted')
+  })
+
+  test('[END1] hanging up never fails: not even a call that never was', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    const cancelled = call.cancel()
+    fake.socket.fails('CALL_PEER_ROLE_NOT_ALLOWED', {}, 'call.invite')
+    fake.socket.fails('CALL_NOT_FOUND')
+    await cancelled
+    await call.end()
+    expect(fake.socket.events()).toEqual(['1 call.invite', '2 call.cancel'])
+  })
+
+  test('that was ended without a network is not found again in the next session', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid, status: 'accepted' })
+    fake.socket.ends(1006)
+    void call.end()
+    await fake.pass(500)
+    const restored: Call[] = []
+    fake.client.on('restored', (it) => restored.push(it))
+    fake.socket.ok({ session_id: 's2', active_calls: [active(call.callUuid)] })
+    expect([restored, fake.client.calls]).toEqual([[], []])
+    expect(fake.socket.events()).toEqual(['1 call.end'])
+  })
+
+  test('[EXT1] that rings for a new session is announced by call.ringing, which has its metadata', async () => {
+    const fake = await onlineFake()
+    const metadata: unknown[] = []
+    fake.client.on('incoming', (call) => metadata.push(call.metadata))
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    const ringing = active(uuid(1), { status: 'ringing', direction: 'incoming', holds_place: false })
+    fake.socket.ok({ session_id: 's2', active_calls: [ringing] })
+    const push = rings(1)
+    fake.socket.says({ ...push, data: { ...push.data, metadata: { order: 7 } } })
+    expect(metadata).toEqual([{ order: 7 }])
+  })
+
+  test('an accept that comes too late ends it', async () => {
+    for (const [code, over] of [
+      ['CALL_ALREADY_ANSWERED', { status: 'accepted', reason: 'answered_elsewhere' }],
+      ['CALL_INVALID_STATE', { status: undefined, reason: 'sdk.lost' }],
+      ['CALL_NOT_FOUND', { status: undefined, reason: 'sdk.lost' }],
+    ] as const) {
+      const fake = await onlineFake()
+      fake.socket.says(rings(1))
+      const [call] = fake.client.calls
+      const asked = failure(call!.accept())
+      fake.socket.fails(code)
+      expect((await asked).code).toBe(code)
+      expect(call!.state).toMatchObject({ name: 'over', ...over })
+    }
+  })
+
+  test('[RES4] a log that was lost under the live socket: numbers begin again, media is told, requests stay', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid })
+    fake.socket.says(rings(1))
+    const [, gone] = fake.client.calls
+    const heard: unknown[] = []
+    call.on('resynced', (it) => heard.push(it))
+    const asked = call.connected()
+    const calls = [
+      active(call.callUuid),
+      active(uuid(3), { status: 'ringing', direction: 'incoming', holds_place: false }),
+    ]
+    fake.socket.says({ event: 'session.reset', data: { session_id: 's1', epoch: 'e2', active_calls: calls }, seq: 1 })
+    expect(call.state.name).toBe('accepted')
+    expect(heard).toEqual([{ restored: false }])
+    expect(gone!.state).toMatchObject({ name: 'over', reason: 'sdk.lost' })
+    expect(fake.client.calls.map(({ callUuid }) => callUuid)).toEqual([call.callUuid, uuid(3)])
+    fake.socket.replies('call.ack', { call_uuid: call.callUuid, status: 'connected' })
+    await asked
+    fake.socket.says(rings(2, uuid(4)))
+    expect(fake.client.calls).toHaveLength(3)
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    expect(fake.socket.url).toContain('epoch=e2&seq=2&n=2')
+  })
+
+  test('[RES2] answered elsewhere while this client was away', async () => {
+    const fake = await onlineFake()
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', active_calls: [active(uuid(1), { direction: 'incoming', holds_place: false })] })
+    expect(call!.state).toMatchObject({ name: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+  })
+})

@@ -1,0 +1,340 @@
+import type { ActiveCall } from '@ringwire/protocol/events/auth'
+import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
+import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
+import { overFromWire } from './call-state.ts'
+import type { RingwireError } from './error.ts'
+import type { Listeners } from './listeners.ts'
+import type { Reply, Requests } from './requests.ts'
+import { type Call, type CallOptions, type ClientEvents, ownReasons, type Participant } from './types.ts'
+import type { Push } from './wire.ts'
+
+export interface CallsOptions {
+  readonly requests: Requests
+  readonly listeners: Listeners<ClientEvents>
+  uuid(): string
+  self(): Participant | null
+  now(): number
+  /** The service's instant by this device's clock. */
+  localTime(iso: string): number
+}
+
+/** Calls that are over are remembered so far back: what is still said about them is not news. */
+const maxFinished = 128
+
+/** The calls of a client, from their first word to their last. */
+export function createCalls({ requests, listeners, uuid, self, now, localTime }: CallsOptions) {
+  const live = new Map<string, LiveCall>()
+  /** Calls of somebody whom this client is inviting at this moment: glare, if the service says so [INV6]. */
+  const held = new Set<string>()
+  const finished = new Set<string>()
+  let list: readonly Call[] = []
+
+  const port: CallPort = {
+    ask: requests.ask,
+    withdraw: (callUuid) => requests.withdraw(({ event, data }) => event === 'call.invite' && names(data, callUuid)),
+    self,
+    changed(it, before) {
+      live.delete(before)
+      held.delete(before)
+      if (it.call.state.name === 'over') finish(before)
+      else live.set(it.call.callUuid, it)
+      refresh()
+    },
+  }
+
+  function finish(callUuid: string): void {
+    finished.add(callUuid)
+    if (finished.size > maxFinished) finished.delete(finished.values().next().value as string)
+    release()
+  }
+
+  function refresh(): void {
+    const next = [...live.values()].map(({ call }) => call).filter(({ callUuid }) => !held.has(callUuid))
+    if (next.length === list.length && next.every((call, i) => call === list[i])) return
+    list = next
+    listeners.emit('calls', list)
+  }
+
+  function add(seed: CallSeed): LiveCall {
+    const it = createCall(seed, port)
+    live.set(seed.callUuid, it)
+    return it
+  }
+
+  function announce(it: LiveCall): void {
+    held.delete(it.call.callUuid)
+    refresh()
+    listeners.emit('incoming', it.call)
+  }
+
+  function isInviting(peer: Participant): boolean {
+    return [...live.values()].some(({ call }) => isUnanswered(call) && isSame(call.peer, peer))
+  }
+
+  function place(options: CallOptions): Call {
+    const { userId, role, onGlare = 'accept' } = options
+    const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, options))
+    if (ringing?.call.direction === 'outgoing') return ringing.call
+    if (ringing !== undefined && onGlare === 'accept') {
+      void ringing.accept()
+      return ringing.call
+    }
+    const state = { name: 'ringing', direction: 'outgoing', invited: false, alerting: false } as const
+    const it = add({
+      callUuid: uuid(),
+      direction: 'outgoing',
+      peer: { userId, role, displayName: options.displayName ?? null },
+      callType: options.callType ?? 'audio',
+      contextType: options.contextType,
+      contextId: options.contextId,
+      metadata: options.metadata,
+      state: { ...state, delivered: undefined, expiresAt: undefined },
+    })
+    refresh()
+    invite(it, options, onGlare)
+    return it.call
+  }
+
+  function invite(it: LiveCall, options: CallOptions, onGlare: 'accept' | 'error'): void {
+    const { callUuid } = it.call
+    const data = {
+      callee_user_id: options.userId,
+      callee_role: options.role,
+      call_type: options.callType,
+      context_type: options.contextType,
+      context_id: options.contextId,
+      metadata: options.metadata,
+      ring_timeout_ms: options.ringTimeoutMs,
+      call_uuid: callUuid,
+    }
+    let isAnswered = false
+    const onReply = (reply: Reply) => {
+      isAnswered = true
+      answered(it, onGlare, reply)
+    }
+    // Nobody waits for it any more, so nobody may be rung.
+    const onTimeout = (sent: boolean) => sent && cancel(callUuid)
+    requests.ask({ event: 'call.invite', data, onReply, onTimeout }).catch((error: RingwireError) => {
+      if (!isAnswered) failed(it, onGlare, error)
+    })
+  }
+
+  function cancel(callUuid: string): void {
+    void requests.ask({ event: 'call.cancel', data: { call_uuid: callUuid }, insistent: true })
+  }
+
+  function answered(it: LiveCall, onGlare: 'accept' | 'error', reply: Reply): void {
+    const { call } = it
+    if (!reply.ok) {
+      failed(it, onGlare, reply.error)
+      return
+    }
+    const data = reply.data as CallInvited
+    const isOver = call.state.name === 'over'
+    if (data.call_uuid !== call.callUuid) {
+      // It was taken back by the name that it does not have [INV7].
+      if (isOver) cancel(data.call_uuid)
+      else it.become({ callUuid: data.call_uuid })
+    }
+    if (isOver) return
+    it.apply({ type: 'invited', delivered: data.delivered, expiresAt: localTime(data.expires_at) })
+    it.invited()
+    if (data.status === 'accepted' || data.status === 'connected') it.apply({ type: data.status })
+    else if (data.status !== 'ringing') it.apply({ type: 'over', status: data.status, reason: ownReasons.lost })
+    release()
+  }
+
+  function failed(it: LiveCall, onGlare: 'accept' | 'error', error: RingwireError): void {
+    if (it.call.state.name === 'over') return
+    if (error.code !== 'CALL_GLARE' || error.callUuid === undefined) {
+      it.apply({ type: 'over', reason: ownReasons.failed, error })
+      return
+    }
+    it.emit('glare', error)
+    if (onGlare === 'accept') take(it, error.callUuid)
+    else it.apply({ type: 'over', reason: ownReasons.glare, error })
+  }
+
+  /** Both called each other at once and the peer's invite was first: both want to talk, so this call becomes that one. */
+  function take(it: LiveCall, callUuid: string): void {
+    const waiting = live.get(callUuid)?.call
+    const { callType, contextType, contextId, metadata } = waiting ?? it.call
+    const expiresAt = waiting?.state.name === 'ringing' ? waiting.state.expiresAt : undefined
+    live.delete(callUuid)
+    held.delete(callUuid)
+    it.apply({ type: 'taken', expiresAt: expiresAt ?? now() })
+    it.become({ callUuid, direction: 'incoming', callType, contextType, contextId, metadata })
+    it.accept().catch((error: RingwireError) => it.invited(error))
+  }
+
+  /** Calls that were held back because they might have been glare. */
+  function release(): void {
+    for (const callUuid of [...held]) {
+      const it = live.get(callUuid)
+      if (it !== undefined && !isInviting(it.call.peer)) announce(it)
+    }
+  }
+
+  function rings(data: CallRinging): void {
+    const { call_uuid: callUuid, metadata } = data
+    const expiresAt = now() + data.ring_timeout_ms
+    const known = live.get(callUuid)
+    if (known !== undefined) {
+      if (metadata !== undefined) known.become({ metadata })
+      known.apply({ type: 'rings until', expiresAt })
+      return
+    }
+    if (finished.has(callUuid)) return
+    const it = add({
+      callUuid,
+      direction: 'incoming',
+      peer: { userId: data.caller_user_id, role: data.caller_role, displayName: data.display_name },
+      callType: data.call_type,
+      contextType: data.context_type,
+      contextId: data.context_id,
+      metadata,
+      state: { name: 'ringing', direction: 'incoming', answering: false, expiresAt },
+    })
+    if (isInviting(it.call.peer)) held.add(callUuid)
+    else announce(it)
+  }
+
+  /** What the service says about a call that this client knows. */
+  function hear(it: LiveCall, push: Push): void {
+    switch (push.event) {
+      case 'call.accepted':
+        it.apply({ type: 'accepted' })
+        break
+      case 'call.rejected':
+      case 'call.cancelled':
+      case 'call.ended':
+      case 'call.missed':
+        it.apply(overFromWire(push.data))
+        break
+      case 'call.status':
+        it.emit('status', { status: 'connected', by: participant(push.data.by) })
+        it.apply({ type: 'connected' })
+        break
+      case 'call.alerting':
+        it.emit('alerting', participant(push.data.by))
+        it.apply({ type: 'alerting' })
+        break
+      case 'webrtc.offer':
+        it.receive({ event: 'offer', payload: push.data.sdp })
+        break
+      case 'webrtc.answer':
+        it.receive({ event: 'answer', payload: push.data.sdp })
+        break
+      case 'webrtc.ice_candidate':
+        if (push.data.candidate !== null) it.receive({ event: 'candidate', payload: push.data.candidate })
+    }
+  }
+
+  /** A call that this client knows, after a gap in what it heard. */
+  function catchUp(it: LiveCall, active: ActiveCall | undefined): void {
+    const { state } = it.call
+    if (active === undefined) {
+      // An invite without an answer is asked again, and says itself what became of it.
+      if (!isUnanswered(it.call)) it.apply({ type: 'over', reason: ownReasons.lost })
+      return
+    }
+    if (active.status !== 'ringing') {
+      const isElsewhere = state.name === 'ringing' && state.direction === 'incoming' && !state.answering
+      if (isElsewhere && !active.holds_place) {
+        it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+        return
+      }
+      it.apply({ type: active.status })
+    }
+    it.resync(false)
+  }
+
+  /** A live call of this session that this page did not know. */
+  function restore(active: ActiveCall): void {
+    const { status, direction, peer } = active
+    const expiresAt = localTime(active.expires_at)
+    const ringing =
+      direction === 'incoming'
+        ? ({ name: 'ringing', direction, answering: false, expiresAt } as const)
+        : ({ name: 'ringing', direction, invited: true, delivered: undefined, alerting: false, expiresAt } as const)
+    const it = add({
+      callUuid: active.call_uuid,
+      direction,
+      peer: { userId: peer.user_id, role: peer.role, displayName: peer.display_name },
+      callType: active.call_type,
+      contextType: active.context_type,
+      contextId: active.context_id,
+      metadata: undefined,
+      state: status === 'ringing' ? ringing : { name: status },
+    })
+    refresh()
+    const isRinging = status === 'ringing' && direction === 'incoming'
+    listeners.emit(isRinging ? 'incoming' : 'restored', it.call)
+    if (!isRinging) it.resync(true)
+  }
+
+  return {
+    place,
+    list: (): readonly Call[] => list,
+    find: (callUuid: string): Call | undefined => list.find((call) => call.callUuid === callUuid.toLowerCase()),
+
+    receive(push: Push): void {
+      if (push.event === 'call.ringing') rings(push.data)
+      else if ('call_uuid' in push.data) {
+        const it = live.get(push.data.call_uuid)
+        if (it !== undefined) hear(it, push)
+      }
+    },
+
+    /** What was said may have been lost: `active` is what there is. Calls that ring are told anew, or are not. */
+    reconcile(active: readonly ActiveCall[], ringsFollow: boolean): void {
+      for (const it of [...live.values()]) {
+        catchUp(
+          it,
+          active.find(({ call_uuid }) => call_uuid === it.call.callUuid),
+        )
+      }
+      this.adopt(active, ringsFollow)
+    },
+
+    /** Takes up what this page does not know, without a word about the rest. */
+    adopt(active: readonly ActiveCall[], ringsFollow: boolean): void {
+      for (const it of active) {
+        const isNews = !live.has(it.call_uuid) && !finished.has(it.call_uuid)
+        const ringsHere = it.status === 'ringing' && it.direction === 'incoming'
+        if (isNews && (ringsHere ? !ringsFollow : it.holds_place)) restore(it)
+      }
+    },
+
+    /** Ends what this session holds; what rings here goes on elsewhere. */
+    hangUp(): void {
+      for (const { call } of [...live.values()]) {
+        const ringsHere = call.state.name === 'ringing' && call.state.direction === 'incoming'
+        if (!ringsHere) void call.end()
+      }
+    },
+
+    /** The client is closed. */
+    drop(): void {
+      for (const it of [...live.values()]) it.apply({ type: 'over', reason: ownReasons.closed })
+    },
+  }
+}
+
+export type Calls = ReturnType<typeof createCalls>
+
+function names(data: object, callUuid: string): boolean {
+  return 'call_uuid' in data && data.call_uuid === callUuid
+}
+
+function isUnanswered({ state }: Call): boolean {
+  return state.name === 'ringing' && state.direction === 'outgoing' && !state.invited
+}
+
+function isSame(a: Participant, b: Participant): boolean {
+  return a.userId === b.userId && a.role === b.role
+}
+
+function participant(wire: { user_id: string; role: string }): Participant {
+  return { userId: wire.user_id, role: wire.role }
+}

@@ -1,0 +1,179 @@
+import type { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
+import { createCalls } from './calls.ts'
+import { createConnection } from './connection.ts'
+import { type Environment, globalEnvironment } from './environment.ts'
+import { errorFromWire, RingwireError } from './error.ts'
+import { createIce } from './ice.ts'
+import { createListeners } from './listeners.ts'
+import { createRenewal } from './renewal.ts'
+import { createRequests } from './requests.ts'
+import { createKeeper, createSession } from './session.ts'
+import { createTokens } from './tokens.ts'
+import type { CallClient, CallClientOptions, ClientEvents, Participant, Unsubscribe } from './types.ts'
+import type { Envelope, Push, ReplyData } from './wire.ts'
+
+/** Builds a client; `connect()` starts it. */
+export function createCallClient(options: CallClientOptions): CallClient {
+  return createClient(options, globalEnvironment(options.WebSocket))
+}
+
+/** The same with everything that it takes from outside. */
+export function createClient(options: CallClientOptions, env: Environment): CallClient {
+  const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
+  const listeners = createListeners<ClientEvents>()
+  const session = createSession()
+  let self: Participant | null = null
+  /** This page had no socket yet: what it finds in its session is new to it. */
+  let isFresh = true
+  /** The session that other pages leave alone, though they have a copy of the storage. */
+  let claimed: string | undefined
+  let endListening: Unsubscribe = () => {}
+
+  const report = (error: RingwireError) => listeners.emit('error', error)
+  const keeper = createKeeper(options.storage, options.storageKey ?? 'ringwire', (cause) =>
+    report(new RingwireError('REQUEST_FAILED', 'The storage refused.', { cause })),
+  )
+  const tokens = createTokens(env, options.getToken, connectTimeoutMs, (token) => ice.fromToken(token))
+  const ice = createIce(env, tokens.localTime, (servers) => listeners.emit('iceServers', servers))
+  const requests = createRequests(env, {
+    timeoutMs: requestTimeoutMs,
+    transmit: (text) => connection.send(text),
+    renewToken: () => renewal.renew(),
+  })
+  const renewal = createRenewal(env, tokens, requests, report)
+  const { now, uuid } = env
+  const calls = createCalls({ requests, listeners, uuid, self: () => self, now, localTime: tokens.localTime })
+
+  async function claim(id: string): Promise<boolean> {
+    if (options.storage === undefined || id === claimed) return true
+    claimed = id
+    return env.claim(`ringwire ${id}`)
+  }
+
+  /** Goes on with what the page before this one left, unless another page does so at this moment. */
+  async function prepare(): Promise<void> {
+    if (!session.restore(await keeper.load())) return
+    const id = session.id()
+    if (id !== undefined && !(await claim(id))) session.forget()
+  }
+
+  const save = () => keeper.save(session.snapshot(requests.replied()))
+
+  function begun(data: ExtendedAuthOk): void {
+    const wasFresh = isFresh
+    isFresh = false
+    self = { userId: data.user_id, role: data.role }
+    session.began(data)
+    if (data.recovered) {
+      requests.resumed(data.handled)
+      if (wasFresh) calls.adopt(data.active_calls, false)
+    } else {
+      requests.restarted()
+      calls.reconcile(data.active_calls, true)
+      requests.resumed(0)
+    }
+    // Listeners may have closed the client meanwhile.
+    if (connection.state().name !== 'online') return
+    renewal.start()
+    void claim(data.session_id)
+    save()
+  }
+
+  function receive(envelope: Envelope): boolean {
+    if (envelope.request_id !== undefined) reply(envelope.request_id, envelope)
+    else if (envelope.event === 'session.reset') reset(envelope)
+    else if (envelope.seq !== undefined) {
+      const order = session.see(envelope.seq)
+      if (order === 'gap') return false
+      if (order === 'next') take(envelope as unknown as Push)
+    } else if (envelope.event === 'call.error') report(errorFromWire(envelope.error))
+    save()
+    return true
+  }
+
+  function reply(id: string, { event, error, data }: Envelope): void {
+    if (event === 'call.error') requests.answer(id, { ok: false, error: errorFromWire(error) })
+    else requests.answer(id, { ok: true, data: data as unknown as ReplyData })
+  }
+
+  function take(push: Push): void {
+    if (push.event === 'ice.servers') ice.told(push.data)
+    else calls.receive(push)
+  }
+
+  /** The log was lost under the live socket: what was said may have been lost with it [RES4]. */
+  function reset({ data, seq }: Envelope): void {
+    const state = data as unknown as Pick<ExtendedAuthOk, 'session_id' | 'epoch' | 'active_calls'>
+    session.reset(state)
+    if (seq !== undefined) session.see(seq)
+    calls.reconcile(state.active_calls, false)
+  }
+
+  function lost(isFinal: boolean): void {
+    requests.pause()
+    renewal.stop()
+    if (!isFinal) return
+    endListening()
+    session.forget()
+    keeper.save(undefined)
+    isFresh = true
+    requests.close()
+    calls.drop()
+  }
+
+  const connection = createConnection(
+    env,
+    {
+      url: options.url,
+      connectTimeoutMs,
+      heartbeatMs: options.heartbeatMs ?? 25_000,
+      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? 5_000,
+      reconnectBaseMs: options.reconnectBaseMs ?? 500,
+      reconnectMaxMs: options.reconnectMaxMs ?? 15_000,
+    },
+    tokens,
+    {
+      query: () => session.query(requests.replied()),
+      prepare,
+      begun,
+      receive,
+      lost,
+      probe: renewal.probe,
+      stateChanged: (state) => listeners.emit('state', state),
+    },
+  )
+
+  return {
+    get state() {
+      return connection.state()
+    },
+    get calls() {
+      return calls.list()
+    },
+    get iceServers() {
+      return ice.servers()
+    },
+    on: listeners.on,
+    find: calls.find,
+    call: calls.place,
+    wake: connection.wake,
+
+    connect(): void {
+      endListening()
+      endListening = env.listen((signal) => (signal === 'offline' ? connection.doubt() : connection.wake()))
+      connection.connect()
+    },
+
+    async freshIceServers() {
+      if (ice.areFresh()) return ice.servers()
+      const token = await tokens.current()
+      if (ice.areFresh()) return ice.servers()
+      return ice.fetch(options.url ?? token.ws_url ?? '', token.token)
+    },
+
+    close(): void {
+      calls.hangUp()
+      connection.close()
+    },
+  }
+}

@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  agent,
+  createFake,
+  failure,
+  fakeClient,
+  invited,
+  onlineFake,
+  rings,
+  start,
+  turn,
+  uuid,
+} from '../test/support/fake.ts'
+import { createClient } from './client.ts'
+import type { Call, ConnectionState } from './types.ts'
+
+describe('a socket that was given up', () => {
+  test('is heard no more, whatever it still says', async () => {
+    const fake = await onlineFake()
+    const old = fake.socket
+    const { onmessage, onclose } = old
+    const incoming: Call[] = []
+    fake.client.on('incoming', (call) => incoming.push(call))
+    old.ends(1006)
+    await fake.pass(500)
+    expect(fake.sockets).toHaveLength(2)
+    ;(onmessage as (event: object) => void)({ data: JSON.stringify(rings(1)) })
+    fake.socket.ok({ recovered: true })
+    ;(onmessage as (event: object) => void)({ data: JSON.stringify(rings(1)) })
+    ;(onclose as (event: object) => void)({ code: 4409, reason: '' })
+    expect(incoming).toEqual([])
+    expect(fake.client.state.name).toBe('online')
+    fake.socket.says(rings(1))
+    expect(incoming).toHaveLength(1)
+  })
+
+  test('[EXT1] a gap in the numbers is a reason to give it up; the resume names the last push without a gap', async () => {
+    const fake = await onlineFake()
+    fake.socket.says(rings(1))
+    fake.socket.says({ event: 'some.news', data: {}, seq: 2 })
+    fake.socket.says(rings(2, uuid(2)))
+    fake.socket.says(rings(4, uuid(4)))
+    expect(fake.client.calls.map(({ callUuid }) => callUuid)).toEqual([uuid(1)])
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
+    expect(fake.sockets[0]!.closedWith).toBe(4408)
+    await fake.pass(500)
+    expect(fake.socket.url).toBe('ws://service/v1/ws?ext=1&resume=s1&epoch=e1&seq=2&n=0')
+  })
+})
+
+describe('coming back', () => {
+  const waiting = (state: ConnectionState) => (state.name === 'waiting' ? state.retryAt - start : undefined)
+
+  test('the pauses grow until a connection was stable for 10 s', async () => {
+    const fake = await onlineFake()
+    const pauses: number[] = []
+    for (let i = 0; i < 4; i++) {
+      const now = fake.env.now() - start
+      fake.socket.ends(1006)
+      pauses.push(waiting(fake.client.state)! - now)
+      await fake.pass(500)
+      fake.socket.ok({ recovered: true })
+      await fake.pass(10_000)
+    }
+    expect(pauses).toEqual([250, 250, 250, 250])
+    fake.socket.ends(1006)
+    for (let i = 0; i < 3; i++) {
+      const now = fake.env.now() - start
+      await fake.pass(waiting(fake.client.state)! - now)
+      fake.socket.ok({ recovered: true })
+      await fake.pass(9_000)
+      fake.socket.ends(1006)
+      pauses.push(waiting(fake.client.state)! - (fake.env.now() - start))
+    }
+    expect(pauses.slice(4)).toEqual([500, 1_000, 2_000])
+  })
+
+  test('[CLOSE] 1012 says within which time; a network that comes back does not shorten it', async () => {
+    const fake = await onlineFake()
+    fake.socket.ends(1012, 'restart, jitter_ms=8000')
+    expect(fake.client.state).toMatchObject({ name: 'waiting', attempt: 1, why: { code: 1012 } })
+    expect(waiting(fake.client.state)).toBe(4_000)
+    await fake.pass(2_000)
+    fake.client.wake()
+    await turn()
+    expect(fake.sockets).toHaveLength(1)
+    await fake.pass(2_000)
+    expect(fake.sockets).toHaveLength(2)
+    expect(fake.asked).toEqual(['first'])
+    expect(fake.socket.protocols).toEqual(['jwt', 'token 1'])
+  })
+
+  test('retry_after_ms of a refusal is kept', async () => {
+    const fake = fakeClient()
+    fake.client.connect()
+    await turn()
+    fake.socket.fails('RATE_LIMITED', { retry_after_ms: 7_000, retryable: true })
+    fake.socket.ends(4429)
+    expect(waiting(fake.client.state)).toBe(7_250)
+  })
+
+  test('the network comes back: at once, but not twice in a second', async () => {
+    const fake = await onlineFake()
+    await fake.pass(5_000)
+    fake.random = 1
+    fake.socket.ends(1006)
+    await turn()
+    fake.signal('online')
+    await turn()
+    expect(fake.sockets).toHaveLength(2)
+    fake.socket.ends(1006)
+    fake.signal('visible')
+    fake.signal('online')
+    await turn()
+    expect(fake.sockets).toHaveLength(2)
+    await fake.pass(1_000)
+    expect(fake.sockets).toHaveLength(3)
+  })
+
+  test('4401 asks for a new token first', async () => {
+    const fake = await onlineFake()
+    fake.socket.ends(4401, 'token expired')
+    await fake.pass(500)
+    expect(fake.asked).toEqual(['first', 'refused'])
+    expect(fake.socket.protocols[1]).toBe('token 2')
+  })
+
+  test('4400, 4403, 4409: for good; connect begins a new session', async () => {
+    for (const code of [4400, 4403, 4409, 1008]) {
+      const fake = await onlineFake()
+      fake.socket.says(rings(1))
+      const [call] = fake.client.calls
+      const asked = failure(call!.alerting())
+      fake.socket.ends(code, 'why')
+      expect(fake.client.state).toEqual({ name: 'closed', why: { cause: 'socket', code, reason: 'why' } })
+      expect(call!.state).toMatchObject({ name: 'over', reason: 'sdk.closed' })
+      expect((await asked).code).toBe('UNKNOWN_OUTCOME')
+      await fake.pass(100_000)
+      expect(fake.sockets).toHaveLength(1)
+      expect(fake.timers).toBe(0)
+      fake.client.connect()
+      await turn()
+      expect(fake.socket.url).toBe('ws://service/v1/ws?ext=1')
+    }
+  })
+
+  test('a handshake that never ends is given up', async () => {
+    const fake = fakeClient()
+    fake.client.connect()
+    await fake.pass(10_000)
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
+    await fake.pass(500)
+    expect(fake.sockets).toHaveLength(2)
+  })
+
+  test('a failing getToken is a bad moment, unless it says that it is not', async () => {
+    const fake = createFake()
+    let retryable: boolean | undefined
+    const getToken = () => Promise.reject(Object.assign(new Error('no'), { retryable }))
+    const client = createClient({ getToken }, fake.env)
+    client.connect()
+    await turn()
+    expect(client.state).toMatchObject({ name: 'waiting', why: { cause: 'token', error: { code: 'TOKEN_FAILED' } } })
+    retryable = false
+    await fake.pass(500)
+    expect(client.state).toMatchObject({ name: 'closed', why: { cause: 'token', error: { retryable: false } } })
+    expect(fake.timers).toBe(0)
+  })
+
+  test('a service without extended mode, no URL, no WebSocket: closed, and it says why', async () => {
+    const base = fakeClient()
+    base.client.connect()
+    await turn()
+    base.socket.says({ event: 'auth.ok', success: true, data: { user_id: 'me', role: 'r', socket_id: 's' } })
+    expect(base.client.state).toMatchObject({ name: 'closed', why: { cause: 'socket', code: 1002 } })
+
+    const nowhere = createFake()
+    const getToken = async () => ({ token: 't', expires_at: new Date(start + 3_600_000).toISOString() })
+    const clients = [
+      createClient({ getToken }, nowhere.env),
+      createClient({ getToken, url: 'ws://x/v1/ws' }, { ...nowhere.env, WebSocket: undefined }),
+    ]
+    for (const client of clients) {
+      client.connect()
+      await turn()
+      expect(client.state).toMatchObject({ name: 'closed', why: { cause: 'setup' } })
+    }
+  })
+})
+
+describe('close', () => {
+  test('in any state leaves no socket and no timer', async () => {
+    const idle = fakeClient()
+    idle.client.close()
+    expect(idle.client.state.name).toBe('closed')
+    const asking = fakeClient()
+    asking.client.connect()
+    asking.client.close()
+    await turn()
+    expect(asking.sockets).toEqual([])
+    const connecting = fakeClient()
+    connecting.client.connect()
+    await turn()
+    connecting.client.close()
+    expect(connecting.socket.closedWith).toBe(1000)
+    const waiting = await onlineFake()
+    waiting.socket.ends(1006)
+    waiting.client.close()
+    const online = await onlineFake()
+    online.client.close()
+    expect(online.socket.closedWith).toBe(1000)
+    for (const fake of [idle, asking, connecting, waiting, online]) {
+      await fake.pass(100_000)
+      expect(fake.timers).toBe(0)
+      expect(fake.sockets.length).toBeLessThan(2)
+    }
+  })
+
+  test('by a listener, in the middle of auth.ok', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid })
+    fake.socket.ends(1006)
+    call.on('state', () => fake.client.close())
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', active_calls: [] })
+    expect(fake.client.state).toEqual({ name: 'closed', why: { cause: 'client' } })
+    expect(fake.timers).toBe(0)
+    expect(fake.socket.closedWith).toBe(1000)
+  })
+})
+
+test('state and calls are the same object until they change: snapshots of an external store', async () => {
+  const fake = fakeClient()
+  const states: ConnectionState[] = [fake.client.state]
+  fake.client.on('state', (state) => {
+    expect(state).toBe(fake.client.state)
+    states.push(state)
+  })
+  fake.client.connect()
+  await turn()
+  fake.socket.ok()
+  expect(states.map(({ name }) => name)).toEqual(['idle', 'connecting', 'online'])
+  const before = fake.client.calls
+  expect(fake.client.calls).toBe(before)
+  fake.socket.says({ event: 'news', data: {}, seq: 1 })
+  expect(fake.client.calls).toBe(before)
+  fake.socket.says(rings(2))
+  expect(fake.client.calls).not.toBe(before)
+})

@@ -1,0 +1,63 @@
+import type { IceServersResponse } from '@ringwire/protocol/rest'
+import type { Environment } from './environment.ts'
+import { RingwireError } from './error.ts'
+import type { SessionToken } from './types.ts'
+import { isObject } from './wire.ts'
+
+type IceServers = NonNullable<SessionToken['ice_servers']>
+
+/** Credentials with less left than this are not given to a new media connection. */
+const reserveMs = 60_000
+
+/** The ICE servers that were told last: by the token, by a push, or on request [EXT5]. */
+export function createIce(
+  env: Environment,
+  localTime: (iso: string) => number,
+  changed: (servers: IceServers) => void,
+) {
+  let servers: IceServers = []
+  let expiresAt = Number.POSITIVE_INFINITY
+
+  function take(next: IceServers, until: number): void {
+    servers = next
+    expiresAt = until
+    changed(next)
+  }
+
+  function told({ ice_servers, expires_at }: IceServersResponse): void {
+    take(ice_servers, expires_at === null ? Number.POSITIVE_INFINITY : localTime(expires_at))
+  }
+
+  async function fetchServers(url: string, token: string): Promise<IceServers> {
+    try {
+      const headers = { Authorization: `Bearer ${token}` }
+      const response = await env.fetch(url, { method: 'POST', headers })
+      const body: unknown = await response.json()
+      if (!response.ok || !isObject(body) || !Array.isArray(body.ice_servers)) throw new Error(`${response.status}`)
+      told(body as unknown as IceServersResponse)
+      return servers
+    } catch (cause) {
+      throw new RingwireError('REQUEST_FAILED', 'No ICE servers could be fetched.', { retryable: true, cause })
+    }
+  }
+
+  return {
+    servers: (): IceServers => servers,
+    told,
+    fromToken(token: SessionToken): void {
+      if (token.ice_servers !== undefined) take(token.ice_servers, credentialsEnd(token.ice_servers))
+    },
+    areFresh: (): boolean => servers.length > 0 && expiresAt - env.now() > reserveMs,
+    /** `wsUrl` is the WebSocket's; REST is beside it. */
+    fetch: (wsUrl: string, token: string): Promise<IceServers> =>
+      fetchServers(`${wsUrl.replace(/^ws/, 'http').replace(/\/v1\/ws.*$/, '')}/v1/call/ice-servers`, token),
+  }
+}
+
+export type Ice = ReturnType<typeof createIce>
+
+/** A temporary TURN username begins with the second at which it runs out [ICE1]. */
+function credentialsEnd(servers: IceServers): number {
+  const ends = servers.map(({ username }) => Number(/^(\d{10,}):/.exec(username ?? '')?.[1] ?? Number.NaN) * 1000)
+  return Math.min(Number.POSITIVE_INFINITY, ...ends.filter((end) => !Number.isNaN(end)))
+}

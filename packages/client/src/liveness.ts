@@ -1,0 +1,58 @@
+import type { Environment } from './environment.ts'
+
+export interface LivenessOptions {
+  /** After so long without any message the service is asked for one. */
+  readonly idleMs: number
+  /** How long it may take to say anything once it was asked. */
+  readonly answerMs: number
+  /** Sends something that has a reply. */
+  readonly probe: () => void
+  /** Nothing came: the socket is dead. */
+  readonly onDead: () => void
+}
+
+/**
+ * Notices a dead socket. A browser shows no pings, so silence has to be asked: whatever is sent has a reply [EXT2], and
+ * any message is a sign of life.
+ */
+export function createLiveness(env: Environment, options: LivenessOptions) {
+  let endIdle: (() => void) | undefined
+  let endAnswer: (() => void) | undefined
+
+  function rest(): void {
+    endIdle?.()
+    endIdle = env.after(options.idleMs, options.probe)
+  }
+
+  function stop(): void {
+    endIdle?.()
+    endAnswer?.()
+    endIdle = undefined
+    endAnswer = undefined
+  }
+
+  return {
+    start: rest,
+    stop,
+    heard(): void {
+      if (endIdle === undefined) return
+      endAnswer?.()
+      endAnswer = undefined
+      rest()
+    },
+    /** Something that has a reply was sent. */
+    sent(): void {
+      if (endIdle === undefined || endAnswer !== undefined) return
+      endAnswer = env.after(options.answerMs, () => {
+        stop()
+        options.onDead()
+      })
+    },
+    /** Asks now, because there is a reason to doubt. */
+    doubt(): void {
+      if (endIdle !== undefined && endAnswer === undefined) options.probe()
+    },
+  }
+}
+
+export type Liveness = ReturnType<typeof createLiveness>

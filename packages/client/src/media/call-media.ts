@@ -1,0 +1,272 @@
+import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
+import { createCapture, kindsOf, mediaError } from './capture.ts'
+import { createMediaState } from './media-state.ts'
+import { createNegotiation } from './negotiation.ts'
+import { createOpening } from './opening.ts'
+import { createRecovery } from './recovery.ts'
+import { createSenders } from './senders.ts'
+import { watchFlow } from './stats.ts'
+import {
+  type CallMedia,
+  type CallMediaOptions,
+  type MediaEnvironment,
+  MediaError,
+  type MediaKind,
+  type MediaStats,
+} from './types.ts'
+
+export type {
+  CallMedia,
+  CallMediaEvents,
+  CallMediaOptions,
+  CallMediaState,
+  FlowStats,
+  MediaEnvironment,
+  MediaErrorCode,
+  MediaKind,
+  MediaStats,
+} from './types.ts'
+
+/** While nothing flows yet, so that `connected` is told without delay. */
+const eagerLookMs = 100
+/** Old servers are better than a call that waits for new ones. */
+const freshServersMs = 2000
+/** Codes of signals that were lost on the way. */
+const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECTION_CLOSED', 'TIMEOUT'])
+
+function browserEnvironment(): MediaEnvironment {
+  const { RTCPeerConnection, MediaStream, navigator } = globalThis
+  return { RTCPeerConnection, MediaStream, mediaDevices: navigator?.mediaDevices }
+}
+
+function defaultMedia(call: Pick<Call, 'callType'>): MediaStreamConstraints {
+  return call.callType === 'video' ? { audio: true, video: true } : { audio: true }
+}
+
+/** The media of one call: nothing happens before `start()`. */
+export function createCallMedia(call: Call, options: CallMediaOptions = {}): CallMedia {
+  const { client, configuration = {}, statsIntervalMs = 1000, earlyOffer = true } = options
+  const environment = options.environment ?? browserEnvironment()
+  const local = new environment.MediaStream()
+  const remote = new environment.MediaStream()
+  const shown = createMediaState(local, remote)
+  const { change } = shown
+  const subscriptions: Unsubscribe[] = []
+  let started = false
+  let reported = false
+  let stopWatching = () => {}
+
+  const isPolite = () => call.direction === 'incoming'
+  const isOnline = () => client === undefined || client.state.name === 'online'
+  const failed = (error: unknown) =>
+    shown.emit('error', error instanceof Error ? error : new MediaError('FAILED', 'Media failed', error))
+
+  /** What is lost on the way is made good by the next restart; only what can never arrive is worth a word. */
+  function signal(sending: Promise<void>): void {
+    sending.catch((error: RingwireErrorShape) => {
+      if (!passing.has(error.code)) failed(error)
+    })
+  }
+
+  function rtcConfiguration(): RTCConfiguration {
+    const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
+    return { ...configuration, iceServers }
+  }
+
+  const senders = createSenders({
+    stream: local,
+    receives: () => (call.callType === 'video' ? ['audio', 'video'] : ['audio']),
+    failed,
+  })
+  const capture = createCapture({
+    environment,
+    async changed(kind, track) {
+      for (const old of local.getTracks()) if (old.kind === kind && old !== track) local.removeTrack(old)
+      if (track) local.addTrack(track)
+      await senders.place(kind, track)
+    },
+    screenEnded: () => change({ sharing: false }),
+    failed,
+  })
+  const recovery = createRecovery({
+    restartAfterMs: options.restartAfterMs ?? 1000,
+    connectTimeoutMs: options.connectTimeoutMs ?? 6000,
+    after(ms, run) {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
+    },
+    isOnline,
+    isPolite,
+    restart: ({ fresh }) => void restart(fresh),
+  })
+  const negotiation = createNegotiation({
+    open,
+    isPolite,
+    equip: senders.equip,
+    attach: senders.attach,
+    settled(connection) {
+      // The last picture of the old connection stays until there is a new one.
+      const received = new Set(connection.getReceivers().map(({ track }) => track))
+      for (const track of remote.getTracks()) if (!received.has(track)) remote.removeTrack(track)
+      senders.complete()
+    },
+    sendOffer: (sdp) => signal(call.sendOffer(sdp)),
+    sendAnswer: (sdp) => signal(call.sendAnswer(sdp)),
+    sendCandidate: (candidate) => signal(call.sendCandidate({ candidate: '', ...candidate })),
+    failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'A description could not be made or taken', error)),
+  })
+
+  const opening = createOpening({ call, earlyOffer, recovery, offer: (how) => void negotiation.offer(how) })
+
+  function open(): RTCPeerConnection {
+    stopWatching()
+    const connection = new environment.RTCPeerConnection(rtcConfiguration())
+    const isCurrent = () => negotiation.connection() === connection && !shown.isClosed()
+    connection.addEventListener('track', ({ track }) => {
+      if (!isCurrent()) return
+      for (const old of remote.getTracks()) if (old.kind === track.kind) remote.removeTrack(old)
+      remote.addTrack(track)
+      shown.emit('remote', remote)
+    })
+    connection.addEventListener('connectionstatechange', () => {
+      if (!isCurrent()) return
+      const { connectionState } = connection
+      if (connectionState === 'disconnected' || connectionState === 'failed') interrupted()
+      recovery.follow(connectionState)
+    })
+    stopWatching = watchFlow(connection, {
+      looked: (stats) => {
+        if (isCurrent()) looked(connection, stats)
+      },
+      intervalMs: () => (shown.get().name === 'flowing' ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
+    })
+    interrupted()
+    recovery.opened()
+    return connection
+  }
+
+  function interrupted(): void {
+    if (shown.get().name === 'flowing') change({ name: 'interrupted', receiving: { audio: false, video: false } })
+  }
+
+  function looked(connection: RTCPeerConnection, stats: MediaStats): void {
+    const { audio, video } = stats.inbound
+    const receiving = { audio: audio.packets > 0, video: video.packets > 0 }
+    const arrives = receiving.audio || receiving.video
+    recovery.looked(arrives)
+    if (shown.get().name === 'flowing') change({ receiving })
+    else if (arrives && connection.connectionState === 'connected') {
+      change({ name: 'flowing', receiving })
+      // The service takes it twice as once, but once is enough.
+      if (!reported) signal(call.connected())
+      reported = true
+    }
+    if (shown.get().name === 'flowing') shown.emit('stats', stats)
+  }
+
+  async function restart(fresh: boolean): Promise<void> {
+    if (client && !options.iceServers) {
+      const old = new Promise<void>((resolve) => setTimeout(resolve, freshServersMs))
+      await Promise.race([client.freshIceServers().then(() => undefined, failed), old])
+    }
+    if (shown.isClosed()) return
+    configure()
+    opening.opened()
+    await negotiation.offer({ restart: true, fresh })
+  }
+
+  function configure(): void {
+    const connection = negotiation.connection()
+    if (connection && connection.signalingState !== 'closed') connection.setConfiguration(rtcConfiguration())
+  }
+
+  function proceed(): void {
+    if (call.state.name === 'over') close()
+    else opening.proceed()
+  }
+
+  function listen(): void {
+    subscriptions.push(
+      call.on('offer', (sdp) => {
+        opening.opened()
+        void negotiation.receiveOffer(sdp)
+      }),
+      call.on('answer', (sdp) => void negotiation.receiveAnswer(sdp)),
+      call.on('candidate', ({ ...candidate }) => void negotiation.receiveCandidate(candidate)),
+      call.on('state', proceed),
+      call.on('resynced', ({ restored }) => opening.resynced(restored)),
+    )
+    if (client) {
+      subscriptions.push(
+        client.on('iceServers', configure),
+        client.on('state', ({ name }) => {
+          if (name === 'online') recovery.online()
+        }),
+      )
+    }
+    const { mediaDevices } = environment
+    const announce = () => void devices().then((list) => shown.emit('devices', list), failed)
+    mediaDevices?.addEventListener?.('devicechange', announce)
+    subscriptions.push(() => mediaDevices?.removeEventListener?.('devicechange', announce))
+  }
+
+  async function devices(): Promise<readonly MediaDeviceInfo[]> {
+    return (await environment.mediaDevices?.enumerateDevices()) ?? []
+  }
+
+  function close(): void {
+    if (shown.isClosed()) return
+    recovery.stop()
+    opening.close()
+    stopWatching()
+    for (const unsubscribe of subscriptions.splice(0)) unsubscribe()
+    negotiation.close()
+    capture.close()
+    for (const stream of [local, remote]) for (const track of stream.getTracks()) stream.removeTrack(track)
+    change({ name: 'closed', sharing: false, receiving: { audio: false, video: false } })
+  }
+
+  /** What the application asks for: its failure is a MediaError. */
+  async function ask(what: string, work: () => Promise<void>): Promise<void> {
+    if (shown.isClosed()) throw new MediaError('CLOSED', `${what}: the media of this call is closed`)
+    await work().catch((error: unknown) => {
+      throw mediaError(error, what)
+    })
+    change({ muted: capture.muted(), sharing: capture.isSharing() })
+  }
+
+  /** Nobody has to look at it, as with the promises of a call. */
+  function asked(what: string, work: () => Promise<void>): Promise<void> {
+    const promise = ask(what, work)
+    promise.catch(() => undefined)
+    return promise
+  }
+
+  return {
+    get state() {
+      return shown.get()
+    },
+    get connection() {
+      return negotiation.connection()
+    },
+    on: shown.on,
+    start: (media = options.media ?? defaultMedia(call)) =>
+      asked('start', async () => {
+        senders.want(kindsOf(media))
+        if (!started) {
+          started = true
+          change({ name: 'connecting' })
+          listen()
+          proceed()
+        }
+        await capture.open(media)
+      }),
+    setMuted: (kind: MediaKind, muted) => asked('setMuted', () => capture.setMuted(kind, muted)),
+    switchDevice: (kind, wish) => asked('switchDevice', () => capture.switchDevice(kind, wish)),
+    shareScreen: (wish = {}) => asked('shareScreen', () => capture.shareScreen(wish)),
+    stopScreen: () => asked('stopScreen', capture.stopScreen),
+    devices,
+    restart: () => asked('restart', () => restart(false)),
+    close,
+  }
+}

@@ -1,0 +1,46 @@
+// What is read from descriptions and candidates. Nothing is ever changed in them.
+
+const lines = (sdp: string, prefix: string): string[] =>
+  sdp
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith(prefix))
+    .map((line) => line.slice(prefix.length).trim())
+
+/**
+ * Who speaks: the DTLS certificate's fingerprints (RFC 8122 section 5). An RTCPeerConnection keeps its certificate for
+ * life, so another fingerprint is another RTCPeerConnection: the peer's page was loaded again, or it began anew.
+ */
+export function fingerprintOf(sdp: string): string {
+  const found = lines(sdp, 'a=fingerprint:').map((line) => line.toLowerCase())
+  return [...new Set(found)].sort().join(' ')
+}
+
+/** The ICE credentials' names: a candidate belongs to the description that has its own (RFC 8839 section 5.4). */
+export function ufragsOf(sdp: string): readonly string[] {
+  return [...new Set(lines(sdp, 'a=ice-ufrag:'))]
+}
+
+/** Session id and version: together they name one offer (RFC 8829 section 5.2.1). */
+export function originOf(sdp: string): string {
+  const [, id = '', version = ''] = (lines(sdp, 'o=')[0] ?? '').split(' ')
+  return `${id} ${version}`
+}
+
+/** Undefined where the candidate does not say. */
+export function ufragOf(candidate: RTCIceCandidateInit): string | undefined {
+  return candidate.usernameFragment ?? / ufrag (\S+)/.exec(candidate.candidate ?? '')?.[1]
+}
+
+/**
+ * An answer of ours names its offer, so that one that was kept for a page which is gone, or that crossed a newer offer,
+ * is not taken for the answer to another. Whoever does not know the field ignores it.
+ */
+export interface NamedAnswer {
+  readonly type: 'answer'
+  readonly sdp: string
+  readonly answers?: string
+}
+
+export function isAnswerTo(answer: NamedAnswer, offerSdp: string): boolean {
+  return answer.answers === undefined || answer.answers === originOf(offerSdp)
+}

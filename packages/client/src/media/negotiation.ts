@@ -1,0 +1,169 @@
+import { createCandidateQueue } from './candidates.ts'
+import { fingerprintOf, isAnswerTo, type NamedAnswer, originOf } from './description.ts'
+
+export interface NegotiationOptions {
+  /** A new RTCPeerConnection with the configuration of now. The old one, if any, is closed. */
+  open(): RTCPeerConnection
+  /** Of two offers that cross, the polite side's gives way. It may change with glare of invites, so it is asked. */
+  isPolite(): boolean
+  /** Before the first offer on a connection: what it shall carry. */
+  equip(connection: RTCPeerConnection): void
+  /** Between the peer's offer and its answer. */
+  attach(connection: RTCPeerConnection): void
+  /** An offer and its answer are through. */
+  settled(connection: RTCPeerConnection): void
+  sendOffer(sdp: { type: 'offer'; sdp: string }): void
+  sendAnswer(sdp: NamedAnswer & { answers: string }): void
+  sendCandidate(candidate: RTCIceCandidateInit): void
+  failed(error: unknown): void
+}
+
+interface Link {
+  readonly connection: RTCPeerConnection
+  /** The fingerprint of the peer's connection, empty until a description of it came. */
+  peer: string
+  /** The description is not sent yet: its candidates wait. */
+  describing: boolean
+  readonly gathered: RTCIceCandidate[]
+}
+
+/**
+ * Perfect negotiation (webrtc-pc section 10.7) over connections that may be replaced. One RTCPeerConnection of ours
+ * talks to one of the peer's. Where the other end is a new one (a page that was loaded again, a client that makes a new
+ * connection for each offer), ours is replaced too, so that DTLS and ICE never mix two pasts.
+ *
+ * Every step waits for the one before it, so a state that a step sees is the state of that moment.
+ */
+export function createNegotiation(options: NegotiationOptions) {
+  const queue = createCandidateQueue()
+  let link: Link | undefined
+  let closed = false
+  let steps: Promise<void> = Promise.resolve()
+
+  function inTurn(step: () => Promise<void>): Promise<void> {
+    steps = steps
+      .then(() => (closed ? undefined : step()))
+      .catch((error: unknown) => {
+        if (!closed) options.failed(error)
+      })
+    return steps
+  }
+
+  function open(): Link {
+    link?.connection.close()
+    const connection = options.open()
+    const opened: Link = { connection, peer: '', describing: false, gathered: [] }
+    connection.addEventListener('icecandidate', ({ candidate }) => {
+      // The empty one marks the end of candidates, which nobody has to know.
+      if (!candidate?.candidate || link !== opened) return
+      if (opened.describing) opened.gathered.push(candidate)
+      else options.sendCandidate(candidate.toJSON())
+    })
+    connection.addEventListener('negotiationneeded', () => {
+      // The first offer has its own time; later ones come from tracks that were added.
+      if (opened.peer !== '' && link === opened) void offer({})
+    })
+    link = opened
+    return opened
+  }
+
+  /** Makes an offer, or the answer to the peer's, and sends it before its candidates. */
+  async function describe(on: Link): Promise<void> {
+    const { connection } = on
+    on.describing = true
+    await connection.setLocalDescription()
+    const { type, sdp } = connection.localDescription ?? {}
+    if (sdp !== undefined && type === 'offer') options.sendOffer({ type, sdp })
+    else if (sdp !== undefined && type === 'answer') {
+      const answers = originOf(connection.remoteDescription?.sdp ?? '')
+      options.sendAnswer({ type, sdp, answers })
+    }
+    on.describing = false
+    for (const candidate of on.gathered.splice(0)) options.sendCandidate(candidate.toJSON())
+  }
+
+  async function offerAnew(): Promise<void> {
+    const fresh = open()
+    options.equip(fresh.connection)
+    await describe(fresh)
+  }
+
+  async function take(on: Link, description: { type: 'offer' | 'answer'; sdp: string }): Promise<void> {
+    await on.connection.setRemoteDescription({ type: description.type, sdp: description.sdp })
+    on.peer = fingerprintOf(description.sdp)
+  }
+
+  /** A candidate of a description that was given up may fail; that is no failure of the call. */
+  async function addWaiting(on: Link, sdp: string): Promise<void> {
+    const waiting = queue.take(sdp).map((candidate) => on.connection.addIceCandidate(candidate))
+    await Promise.allSettled(waiting)
+  }
+
+  /** `restart`: new ICE credentials. `fresh`: a new connection. Without either: what changed on this one. */
+  function offer({ restart = false, fresh = false }: { restart?: boolean; fresh?: boolean }): Promise<void> {
+    return inTurn(async () => {
+      if (!link || fresh) return offerAnew()
+      const { signalingState } = link.connection
+      if (restart) link.connection.restartIce()
+      // Nothing is asked of a connection that waits for an answer, unless that answer may never come.
+      else if (signalingState !== 'stable') return
+      await describe(link)
+    })
+  }
+
+  async function crossed(waiting: Link, peer: string): Promise<void> {
+    // Plain glare: the peer gives way and answers ours.
+    if (waiting.peer === peer) return
+    // Perhaps the peer's page was loaded again and never saw our offer. It is made once more, for whoever is there now.
+    if (waiting.peer === '') await describe(waiting)
+    else await offerAnew()
+  }
+
+  return {
+    connection: (): RTCPeerConnection | undefined => link?.connection,
+    offer,
+    receiveOffer(sdp: { type: 'offer'; sdp: string }): Promise<void> {
+      return inTurn(async () => {
+        const peer = fingerprintOf(sdp.sdp)
+        const waiting = link && link.connection.signalingState !== 'stable' ? link : undefined
+        if (waiting && !options.isPolite()) return crossed(waiting, peer)
+        // Where it crosses an offer of ours to the same peer, taking it rolls ours back.
+        const on = link && link.peer !== '' && link.peer === peer ? link : open()
+        await take(on, sdp)
+        options.attach(on.connection)
+        await describe(on)
+        await addWaiting(on, sdp.sdp)
+        options.settled(on.connection)
+      })
+    },
+    receiveAnswer(answer: NamedAnswer): Promise<void> {
+      return inTurn(async () => {
+        if (!link) return
+        const isStranger = link.peer !== '' && link.peer !== fingerprintOf(answer.sdp)
+        const isWaiting = link.connection.signalingState === 'have-local-offer'
+        if (isWaiting && isAnswerTo(answer, link.connection.localDescription?.sdp ?? '')) {
+          // The peer made a new connection for an offer of our old one.
+          if (isStranger) return offerAnew()
+          await take(link, answer)
+          await addWaiting(link, answer.sdp)
+          options.settled(link.connection)
+        } else if (isStranger && answer.answers !== undefined) {
+          // An old offer of ours came to a new page of the peer, which now believes in a connection that is no more.
+          return offerAnew()
+        }
+      })
+    },
+    receiveCandidate(candidate: RTCIceCandidateInit): Promise<void> {
+      return inTurn(async () => {
+        if (!queue.admit(candidate, link?.connection.remoteDescription?.sdp)) return
+        await link?.connection.addIceCandidate(candidate).catch(() => undefined)
+      })
+    },
+    close(): void {
+      closed = true
+      link?.connection.close()
+    },
+  }
+}
+
+export type Negotiation = ReturnType<typeof createNegotiation>

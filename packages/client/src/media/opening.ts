@@ -1,0 +1,62 @@
+import type { Call } from '../types.ts'
+import type { Recovery } from './recovery.ts'
+
+/** A callee that was answered before this page listened waits so long for the offer, then makes its own. */
+const offerWaitMs = 1000
+
+export interface OpeningOptions {
+  call: Pick<Call, 'state' | 'direction' | 'invited'>
+  earlyOffer: boolean
+  offer(how: { restart: boolean }): void
+  recovery: Pick<Recovery, 'begin' | 'resync'>
+}
+
+/** When the first offer is made, and by whom: the caller offers, a callee does so only where no offer comes. */
+export function createOpening({ call, earlyOffer, offer, recovery }: OpeningOptions) {
+  let offered = false
+  let closed = false
+  let wait: ReturnType<typeof setTimeout> | undefined
+
+  const isAnswered = () => call.state.name === 'accepted' || call.state.name === 'connected'
+
+  function offerOnce(): void {
+    if (offered || closed) return
+    offered = true
+    offer({ restart: false })
+  }
+
+  function offerEarly(): void {
+    // The service has to know the call first, and may give it another name, or make it the peer's [INV6, INV7].
+    const invited = () => {
+      if (call.direction === 'outgoing' && call.state.name !== 'over') offerOnce()
+    }
+    call.invited.then(invited, () => undefined)
+  }
+
+  return {
+    /** The call may have gone on. */
+    proceed(): void {
+      if (isAnswered()) {
+        recovery.begin()
+        if (call.direction === 'outgoing') offerOnce()
+        else wait ??= setTimeout(offerOnce, offerWaitMs)
+      } else if (earlyOffer && call.direction === 'outgoing') offerEarly()
+    },
+    /** An offer of the peer, or one of ours that was made for another reason: there is no first one to make. */
+    opened(): void {
+      offered = true
+    },
+    /** Signals may be lost. A page that was loaded again has no connection at all. */
+    resynced(restored: boolean): void {
+      if (isAnswered()) {
+        recovery.begin()
+        if (restored && !offered) offerOnce()
+        else recovery.resync()
+      } else if (call.direction === 'outgoing' && offered) offer({ restart: true })
+    },
+    close(): void {
+      closed = true
+      clearTimeout(wait)
+    },
+  }
+}

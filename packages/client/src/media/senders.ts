@@ -1,0 +1,86 @@
+import type { MediaKind } from './types.ts'
+
+const kinds = ['audio', 'video'] as const
+
+export interface SendersOptions {
+  /** What is sent; its id tells the peer which tracks belong together. */
+  stream: MediaStream
+  /** Kinds that the offer asks for, also where nothing of them is sent. */
+  receives(): readonly MediaKind[]
+  failed(error: unknown): void
+}
+
+/**
+ * Which track goes out on which transceiver: one of each kind. The connection is made before the devices are open, and
+ * a track that comes later, or instead of another, needs no negotiation.
+ */
+export function createSenders({ stream, receives, failed }: SendersOptions) {
+  const tracks: Record<MediaKind, MediaStreamTrack | null> = { audio: null, video: null }
+  const wanted = new Set<MediaKind>()
+  let connection: RTCPeerConnection | undefined
+  /** Kinds that this connection has had a transceiver for: one that the peer refused is not asked for again. */
+  let asked = new Set<MediaKind>()
+
+  function transceiver(kind: MediaKind): RTCRtpTransceiver | undefined {
+    return connection
+      ?.getTransceivers()
+      .find(({ receiver, direction }) => receiver.track.kind === kind && direction !== 'stopped')
+  }
+
+  function follow(next: RTCPeerConnection): void {
+    if (connection === next) return
+    connection = next
+    asked = new Set()
+  }
+
+  function add(kind: MediaKind): void {
+    asked.add(kind)
+    connection?.addTransceiver(tracks[kind] ?? kind, {
+      direction: wanted.has(kind) ? 'sendrecv' : 'recvonly',
+      streams: [stream],
+    })
+  }
+
+  async function put(target: RTCRtpTransceiver, kind: MediaKind): Promise<void> {
+    if (wanted.has(kind) && (target.direction === 'recvonly' || target.direction === 'inactive')) {
+      target.direction = target.direction === 'recvonly' ? 'sendrecv' : 'sendonly'
+      target.sender.setStreams?.(stream)
+    }
+    // The peer may have refused the kind in the meantime.
+    if (target.sender.track !== tracks[kind]) await target.sender.replaceTrack(tracks[kind]).catch(failed)
+  }
+
+  return {
+    /** The kinds that will be sent, though their tracks may not be there yet. */
+    want(of: readonly MediaKind[]): void {
+      for (const kind of of) wanted.add(kind)
+    },
+    equip(on: RTCPeerConnection): void {
+      follow(on)
+      for (const kind of kinds) if (wanted.has(kind) || receives().includes(kind)) add(kind)
+    },
+    attach(on: RTCPeerConnection): void {
+      follow(on)
+      for (const kind of kinds) {
+        const offered = transceiver(kind)
+        if (!offered) continue
+        asked.add(kind)
+        void put(offered, kind)
+      }
+    },
+    /** What the peer's offer had no place for is offered next. */
+    complete(): void {
+      for (const kind of kinds) if (wanted.has(kind) && !asked.has(kind)) add(kind)
+    },
+    async place(kind: MediaKind, track: MediaStreamTrack | null): Promise<void> {
+      tracks[kind] = track
+      if (track) wanted.add(kind)
+      const target = transceiver(kind)
+      if (target) await put(target, kind)
+      else if (track && connection?.remoteDescription) add(kind)
+    },
+    track: (kind: MediaKind): MediaStreamTrack | null => tracks[kind],
+  }
+}
+
+export type Senders = ReturnType<typeof createSenders>

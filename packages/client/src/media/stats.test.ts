@@ -1,0 +1,83 @@
+import { expect, test } from 'bun:test'
+import { compareSamples, readSample } from './stats.ts'
+
+type Entry = Record<string, unknown> & { id: string }
+
+const report = (...entries: Entry[]): [string, unknown][] => entries.map((entry) => [entry.id, entry])
+
+const at = (timestamp: number, packets: number, bytes: number, lost: number) =>
+  readSample(
+    report(
+      {
+        id: 'in-a',
+        type: 'inbound-rtp',
+        kind: 'audio',
+        timestamp,
+        packetsReceived: packets,
+        bytesReceived: bytes,
+        packetsLost: lost,
+        audioLevel: 0.25,
+      },
+      {
+        id: 'in-v',
+        type: 'inbound-rtp',
+        kind: 'video',
+        timestamp,
+        packetsReceived: 0,
+        bytesReceived: 0,
+        packetsLost: 0,
+        frameWidth: 640,
+        frameHeight: 480,
+        framesPerSecond: 30,
+      },
+      { id: 'out-a', type: 'outbound-rtp', kind: 'audio', timestamp, packetsSent: packets * 2, bytesSent: bytes * 2 },
+      { id: 'remote-a', type: 'remote-inbound-rtp', kind: 'audio', timestamp, packetsLost: lost * 2 },
+      { id: 't', type: 'transport', timestamp, selectedCandidatePairId: 'p' },
+      {
+        id: 'p',
+        type: 'candidate-pair',
+        timestamp,
+        currentRoundTripTime: 0.042,
+        localCandidateId: 'l',
+        remoteCandidateId: 'r',
+      },
+      { id: 'l', type: 'local-candidate', timestamp, candidateType: 'host' },
+      { id: 'r', type: 'remote-candidate', timestamp, candidateType: 'relay' },
+    ),
+  )
+
+test('rates and loss are those of the interval', () => {
+  const stats = compareSamples(at(1000, 100, 10_000, 5), at(3000, 190, 30_000, 15))
+  expect(stats).toEqual({
+    intervalMs: 2000,
+    roundTripMs: 42,
+    path: 'relay',
+    inbound: {
+      audio: { bitsPerSecond: 80_000, packets: 90, loss: 0.1 },
+      video: { bitsPerSecond: 0, packets: 0, loss: undefined },
+    },
+    outbound: {
+      audio: { bitsPerSecond: 160_000, packets: 180, loss: 20 / 180 },
+      video: { bitsPerSecond: 0, packets: 0, loss: undefined },
+    },
+    audioLevel: 0.25,
+    picture: { width: 640, height: 480, framesPerSecond: 30 },
+  })
+})
+
+test('counters that begin anew and reports without anything give no nonsense', () => {
+  const nothing = readSample([])
+  expect(compareSamples(nothing, nothing)).toMatchObject({ intervalMs: 0, roundTripMs: undefined, path: undefined })
+  const { inbound, outbound } = compareSamples(at(3000, 190, 30_000, 15), at(4000, 3, 100, 0))
+  expect(inbound.audio).toEqual({ bitsPerSecond: 0, packets: 0, loss: undefined })
+  expect(outbound.audio).toEqual({ bitsPerSecond: 0, packets: 0, loss: undefined })
+})
+
+test('a browser that has no transport statistics marks the pair itself', () => {
+  const pair = { type: 'candidate-pair', currentRoundTripTime: 0.001, localCandidateId: 'l', remoteCandidateId: 'r' }
+  const sample = readSample(
+    report({ id: 'p1', ...pair }, { id: 'p2', ...pair, selected: true, currentRoundTripTime: 0.009 }),
+  )
+  expect(sample.roundTripMs).toBe(9)
+  expect(sample.path).toBe('direct')
+})

@@ -1,0 +1,140 @@
+import type { FlowStats, MediaKind, MediaStats } from './types.ts'
+
+/** Counters of one moment, of one kind and direction. */
+interface Counters {
+  packets: number
+  bytes: number
+  lost: number | undefined
+}
+
+export interface Sample {
+  readonly at: number
+  readonly inbound: Record<MediaKind, Counters>
+  readonly outbound: Record<MediaKind, Counters>
+  readonly roundTripMs: number | undefined
+  readonly path: 'direct' | 'relay' | undefined
+  readonly audioLevel: number | undefined
+  readonly picture: MediaStats['picture']
+}
+
+type Stats = Record<string, unknown> & { id: string; type: string; timestamp: number }
+
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
+const optional = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+const none = (): Counters => ({ packets: 0, bytes: 0, lost: undefined })
+
+function add(to: Counters, packets: unknown, bytes: unknown): void {
+  to.packets += number(packets)
+  to.bytes += number(bytes)
+}
+
+function addLost(to: Counters, lost: unknown): void {
+  if (typeof lost === 'number') to.lost = (to.lost ?? 0) + lost
+}
+
+function pairOf(stats: Stats[], byId: (id: unknown) => Stats | undefined): Stats | undefined {
+  const transport = stats.find(({ type, selectedCandidatePairId }) => type === 'transport' && selectedCandidatePairId)
+  // Firefox has no transport statistics and marks the pair itself.
+  return (
+    byId(transport?.selectedCandidatePairId) ??
+    stats.find(({ type, selected }) => type === 'candidate-pair' && selected)
+  )
+}
+
+/** What matters of one RTCStatsReport (webrtc-stats). */
+export function readSample(report: Iterable<[string, unknown]>): Sample {
+  const all = new Map<unknown, Stats>([...report].map(([id, stats]) => [id, stats as Stats]))
+  const stats = [...all.values()]
+  const inbound = { audio: none(), video: none() }
+  const outbound = { audio: none(), video: none() }
+  let at = 0
+  let audioLevel: number | undefined
+  let picture: MediaStats['picture']
+  for (const entry of stats) {
+    const kind = entry.kind === 'video' ? 'video' : 'audio'
+    if (entry.type === 'inbound-rtp') {
+      at = Math.max(at, entry.timestamp)
+      add(inbound[kind], entry.packetsReceived, entry.bytesReceived)
+      addLost(inbound[kind], entry.packetsLost)
+      if (kind === 'audio') audioLevel = optional(entry.audioLevel) ?? audioLevel
+      else if (typeof entry.frameWidth === 'number') {
+        const framesPerSecond = number(entry.framesPerSecond)
+        picture = { width: entry.frameWidth, height: number(entry.frameHeight), framesPerSecond }
+      }
+    } else if (entry.type === 'outbound-rtp') {
+      at = Math.max(at, entry.timestamp)
+      add(outbound[kind], entry.packetsSent, entry.bytesSent)
+    } else if (entry.type === 'remote-inbound-rtp') addLost(outbound[kind], entry.packetsLost)
+  }
+  const pair = pairOf(stats, (id) => all.get(id))
+  const ends = [all.get(pair?.localCandidateId), all.get(pair?.remoteCandidateId)]
+  const relayed = ends.some((end) => end?.candidateType === 'relay')
+  const roundTrip = optional(pair?.currentRoundTripTime)
+  const roundTripMs = roundTrip === undefined ? undefined : Math.round(roundTrip * 1000)
+  return { at, inbound, outbound, roundTripMs, path: pair && (relayed ? 'relay' : 'direct'), audioLevel, picture }
+}
+
+/** Counters may fall, when a connection got another stream: then nothing is known of the interval. */
+function between(before: Counters, after: Counters, ms: number, direction: 'inbound' | 'outbound'): FlowStats {
+  const packets = Math.max(0, after.packets - before.packets)
+  const bytes = Math.max(0, after.bytes - before.bytes)
+  let loss: number | undefined
+  if (before.lost !== undefined && after.lost !== undefined) {
+    const lost = Math.max(0, after.lost - before.lost)
+    // Lost ones are not among those received, but among those sent.
+    const all = direction === 'inbound' ? packets + lost : packets
+    if (all > 0) loss = Math.min(1, lost / all)
+  }
+  return { bitsPerSecond: ms > 0 ? Math.round((bytes * 8000) / ms) : 0, packets, loss }
+}
+
+export function compareSamples(before: Sample, after: Sample): MediaStats {
+  const ms = Math.max(0, after.at - before.at)
+  const both = (direction: 'inbound' | 'outbound') => ({
+    audio: between(before[direction].audio, after[direction].audio, ms, direction),
+    video: between(before[direction].video, after[direction].video, ms, direction),
+  })
+  const { roundTripMs, path, audioLevel, picture } = after
+  return {
+    intervalMs: ms,
+    roundTripMs,
+    path,
+    inbound: both('inbound'),
+    outbound: both('outbound'),
+    audioLevel,
+    picture,
+  }
+}
+
+export interface Watch {
+  /** With every look but the first on a connection. */
+  looked(stats: MediaStats): void
+  /** How long until the next look. */
+  intervalMs(): number
+}
+
+/**
+ * What really arrives, read from getStats: a connected transport proves nothing about media. Gives the stop.
+ */
+export function watchFlow(connection: RTCPeerConnection, { looked, intervalMs }: Watch): () => void {
+  let before: Sample | undefined
+  let stopped = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  async function look(): Promise<void> {
+    const report = await connection.getStats().catch(() => undefined)
+    if (stopped) return
+    if (report) {
+      const after = readSample(report)
+      if (before) looked(compareSamples(before, after))
+      before = after
+    }
+    if (!stopped) timer = setTimeout(look, intervalMs())
+  }
+
+  timer = setTimeout(look, 0)
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,148 @@
+import type { CallClient, Unsubscribe } from '../types.ts'
+
+export type MediaKind = 'audio' | 'video'
+
+/** Why media could not be had. */
+export const mediaErrorCodes = {
+  /** The user, or the page's policy, said no. */
+  NOT_ALLOWED: 'NOT_ALLOWED',
+  /** There is no such device. */
+  NOT_FOUND: 'NOT_FOUND',
+  /** Another program has the device. */
+  IN_USE: 'IN_USE',
+  /** This environment cannot do it: no getUserMedia, no getDisplayMedia, a page that is not secure. */
+  NOT_SUPPORTED: 'NOT_SUPPORTED',
+  /** The device ended and no other of its kind could be opened. */
+  DEVICE_LOST: 'DEVICE_LOST',
+  /** A description could not be made or taken; media starts anew by itself. */
+  NEGOTIATION_FAILED: 'NEGOTIATION_FAILED',
+  /** `close()` was called, or the call is over. */
+  CLOSED: 'CLOSED',
+  /** Anything else; `cause` holds it. */
+  FAILED: 'FAILED',
+} as const
+export type MediaErrorCode = keyof typeof mediaErrorCodes
+
+/** Every promise of CallMedia that fails is rejected with one of these. */
+export class MediaError extends Error {
+  override readonly name = 'MediaError'
+  readonly code: MediaErrorCode
+
+  constructor(code: MediaErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+  }
+}
+
+/** Immutable: a change is a new object, so it can be the snapshot of an external store. */
+export interface CallMediaState {
+  /**
+   * `idle`: not started. `connecting`: no media has come yet. `flowing`: packets arrive. `interrupted`: they did, and the
+   * connection is lost; it is being restarted. `closed`: for good.
+   */
+  readonly name: 'idle' | 'connecting' | 'flowing' | 'interrupted' | 'closed'
+  /** What is sent; the same object for the whole call. Empty until the devices are open. */
+  readonly local: MediaStream
+  /** What comes; the same object for the whole call, also when the peer's page is loaded again. */
+  readonly remote: MediaStream
+  readonly muted: Readonly<Record<MediaKind, boolean>>
+  /** The screen is sent in place of the camera. */
+  readonly sharing: boolean
+  /** Whether packets of the kind arrived in the last interval: false for a camera that the peer switched off. */
+  readonly receiving: Readonly<Record<MediaKind, boolean>>
+}
+
+export interface FlowStats {
+  readonly bitsPerSecond: number
+  /** In the interval. */
+  readonly packets: number
+  /** 0 to 1, of the packets of the interval; undefined where nothing is known. Outbound: as the peer reports it. */
+  readonly loss: number | undefined
+}
+
+export interface MediaStats {
+  readonly intervalMs: number
+  readonly roundTripMs: number | undefined
+  /** Whether a TURN server carries the media. */
+  readonly path: 'direct' | 'relay' | undefined
+  readonly inbound: Readonly<Record<MediaKind, FlowStats>>
+  readonly outbound: Readonly<Record<MediaKind, FlowStats>>
+  /** Loudness of what is heard, 0 to 1. */
+  readonly audioLevel: number | undefined
+  /** What is seen. */
+  readonly picture: { readonly width: number; readonly height: number; readonly framesPerSecond: number } | undefined
+}
+
+export interface CallMediaEvents {
+  /** `media.state` changed. */
+  state: CallMediaState
+  /** The remote stream has other tracks than before. */
+  remote: MediaStream
+  /** Once every `statsIntervalMs`, while media flows. */
+  stats: MediaStats
+  /** The devices of this machine changed. */
+  devices: readonly MediaDeviceInfo[]
+  /** Something failed that nobody asked for; media goes on as far as it can. */
+  error: Error
+}
+
+export interface CallMediaOptions {
+  /** For ICE servers, fresh ones before a restart, and to know when the connection is back. */
+  readonly client?: Pick<CallClient, 'iceServers' | 'freshIceServers' | 'state' | 'on'>
+  /**
+   * What to send: constraints for getUserMedia, or a stream of the application's own, whose tracks stay the
+   * application's to stop. Default: audio, and video where the call's type is 'video'. `{}` sends nothing.
+   */
+  readonly media?: MediaStream | MediaStreamConstraints
+  /** Instead of the client's. */
+  readonly iceServers?: readonly RTCIceServer[]
+  /** Anything else for the RTCPeerConnection, as `iceTransportPolicy`. */
+  readonly configuration?: RTCConfiguration
+  /**
+   * The caller's offer goes out while it still rings and waits at the service for the accept, which saves a round trip.
+   * Default: true.
+   */
+  readonly earlyOffer?: boolean
+  /** Default: 1000. */
+  readonly statsIntervalMs?: number
+  /** How long a connection may be interrupted before ICE is restarted. Default: 1000. */
+  readonly restartAfterMs?: number
+  /** How long a connection may take before ICE is restarted. Default: 6000. */
+  readonly connectTimeoutMs?: number
+  /** Default: the browser's own. */
+  readonly environment?: MediaEnvironment
+}
+
+/** What the browser brings, so that another implementation can stand in. */
+export interface MediaEnvironment {
+  readonly RTCPeerConnection: new (configuration?: RTCConfiguration) => RTCPeerConnection
+  readonly MediaStream: new (tracks?: MediaStreamTrack[]) => MediaStream
+  readonly mediaDevices: MediaDevices | undefined
+}
+
+/** The media of one call. */
+export interface CallMedia {
+  readonly state: CallMediaState
+  /** The connection of now; a peer that begins anew gets another one. Undefined before the first. */
+  readonly connection: RTCPeerConnection | undefined
+  on<E extends keyof CallMediaEvents>(event: E, listener: (payload: CallMediaEvents[E]) => void): Unsubscribe
+
+  /**
+   * Opens the devices and connects as soon as the call allows it. Resolves when the devices are open; media of the peer
+   * is received even if they cannot be. Call it again to try other devices after a failure.
+   */
+  start(media?: MediaStream | MediaStreamConstraints): Promise<void>
+  /** Audio: silence is sent. Video: nothing is sent. */
+  setMuted(kind: MediaKind, muted: boolean): Promise<void>
+  /** Sends another device: its id, constraints, or a track of the application's own. Nothing is negotiated anew. */
+  switchDevice(kind: MediaKind, wish: string | MediaTrackConstraints | MediaStreamTrack): Promise<void>
+  /** Sends the screen in place of the camera. A track of the application's own may stand for the screen. */
+  shareScreen(wish?: DisplayMediaStreamOptions | MediaStreamTrack): Promise<void>
+  stopScreen(): Promise<void>
+  /** The devices of this machine; their labels are empty until one was opened. */
+  devices(): Promise<readonly MediaDeviceInfo[]>
+  /** Restarts ICE at once, with fresh ICE servers. */
+  restart(): Promise<void>
+  /** Stops what was opened here. Done by itself when the call is over. */
+  close(): void
+}

@@ -1,0 +1,45 @@
+import { useCallback, useSyncExternalStore } from 'react'
+import type { CallMedia, CallMediaState } from '../media/call-media.ts'
+import type { Call, CallClient, CallState, ConnectionState } from '../types.ts'
+
+const noSubscription = () => () => {}
+
+/** The connection's state and the live calls; the component is rendered again when one of them changes. */
+export function useCallClient(client: CallClient): {
+  readonly state: ConnectionState
+  readonly calls: readonly Call[]
+} {
+  const onState = useCallback((changed: () => void) => client.on('state', changed), [client])
+  const onCalls = useCallback((changed: () => void) => client.on('calls', changed), [client])
+  const readState = () => client.state
+  const readCalls = () => client.calls
+  return {
+    state: useSyncExternalStore(onState, readState, readState),
+    calls: useSyncExternalStore(onCalls, readCalls, readCalls),
+  }
+}
+
+/** The call's state, undefined without a call. It stays after the call is over, so its end can be shown. */
+export function useCall(call: Call): CallState
+export function useCall(call: Call | undefined): CallState | undefined
+export function useCall(call: Call | undefined): CallState | undefined {
+  return useSource<CallState>(call)
+}
+
+/** The state of the call's media, undefined without one. */
+export function useCallMedia(media: CallMedia): CallMediaState
+export function useCallMedia(media: CallMedia | undefined): CallMediaState | undefined
+export function useCallMedia(media: CallMedia | undefined): CallMediaState | undefined {
+  return useSource<CallMediaState>(media)
+}
+
+interface Source<State> {
+  readonly state: State
+  on(event: 'state', listener: (state: State) => void): () => void
+}
+
+function useSource<State>(source: Source<State> | undefined): State | undefined {
+  const subscribe = useCallback((changed: () => void) => source?.on('state', changed) ?? noSubscription(), [source])
+  const read = () => source?.state
+  return useSyncExternalStore(subscribe, read, read)
+}

@@ -1,0 +1,208 @@
+import type { ClientEventName } from '@ringwire/protocol/client-events'
+import type { Environment } from './environment.ts'
+import { RingwireError } from './error.ts'
+import { type ReplyData, utf8Length } from './wire.ts'
+
+export type Reply =
+  | { readonly ok: true; readonly data: ReplyData }
+  | { readonly ok: false; readonly error: RingwireError }
+
+export interface Request {
+  readonly event: ClientEventName
+  readonly data: object
+  /** Goes on being asked after its time: hanging up has to arrive at last. */
+  readonly insistent?: boolean
+  /** Is called with the reply even where the promise did not wait for it. */
+  readonly onReply?: (reply: Reply) => unknown
+  /** Is called when the promise no longer waits; `sent`: it may still take effect. */
+  readonly onTimeout?: (sent: boolean) => unknown
+}
+
+interface Entry extends Request {
+  readonly id: string
+  readonly resolve: (data: ReplyData) => void
+  readonly reject: (error: RingwireError) => void
+  readonly deadline: number
+  /** Its number in this session [EXT4]; 0 until it is sent. */
+  n: number
+  waits: boolean
+  /** It was sent in a session that is gone. */
+  unsure: boolean
+  tries: number
+  endTimer: () => void
+  /** The invite was refused for its token, which was renewed. */
+  renewed: boolean
+  /** Cancels the pause before it is asked again; undefined while there is none. */
+  endPause: (() => void) | undefined
+}
+
+/** A message above it would close the socket with 1009, again after each resume [WS6]. */
+const maxMessageBytes = 64 * 1024
+/** How often a request is asked again that may succeed later unchanged. */
+const maxTries = 5
+
+export interface RequestsOptions {
+  readonly timeoutMs: number
+  /** Is called only while there is an authenticated socket. */
+  transmit(text: string): void
+  /** Shows the service a new token; resolved when that is done, or failed. */
+  renewToken(): Promise<void>
+}
+
+/** The ledger of an extended session [EXT4]: every request has a number, and stays until its reply has come. */
+export function createRequests(env: Environment, { timeoutMs, transmit, renewToken }: RequestsOptions) {
+  const entries = new Map<string, Entry>()
+  const prefix = env.uuid().slice(0, 8)
+  let count = 0
+  let lastN = 0
+  let replied = 0
+  let isOpen = false
+
+  function transmitEntry({ event, id, n, data }: Entry): void {
+    transmit(JSON.stringify({ event, request_id: id, n, data }))
+  }
+
+  /** Sends what was not sent in this session yet. */
+  function flush(): void {
+    for (const entry of entries.values()) {
+      if (!isOpen) return
+      if (entry.n > 0 || entry.endPause !== undefined) continue
+      entry.n = ++lastN
+      transmitEntry(entry)
+    }
+  }
+
+  function remove(entry: Entry): void {
+    entries.delete(entry.id)
+    entry.endTimer()
+    entry.endPause?.()
+  }
+
+  function fail(entry: Entry, error: RingwireError): void {
+    remove(entry)
+    entry.reject(error)
+  }
+
+  function timedOut(entry: Entry): void {
+    entry.waits = false
+    entry.reject(new RingwireError('TIMEOUT', `${entry.event} had no reply in ${timeoutMs} ms.`, { retryable: true }))
+    // A number that was given stays: the service counts on every one of them.
+    if (entry.n === 0 && !entry.insistent) remove(entry)
+    entry.onTimeout?.(entry.n > 0 || entry.unsure)
+  }
+
+  function askNow(entry: Entry): void {
+    entry.endPause = undefined
+    if (!entries.delete(entry.id)) return
+    entries.set(entry.id, entry)
+    flush()
+  }
+
+  /** Whether a request that failed may succeed unchanged, and is asked again. */
+  function askAgain(entry: Entry, error: RingwireError): boolean {
+    if (error.code === 'AUTH_TOKEN_INVALID' && entry.event === 'call.invite' && !entry.renewed && entry.waits) {
+      // No call begins after the token's end [WS5]: a timer was late, or the device slept.
+      entry.renewed = true
+      entry.n = 0
+      entry.endPause = () => {}
+      void renewToken().then(() => askNow(entry))
+      return true
+    }
+    const pause = error.retryAfterMs ?? 200 * 2 ** entry.tries * (1 + env.random())
+    const inTime = entry.insistent || env.now() + pause < entry.deadline
+    if (!error.retryable || entry.event === 'auth.refresh' || ++entry.tries > maxTries || !inTime) return false
+    entry.n = 0
+    entry.endPause = env.after(pause, () => askNow(entry))
+    return true
+  }
+
+  return {
+    ask(request: Request): Promise<ReplyData> {
+      const promise = new Promise<ReplyData>((resolve, reject) => {
+        const id = `${prefix}-${++count}`
+        if (utf8Length(JSON.stringify(request.data)) > maxMessageBytes - 256) {
+          reject(new RingwireError('PAYLOAD_TOO_LARGE', `${request.event} is over 64 KiB.`))
+          return
+        }
+        const endTimer = env.after(timeoutMs, () => timedOut(entry))
+        const state = { n: 0, waits: true, unsure: false, tries: 0, renewed: false, endTimer, endPause: undefined }
+        const entry: Entry = { ...request, id, resolve, reject, deadline: env.now() + timeoutMs, ...state }
+        entries.set(id, entry)
+        flush()
+      })
+      promise.catch(() => {})
+      return promise
+    },
+
+    /** A reply came; one that nobody waits for belongs to the page that was here before. */
+    answer(id: string, reply: Reply): void {
+      const entry = entries.get(id)
+      if (entry === undefined || entry.n === 0) return
+      replied = Math.max(replied, entry.n)
+      if (!reply.ok && askAgain(entry, reply.error)) return
+      remove(entry)
+      entry.onReply?.(reply)
+      if (reply.ok) entry.resolve(reply.data)
+      else entry.reject(reply.error)
+    },
+
+    /** Takes back what had no effect yet: it then never happened. */
+    withdraw(matches: (request: Request) => boolean): boolean {
+      const entry = [...entries.values()].find((it) => it.n === 0 && !it.unsure && matches(it))
+      if (entry === undefined) return false
+      fail(entry, new RingwireError('CONNECTION_CLOSED', 'Taken back before it took effect.'))
+      return true
+    },
+
+    pause(): void {
+      isOpen = false
+    },
+
+    /** The session goes on: what did not take effect is sent again, unchanged and in order [EXT4]. */
+    resumed(handled: number): void {
+      isOpen = true
+      const again = [...entries.values()].filter(({ n }) => n > handled).sort((a, b) => a.n - b.n)
+      // A page that was loaded again does not know what the one before it asked for, nor what it was told.
+      if (lastN < handled) replied = handled
+      lastN = Math.max(handled, ...again.map(({ n }) => n))
+      for (const entry of again) transmitEntry(entry)
+      flush()
+    },
+
+    /**
+     * A new session: `n` begins again at 1. What became of a relay is not known, and media starts anew; verbs and
+     * invites are asked again by `resumed(0)`, as a repeat of them does no harm [INV3, END1].
+     */
+    restarted(): void {
+      lastN = 0
+      replied = 0
+      for (const entry of [...entries.values()]) {
+        const isRepeatable = entry.event.startsWith('call.')
+        if (isRepeatable && (entry.waits || entry.insistent)) {
+          entry.unsure ||= entry.n > 0
+          entry.n = 0
+        } else if (entry.n > 0)
+          fail(entry, new RingwireError('UNKNOWN_OUTCOME', `${entry.event}: the session was lost.`))
+        else fail(entry, new RingwireError('CONNECTION_CLOSED', `${entry.event} was not sent.`, { retryable: true }))
+      }
+    },
+
+    /** For good. */
+    close(): void {
+      isOpen = false
+      for (const entry of [...entries.values()]) {
+        const code = entry.n > 0 ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED'
+        fail(entry, new RingwireError(code, `${entry.event}: the client is closed.`))
+      }
+      lastN = 0
+      replied = 0
+    },
+
+    /** The n of the last reply seen [RES1]. */
+    replied: (): number => replied,
+    /** Whether requests of this kind wait for a reply. */
+    isAsked: (event: ClientEventName): boolean => [...entries.values()].some((it) => it.event === event && it.n > 0),
+  }
+}
+
+export type Requests = ReturnType<typeof createRequests>

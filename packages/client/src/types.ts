@@ -1,0 +1,324 @@
+import type { ErrorCode } from '@ringwire/protocol/errors'
+import type { CallStatus, IceServer } from '@ringwire/protocol/rest'
+
+/** Ends a subscription. Calling it twice does nothing. */
+export type Unsubscribe = () => void
+
+export interface Participant {
+  readonly userId: string
+  readonly role: string
+}
+
+export interface Peer extends Participant {
+  /** Null where this side does not know it: the caller of somebody who never connected. */
+  readonly displayName: string | null
+}
+
+/** What the application's backend got from `POST /v1/call/session-token`, as it came. */
+export interface SessionToken {
+  readonly token: string
+  readonly expires_at: string
+  /** Needed where the client was not given a `url`. */
+  readonly ws_url?: string
+  readonly ice_servers?: readonly IceServer[]
+}
+
+/** Why a token is needed: none is held, the held one runs out, or the service refused it (4401). */
+export type TokenReason = 'first' | 'expiring' | 'refused'
+
+/** The SDK's own codes, beside those of the protocol. */
+export const clientErrorCodes = {
+  /** No reply in time. The request may still take effect. */
+  TIMEOUT: 'TIMEOUT',
+  /** The connection is closed for good, or was before the request was sent: it had no effect. */
+  CONNECTION_CLOSED: 'CONNECTION_CLOSED',
+  /** It was sent, and the session that would know what became of it is gone. */
+  UNKNOWN_OUTCOME: 'UNKNOWN_OUTCOME',
+  /** `getToken` failed, or gave something that is no token. */
+  TOKEN_FAILED: 'TOKEN_FAILED',
+  /** The call is over on this side. */
+  CALL_OVER: 'CALL_OVER',
+  /** A REST request could not be made or was answered by something else. */
+  REQUEST_FAILED: 'REQUEST_FAILED',
+} as const
+export type ClientErrorCode = keyof typeof clientErrorCodes
+
+/** A failed request: a value to look at, by its code. */
+export interface RingwireErrorShape extends Error {
+  readonly name: 'RingwireError'
+  readonly code: ErrorCode | ClientErrorCode
+  /** Whether the same request may succeed later unchanged. */
+  readonly retryable: boolean
+  /** How long to wait before that, where the service says so. */
+  readonly retryAfterMs: number | undefined
+  /** CALL_GLARE: the call that waits to be answered. */
+  readonly callUuid: string | undefined
+  /** INVALID_PAYLOAD: the field that is wrong. */
+  readonly field: string | undefined
+  /** CALL_INVALID_STATE: the status of the call that forbids it. */
+  readonly status: string | undefined
+}
+
+/** Where the connection stands. Immutable: a change is a new object, so it can be the snapshot of an external store. */
+export type ConnectionState =
+  /** `connect()` was not called. */
+  | { readonly name: 'idle' }
+  /** Asking for a token, or on the way to `auth.ok`. `attempt` counts from 1 since the last stable connection. */
+  | { readonly name: 'connecting'; readonly attempt: number }
+  /** `recovered`: the session of before goes on without a gap [RES1]. */
+  | { readonly name: 'online'; readonly sessionId: string; readonly recovered: boolean; readonly self: Peer }
+  /** The socket is gone and the next attempt is at `retryAt` (ms since the epoch), or sooner when the network comes. */
+  | { readonly name: 'waiting'; readonly attempt: number; readonly retryAt: number; readonly why: Disconnect }
+  /** For good. `connect()` begins a new session. */
+  | { readonly name: 'closed'; readonly why: Closed }
+
+export type Disconnect =
+  | { readonly cause: 'socket'; readonly code: number; readonly reason: string }
+  /** Nothing came any more, or no `auth.ok` in time. */
+  | { readonly cause: 'silent' }
+  | { readonly cause: 'token'; readonly error: RingwireErrorShape }
+
+export type Closed =
+  /** `close()` was called. */
+  | { readonly cause: 'client' }
+  /** A close code that says: do not come back. 4409 (replaced by a newer connection) above all. */
+  | { readonly cause: 'socket'; readonly code: number; readonly reason: string }
+  /** There is no WebSocket here, or no URL that it takes. */
+  | { readonly cause: 'setup'; readonly error: RingwireErrorShape }
+  /** `getToken` failed with an error whose `retryable` is false. */
+  | { readonly cause: 'token'; readonly error: RingwireErrorShape }
+
+/** Reasons of the SDK's own for a call that is over. The dot keeps them apart from those of the service and of clients. */
+export const ownReasons = {
+  /** It is no longer there after a recovery: it ended while this client was away. The history knows why. */
+  lost: 'sdk.lost',
+  /** The invite failed; `error` says why. */
+  failed: 'sdk.failed',
+  /** The other one's invite was first and `onGlare` is 'error'; `error.callUuid` is the call that waits. */
+  glare: 'sdk.glare',
+  /** The client was closed. */
+  closed: 'sdk.closed',
+} as const
+
+export type Direction = 'outgoing' | 'incoming'
+
+/** Immutable, as ConnectionState is. */
+export type CallState =
+  | {
+      readonly name: 'ringing'
+      readonly direction: 'outgoing'
+      /** False until the service has the invite. */
+      readonly invited: boolean
+      /** Whether any session of the callee was reached; undefined until the service has the invite. */
+      readonly delivered: boolean | undefined
+      /** A phone of the callee really rings [EXT5]. */
+      readonly alerting: boolean
+      /** When the call is missed, ms since the epoch by this device's clock; undefined until the service has it. */
+      readonly expiresAt: number | undefined
+    }
+  | {
+      readonly name: 'ringing'
+      readonly direction: 'incoming'
+      /** `accept()` was called and is not through yet. */
+      readonly answering: boolean
+      readonly expiresAt: number
+    }
+  /** Answered; media may start. */
+  | { readonly name: 'accepted' }
+  /** One side has reported that its media is connected. */
+  | { readonly name: 'connected' }
+  | {
+      readonly name: 'over'
+      /** The call's final status; undefined where it is not known (a reason of `ownReasons`). 'accepted': elsewhere. */
+      readonly status: CallStatus | undefined
+      /** The service's or a client's reason (`hangup`, `declined`, `answered_elsewhere` …), or one of `ownReasons`. */
+      readonly reason: string
+      /** Who did it; null: nobody, or not known. */
+      readonly by: Participant | null
+      readonly error: RingwireErrorShape | undefined
+    }
+
+export interface SessionDescription<T extends 'offer' | 'answer' = 'offer' | 'answer'> {
+  readonly type: T
+  readonly sdp: string
+}
+
+/** What RTCIceCandidate.toJSON() gives. */
+export interface IceCandidate {
+  readonly candidate: string
+  readonly sdpMid?: string | null
+  readonly sdpMLineIndex?: number | null
+  readonly usernameFragment?: string | null
+}
+
+export interface CallEvents {
+  /** `call.state` changed. */
+  state: CallState
+  /**
+   * From the peer. What comes before anybody listens to one of the three is kept and given in order, in a microtask
+   * after the first of them has a listener: add all three at once.
+   */
+  offer: SessionDescription<'offer'>
+  answer: SessionDescription<'answer'>
+  candidate: IceCandidate
+  /** A phone of the callee really rings. */
+  alerting: Participant
+  /** The other side reported that its media is connected. */
+  status: { readonly status: 'connected'; readonly by: Participant }
+  /**
+   * The call goes on, but signals may have been lost with the old session: media has to restart ICE (on both sides an
+   * offer does it). `restored`: this client did not know the call, because its page was loaded again.
+   */
+  resynced: { readonly restored: boolean }
+  /** The peer's invite was first. The call goes on as the one that waited, or is over if `onGlare` is 'error'. */
+  glare: RingwireErrorShape
+}
+
+/**
+ * One call as this client sees it. The object stays the same for the whole call. Every request gives a promise: it is
+ * resolved when the service has committed it, and rejected with a RingwireError. Nobody has to look at it: a rejection
+ * that is not handled is no unhandled rejection.
+ */
+export interface Call {
+  /** Chosen here for an outgoing call. It changes at most once, before `accepted`: where the call takes another [INV7, UUID1] or after glare. */
+  readonly callUuid: string
+  /** `incoming` after glare: the call of the peer was taken. */
+  readonly direction: Direction
+  readonly peer: Peer
+  readonly callType: string
+  /** Undefined where the token's is meant and not known yet. */
+  readonly contextType: string | undefined
+  readonly contextId: string | undefined
+  /** What the caller passed on. Undefined after a reload, which does not keep it. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  readonly state: CallState
+  /** Outgoing: resolved when the service has the invite (or the waiting call was taken after glare). Incoming: resolved. */
+  readonly invited: Promise<void>
+
+  on<E extends keyof CallEvents>(event: E, listener: (payload: CallEvents[E]) => void): Unsubscribe
+
+  accept(): Promise<void>
+  /** A reason matches [a-z0-9_]{1,64}. `busy` silences this session only. */
+  reject(reason?: string): Promise<void>
+  cancel(reason?: string): Promise<void>
+  /** Ends the call in whatever state: rejects or cancels it while it rings. It is over at once on this side. */
+  end(reason?: string): Promise<void>
+  /** Media is connected here. */
+  connected(): Promise<void>
+  /** The phone really rings here. */
+  alerting(): Promise<void>
+
+  sendOffer(sdp: SessionDescription<'offer'>): Promise<void>
+  sendAnswer(sdp: SessionDescription<'answer'>): Promise<void>
+  /** Null, the end of candidates, is not sent. */
+  sendCandidate(candidate: IceCandidate | null): Promise<void>
+}
+
+export interface CallOptions {
+  readonly userId: string
+  readonly role: string
+  /** Default: 'audio'. */
+  readonly callType?: string
+  /** Default: the token's. */
+  readonly contextType?: string
+  readonly contextId?: string
+  /** At most 1 KiB of JSON; the callee gets it. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** May only shorten the ring timeout. */
+  readonly ringTimeoutMs?: number
+  /** Shown until the service tells the peer's name. */
+  readonly displayName?: string
+  /**
+   * When the callee's own invite was first: 'accept' (default) takes that call, as both want to talk; 'error' ends this
+   * one with CALL_GLARE, and the other one is announced by 'incoming'.
+   */
+  readonly onGlare?: 'accept' | 'error'
+}
+
+export interface ClientEvents {
+  /** `client.state` changed. */
+  state: ConnectionState
+  /** A call rings here. */
+  incoming: Call
+  /** A live call of this session that this page did not know: it was loaded again, and `storage` kept its session. */
+  restored: Call
+  /** `client.calls` changed. */
+  calls: readonly Call[]
+  /** `client.iceServers` changed. */
+  iceServers: readonly IceServer[]
+  /** Something failed that nobody asked for: a token could not be renewed, storage refused. The client goes on. */
+  error: RingwireErrorShape
+}
+
+export interface CallClient {
+  readonly state: ConnectionState
+  /** Calls that are not over, oldest first. The array is replaced when it changes. */
+  readonly calls: readonly Call[]
+  /** From the token, or newer. */
+  readonly iceServers: readonly IceServer[]
+
+  /** For useSyncExternalStore: `(listener) => client.on('state', listener)` and `() => client.state`. */
+  on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): Unsubscribe
+
+  /** Connects, and stays connected until `close()`. Does nothing while it does so already. */
+  connect(): void
+  /** Invites. Works offline: the invite goes out when the connection is back, unless its time runs out. */
+  call(options: CallOptions): Call
+  /** A call of `calls` by its uuid. */
+  find(callUuid: string): Call | undefined
+  /**
+   * Something outside changed (React Native: AppState, NetInfo): connects at once where it waits, or makes sure that the
+   * socket is alive. Browsers do it by themselves on online, visibilitychange and pageshow.
+   */
+  wake(): void
+  /** `iceServers`, fetched anew where their credentials run out within a minute. */
+  freshIceServers(): Promise<readonly IceServer[]>
+  /**
+   * Hangs up what this session holds (a call that rings here goes on ringing elsewhere), says goodbye with 1000 and ends
+   * the session. `connect()` begins another.
+   */
+  close(): void
+}
+
+/** The part of WebSocket that the client uses. */
+export interface WebSocketLike {
+  readonly readyState: number
+  onopen: ((event: never) => void) | null
+  onmessage: ((event: never) => void) | null
+  onerror: ((event: never) => void) | null
+  onclose: ((event: never) => void) | null
+  send(text: string): void
+  close(code?: number, reason?: string): void
+}
+export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike
+
+/** sessionStorage, or anything like it; may answer with promises, as React Native's AsyncStorage does. */
+export interface SessionStorage {
+  getItem(key: string): string | null | Promise<string | null>
+  setItem(key: string, value: string): void | Promise<void>
+  removeItem(key: string): void | Promise<void>
+}
+
+export interface CallClientOptions {
+  /** Asks the application's backend for a session token. Called again only when the held one has 60 s left or less. */
+  readonly getToken: (reason: TokenReason) => Promise<SessionToken>
+  /** The WebSocket URL. Default: the token's `ws_url`. */
+  readonly url?: string
+  /** Default: the global one. */
+  readonly WebSocket?: WebSocketConstructor
+  /** Keeps the session over a reload of the page. */
+  readonly storage?: SessionStorage
+  /** Default: 'ringwire'. Two clients in one storage need two. */
+  readonly storageKey?: string
+  /** For the reply to a request, in ms. Default: 10 000. */
+  readonly requestTimeoutMs?: number
+  /** From the start of a connection to `auth.ok`, in ms. Default: 10 000. */
+  readonly connectTimeoutMs?: number
+  /** After so long without any message the service is asked for one, in ms. Default: 25 000. */
+  readonly heartbeatMs?: number
+  /** Without an answer to that the socket counts as dead, in ms. Default: 5 000. */
+  readonly heartbeatTimeoutMs?: number
+  /** Bounds of the pause before an attempt, which is random between 0 and min(max, base · 2^attempt). Default: 500 and 15 000. */
+  readonly reconnectBaseMs?: number
+  readonly reconnectMaxMs?: number
+}

@@ -1,0 +1,68 @@
+import type { AuthRefreshed, ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
+import type {
+  CallAccepted,
+  CallAck,
+  CallAlertingBy,
+  CallInvited,
+  CallMissed,
+  CallOver,
+  CallRinging,
+  CallStatusChanged,
+} from '@ringwire/protocol/events/call'
+import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
+import type { IceServersResponse } from '@ringwire/protocol/rest'
+
+/** What the service pushes to an extended session, by event. */
+export interface Pushes {
+  'call.ringing': CallRinging
+  'call.accepted': CallAccepted
+  'call.rejected': CallOver
+  'call.cancelled': CallOver
+  'call.ended': CallOver
+  'call.missed': CallMissed
+  'call.status': CallStatusChanged
+  'call.alerting': CallAlertingBy
+  'webrtc.offer': WebrtcOffer
+  'webrtc.answer': WebrtcAnswer
+  'webrtc.ice_candidate': WebrtcIceCandidate
+  'ice.servers': IceServersResponse
+  'session.reset': SessionReset
+}
+export type Push = { [E in keyof Pushes]: { readonly event: E; readonly data: Pushes[E] } }[keyof Pushes]
+
+/** Replies that are no error. */
+export type ReplyData = CallInvited | CallAck | AuthRefreshed
+
+export interface Envelope {
+  readonly event: string
+  readonly request_id?: string
+  readonly seq?: number
+  readonly error?: unknown
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Reads a message of the service; undefined where it is none. What is inside `data` is the service's word. */
+export function readEnvelope(text: string): Envelope | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (!isObject(value) || typeof value.event !== 'string') return undefined
+    return { ...value, data: isObject(value.data) ? value.data : {} } as unknown as Envelope
+  } catch {
+    return undefined
+  }
+}
+
+/** `auth.ok` of an extended session; undefined where the service knows base sessions only. */
+export function readAuthOk({ data }: Envelope): ExtendedAuthOk | undefined {
+  return typeof data.session_id === 'string' ? (data as unknown as ExtendedAuthOk) : undefined
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Bytes of a JSON text in UTF-8: JSON escapes control characters, so what is not printable ASCII takes two or more. */
+export function utf8Length(json: string): number {
+  const count = (units: RegExp) => json.match(units)?.length ?? 0
+  return json.length + count(/[^ -~]/g) + count(/[\u0800-\ud7ff\ue000-\uffff]/g)
+}

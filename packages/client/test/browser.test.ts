@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from '../../demo/test/support/browser.ts'
+import { someone } from '../../server/test/support/flows.ts'
+import { Service } from '../../server/test/support/service.ts'
+import { online, person, stateOf } from './support/people.ts'
+
+/** What only a browser has: pages that are loaded again or duplicated, a network that says that it comes and goes. */
+let service: Service
+let browser: Browser
+let server: ReturnType<typeof Bun.serve>
+
+beforeAll(async () => {
+  service = await new Service().start()
+  const entry = new URL('support/page/tab.ts', import.meta.url).pathname
+  const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser' })
+  const script = await outputs[0]!.text()
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch({ url }) {
+      const { pathname, searchParams } = new URL(url)
+      if (pathname === '/token') {
+        return Response.json(await service.issue({ user_id: searchParams.get('user') ?? '', role: 'agent' }))
+      }
+      const type = pathname === '/page.js' ? 'text/javascript' : 'text/html'
+      const body = pathname === '/page.js' ? script : '<!doctype html><script type="module" src="/page.js"></script>'
+      return new Response(body, { headers: { 'content-type': type } })
+    },
+  })
+  browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser.close()
+  await server.stop(true)
+  await service.dispose()
+})
+
+async function state(page: Page) {
+  await page.waitForFunction(() => window.tab?.client.state.name === 'online')
+  return page.evaluate(() => {
+    const { state } = window.tab.client
+    return state.name === 'online' ? { sessionId: state.sessionId, recovered: state.recovered } : undefined
+  })
+}
+
+async function open(userId: string): Promise<Page> {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(`${server.url}?user=${userId}`)
+  return page
+}
+
+test('[RES1] a page that is loaded again goes on with its session and its call', async () => {
+  const userId = someone('callee')
+  const page = await open(userId)
+  const first = await state(page)
+  await page.evaluate(() => window.tab.client.on('incoming', (call) => void call.accept()))
+  const caller = person(service, someone('caller'), 'customer')
+  await online(caller)
+  const out = caller.client.call({ userId, role: 'agent' })
+  await stateOf(out, 'accepted')
+  await page.reload()
+  expect(await state(page)).toEqual({ sessionId: first!.sessionId, recovered: true })
+  const calls = await page.evaluate(() =>
+    window.tab.client.calls.map(({ callUuid, state, direction }) => ({ callUuid, state, direction })),
+  )
+  expect(calls).toEqual([{ callUuid: out.callUuid, state: { name: 'accepted' }, direction: 'incoming' }])
+  await page.evaluate(() => window.tab.client.calls[0]?.end())
+  expect(await stateOf(out, 'over')).toMatchObject({ status: 'ended', reason: 'hangup' })
+  caller.client.close()
+  await page.context().close()
+})
+
+test('a tab that is duplicated has a copy of the storage, and leaves the session to the one that has it', async () => {
+  const page = await open(someone('callee'))
+  const first = await state(page)
+  const opened = page.context().waitForEvent('page')
+  await page.evaluate(() => {
+    sessionStorage.setItem('proof', 'a copy')
+    window.open(location.href)
+  })
+  const twin = await opened
+  const second = await state(twin)
+  expect(await twin.evaluate(() => sessionStorage.getItem('proof'))).toBe('a copy')
+  expect(second!.recovered).toBe(false)
+  expect(second!.sessionId).not.toBe(first!.sessionId)
+  expect(await state(page)).toEqual(first!)
+  for (const [tab, before] of [
+    [twin, second],
+    [page, first],
+  ] as const) {
+    await tab.reload()
+    expect(await state(tab)).toEqual({ sessionId: before!.sessionId, recovered: true })
+  }
+  await page.context().close()
+})
+
+test('a network that goes is asked for, and one that comes back brings the session at once', async () => {
+  const userId = someone('callee')
+  const page = await open(userId)
+  const first = await state(page)
+  const caller = person(service, someone('caller'), 'customer')
+  await online(caller)
+  await page.context().setOffline(true)
+  await page.waitForFunction(() => window.tab.client.state.name !== 'online')
+  await page.context().setOffline(false)
+  expect(await state(page)).toEqual({ sessionId: first!.sessionId, recovered: true })
+  caller.client.close()
+  await page.context().close()
+})

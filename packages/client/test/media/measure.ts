@@ -1,0 +1,142 @@
+// `bun packages/client/test/media/measure.ts [count]`: how long calls take to their media, as medians. Not a test.
+import { writeSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './support/browser.ts'
+import { servePage } from './support/pages.ts'
+import { openPhones } from './support/people.ts'
+import { startService } from './support/service.ts'
+
+const count = Number(process.argv[2] ?? 10)
+
+interface Times {
+  packet: number
+  frame: number
+}
+
+/** Looks every 5 ms, from now on or from the page's next load, for the first packet and the first decoded frame. */
+function watch(): void {
+  const seen = { packet: 0, frame: 0 }
+  Object.assign(window, { seen })
+  const timer = setInterval(async () => {
+    const { connection } = window.phone?.media ?? {}
+    if (!connection) return
+    const { audioPackets, videoPackets, framesDecoded } = await window.phone.totals()
+    if (audioPackets + videoPackets > 0) seen.packet ||= Date.now()
+    if (framesDecoded > 0) seen.frame ||= Date.now()
+    if (seen.frame > 0) clearInterval(timer)
+  }, 5)
+}
+
+declare global {
+  interface Window {
+    seen: Times
+  }
+}
+
+async function seen(page: Page, from: number): Promise<Times> {
+  await page.waitForFunction(() => window.seen?.frame > 0)
+  const { packet, frame } = await page.evaluate(() => window.seen)
+  return { packet: packet - from, frame: frame - from }
+}
+
+/** From the click on "call" to media at both: the other page answers at once. And from the answer's click. */
+async function call(
+  browser: Browser,
+  url: string,
+  query: string,
+  delayMs: number,
+): Promise<{ dialled: Times; answered: Times }> {
+  const phones = await openPhones(browser, url, `silent=1&${query}`, delayMs)
+  const { customer, agent, both } = phones
+  for (const { page } of both) await page.evaluate(watch)
+  const dialledAt = await customer.page.evaluate((userId) => {
+    window.phone.dial(userId, 'agent', 'video')
+    return Date.now()
+  }, agent.userId)
+  await agent.page.waitForFunction(() => window.phone.call !== undefined, undefined, { polling: 5 })
+  const answeredAt = await agent.page.evaluate(() => {
+    const { call } = window.phone
+    const at = Date.now()
+    if (call) window.phone.take(call)
+    void call?.accept()
+    return at
+  })
+  const all = await Promise.all(both.map(({ page }) => seen(page, answeredAt)))
+  const answered = { packet: Math.max(...all.map((it) => it.packet)), frame: Math.max(...all.map((it) => it.frame)) }
+  const before = answeredAt - dialledAt
+  await phones.close()
+  return { dialled: { packet: answered.packet + before, frame: answered.frame + before }, answered }
+}
+
+/** From the reload to media at the page that was loaded again, and at the other one. */
+async function reload(browser: Browser, url: string): Promise<{ own: Times; other: Times }> {
+  const phones = await openPhones(browser, url)
+  const { customer, agent } = phones
+  await phones.connect('video')
+  await phones.expectMedia(1, ['audio', 'video'])
+  await agent.page.addInitScript(watch)
+  // The other page sees the new connection by counters that begin anew.
+  await customer.page.evaluate(`window.watch = ${watch}`)
+  await customer.page.evaluate(() => {
+    const before = window.phone.media?.connection
+    const timer = setInterval(() => {
+      if (window.phone.media?.connection === before) return
+      clearInterval(timer)
+      window.watch()
+    }, 5)
+  })
+  const at = Date.now()
+  await agent.page.reload()
+  const [own, other] = await Promise.all([seen(agent.page, at), seen(customer.page, at)])
+  await phones.close()
+  return { own, other }
+}
+
+declare global {
+  interface Window {
+    watch: typeof watch
+  }
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+function print(what: string, times: Times[]): void {
+  const packet = times.map((it) => it.packet)
+  const frame = times.map((it) => it.frame)
+  const range = (values: number[]) => `${Math.round(median(values))} (${Math.min(...values)} to ${Math.max(...values)})`
+  writeSync(1, `${what}: first packet ${range(packet)} ms, first frame ${range(frame)} ms\n`)
+}
+
+const [service, browser] = await Promise.all([startService(), launchBrowser()])
+const pages = await servePage('phone.ts', (person) => service.token(person))
+try {
+  const rounds = Array.from({ length: count }, (_, i) => i)
+  const ways = [0, 40].flatMap((delayMs) => ['', 'late=1'].map((query) => ({ delayMs, query })))
+  for (const { delayMs, query } of ways) {
+    const calls: Awaited<ReturnType<typeof call>>[] = []
+    for (const _ of rounds) calls.push(await call(browser, pages.url, query, delayMs))
+    const how = `service ${delayMs} ms away, ${query === '' ? 'offer while it rings' : 'offer after the answer'}`
+    print(
+      `From the call to media at both (${how})`,
+      calls.map(({ dialled }) => dialled),
+    )
+    print(
+      `From the answer to media at both (${how})`,
+      calls.map(({ answered }) => answered),
+    )
+  }
+  const reloads: Awaited<ReturnType<typeof reload>>[] = []
+  for (const _ of rounds) reloads.push(await reload(browser, pages.url))
+  print(
+    'From the reload to media at the page that was loaded again',
+    reloads.map(({ own }) => own),
+  )
+  print(
+    'From the reload to media at the other page',
+    reloads.map(({ other }) => other),
+  )
+} finally {
+  await browser.close()
+  await pages.stop()
+  await service.stop()
+}

@@ -1,0 +1,81 @@
+import type { CallMedia } from '../../../src/media/call-media.ts'
+
+export interface FlowWindow {
+  ms: number
+  audio: number
+  video: number
+}
+
+export interface Totals {
+  audioPackets: number
+  videoPackets: number
+  /** Sum of squares of what was heard. */
+  audioEnergy: number
+  framesDecoded: number
+  framesReceived: number
+  width: number
+}
+
+export async function totals(media: CallMedia): Promise<Totals & { at: number }> {
+  const sum = { at: 0, audioPackets: 0, videoPackets: 0, audioEnergy: 0, framesDecoded: 0, framesReceived: 0, width: 0 }
+  for (const [, stats] of (await media.connection?.getStats()) ?? new Map()) {
+    if (stats.type !== 'inbound-rtp') continue
+    sum.at = Math.max(sum.at, stats.timestamp)
+    if (stats.kind === 'audio') {
+      sum.audioPackets += stats.packetsReceived
+      sum.audioEnergy += stats.totalAudioEnergy ?? 0
+    } else {
+      sum.videoPackets += stats.packetsReceived
+      sum.framesDecoded += stats.framesDecoded ?? 0
+      sum.framesReceived += stats.framesReceived ?? 0
+      sum.width = stats.frameWidth ?? 0
+    }
+  }
+  return sum
+}
+
+/**
+ * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
+ * statistics themselves, so a slow machine makes them longer but never empties them.
+ */
+export async function measureFlow(media: CallMedia, windows: number): Promise<FlowWindow[]> {
+  const found: FlowWindow[] = []
+  let last = await totals(media)
+  while (found.length < windows) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const now = await totals(media)
+    const ms = now.at - last.at
+    // A connection that was replaced counts from nothing, and so may a stream after a negotiation.
+    const isAnew = now.audioPackets < last.audioPackets || now.videoPackets < last.videoPackets
+    if (ms < 0 || isAnew) last = now
+    if (ms < 500 || isAnew) continue
+    found.push({ ms, audio: now.audioPackets - last.audioPackets, video: now.videoPackets - last.videoPackets })
+    last = now
+  }
+  return found
+}
+
+export async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error(`Never true: ${isTrue}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+export function flowing(media: CallMedia, timeoutMs = 10_000): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (media.state.name === 'flowing') return resolve()
+    const timer = setTimeout(() => reject(new Error(`No media in time: ${describe(media)}`)), timeoutMs)
+    media.on('state', ({ name }) => {
+      if (name !== 'flowing') return
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+export function describe(media: CallMedia): string {
+  const { connection } = media
+  return `${media.state.name}, ${connection?.connectionState}, ${connection?.signalingState}`
+}

@@ -1,0 +1,87 @@
+// A small phone on the real client: it answers every call, and goes on with a call that it finds after a reload.
+import { createCallClient } from '../../../src/client.ts'
+import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
+import type { Call } from '../../../src/types.ts'
+import { flowing, measureFlow, totals, until } from './flow.ts'
+
+const query = new URLSearchParams(location.search)
+const options: CallMediaOptions = {
+  earlyOffer: !query.has('late'),
+  ...(query.has('relay') ? { configuration: { iceTransportPolicy: 'relay' } } : {}),
+}
+
+let socket: WebSocket | undefined
+class Socket extends WebSocket {
+  constructor(url: string, protocols: string[]) {
+    super(url, protocols)
+    socket = this
+  }
+}
+
+const client = createCallClient({
+  WebSocket: Socket,
+  getToken: async () => (await fetch(`/token${location.search}`)).json(),
+  ...(query.has('forget') ? {} : { storage: sessionStorage }),
+})
+
+let ufragBefore: string | undefined
+const ufrag = () =>
+  /a=ice-ufrag:(\S+)/.exec(phone.media?.connection?.currentLocalDescription?.sdp ?? '')?.[1] ?? undefined
+
+const phone = {
+  client,
+  call: undefined as Call | undefined,
+  media: undefined as CallMedia | undefined,
+  errors: [] as string[],
+  /** When media first flowed, by this page's clock. */
+  flowedAt: undefined as number | undefined,
+  take(call: Call): CallMedia {
+    const media = createCallMedia(call, { client, ...options })
+    phone.call = call
+    phone.media = media
+    media.on('error', (error) => phone.errors.push(`${error.message} (${String(error.cause)})`))
+    media.on('state', ({ name }) => {
+      if (name === 'flowing') phone.flowedAt ??= Date.now()
+    })
+    void media.start().catch((error) => phone.errors.push(String(error)))
+    return media
+  },
+  dial(userId: string, role: string, callType: string): void {
+    phone.take(client.call({ userId, role, callType }))
+  },
+  /** The socket breaks; the client connects again by itself. */
+  cut: () => socket?.close(3000),
+  flowing: () => flowing(phone.media as CallMedia, 20_000),
+  noteRestart(): void {
+    ufragBefore = ufrag()
+  },
+  /** ICE has other credentials than at `noteRestart`, and its path is up. */
+  restarted: () =>
+    until(() => {
+      const { connectionState, signalingState } = phone.media?.connection ?? {}
+      return ufrag() !== ufragBefore && connectionState === 'connected' && signalingState === 'stable'
+    }, 25_000),
+  measureFlow: (windows: number) => measureFlow(phone.media as CallMedia, windows),
+  totals: () => totals(phone.media as CallMedia),
+  until,
+}
+
+client.on('error', (error) => phone.errors.push(error.message))
+client.on('restored', phone.take)
+client.on('incoming', (call) => {
+  if (query.has('silent')) {
+    phone.call = call
+    return
+  }
+  phone.take(call)
+  void call.accept()
+})
+client.connect()
+
+Object.assign(window, { phone })
+
+declare global {
+  interface Window {
+    phone: typeof phone
+  }
+}

@@ -1,0 +1,164 @@
+import { expect, test } from 'bun:test'
+import { withLoopback } from './support/stage.ts'
+
+/*
+ * A page that is loaded again has lost its RTCPeerConnection without a word. Here the old end is dropped and a new one
+ * made in one page, so that the test decides what was on its way at that moment.
+ */
+
+const inPage = withLoopback()
+
+for (const side of ['incoming', 'outgoing'] as const) {
+  test(`the ${side === 'incoming' ? 'callee' : 'caller'} begins anew: the other end takes a new connection at once`, async () => {
+    await inPage(async (page) => {
+      const found = await page.evaluate(async (side) => {
+        const { createPair, flowing, measureFlow } = window.loopback
+        const pair = createPair('video')
+        await Promise.all([pair.caller.start(), pair.callee.start()])
+        pair.accept()
+        await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+        const [old, stays] = side === 'incoming' ? [pair.callee, pair.caller] : [pair.caller, pair.callee]
+        const before = { connection: stays.connection, remote: stays.state.remote }
+        const { call, media } = pair.reload(side, old)
+        const at = performance.now()
+        void media.start()
+        call.resync(true)
+        await flowing(media)
+        await flowing(stays)
+        const ms = performance.now() - at
+        const flows = await Promise.all([measureFlow(media, 2), measureFlow(stays, 2)])
+        const replaced = stays.connection !== before.connection
+        const sameStream = stays.state.remote === before.remote
+        const tracks = stays.state.remote.getTracks().map(({ readyState }) => readyState)
+        pair.close()
+        return { errors: pair.errors, ms, flows, replaced, sameStream, tracks }
+      }, side)
+      expect(found.errors).toEqual([])
+      expect(found.replaced).toBe(true)
+      expect(found.sameStream).toBe(true)
+      expect(found.tracks).toEqual(['live', 'live'])
+      // Without noticing, ICE would time out first.
+      expect(found.ms).toBeLessThan(4000)
+      for (const window of found.flows.flat()) {
+        expect(window.audio).toBeGreaterThan(0)
+        expect(window.video).toBeGreaterThan(0)
+      }
+    })
+  }, 60_000)
+}
+
+test('both begin anew at once', async () => {
+  await inPage(async (page) => {
+    const errors = await page.evaluate(async () => {
+      const { createPair, flowing } = window.loopback
+      const pair = createPair('audio')
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      const again = [pair.reload('outgoing', pair.caller), pair.reload('incoming', pair.callee)]
+      await Promise.all(
+        again.map(({ call, media }) => {
+          void media.start()
+          call.resync(true)
+          return flowing(media)
+        }),
+      )
+      pair.close()
+      return pair.errors
+    })
+    expect(errors).toEqual([])
+  })
+}, 60_000)
+
+test('what was sent to the page of before comes to the new one: an old answer is not taken, an old offer does no harm', async () => {
+  await inPage(async (page) => {
+    for (const side of ['incoming', 'outgoing'] as const) {
+      const found = await page.evaluate(async (side) => {
+        const { createPair, flowing, until } = window.loopback
+        const other = side === 'incoming' ? 'outgoing' : 'incoming'
+        const pair = createPair('audio')
+        await Promise.all([pair.caller.start(), pair.callee.start()])
+        pair.accept()
+        await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+        const [old, stays] = side === 'incoming' ? [pair.callee, pair.caller] : [pair.caller, pair.callee]
+        // An answer to the old page, and an offer to it, with their candidates, wait at the service.
+        pair.wire.hold(other)
+        await old.restart()
+        await until(() => pair.wire.sent.some(({ from, signal }) => from === other && signal.event === 'answer'))
+        await until(() => stays.connection?.signalingState === 'stable')
+        await stays.restart()
+        const { call, media } = pair.reload(side, old)
+        void media.start()
+        call.resync(true)
+        await until(() => media.connection?.signalingState === 'have-local-offer')
+        const at = performance.now()
+        pair.wire.release(other)
+        await flowing(media)
+        await until(() => stays.connection?.connectionState === 'connected' && stays.state.name === 'flowing')
+        pair.close()
+        return { errors: pair.errors, ms: performance.now() - at }
+      }, side)
+      expect(found.errors).toEqual([])
+      // Not by a time limit.
+      expect(found.ms).toBeLessThan(4000)
+    }
+  })
+}, 60_000)
+
+test('an offer that was answered long ago comes again to the new page: both find to each other at once', async () => {
+  await inPage(async (page) => {
+    for (const side of ['incoming', 'outgoing'] as const) {
+      const found = await page.evaluate(async (side) => {
+        const { createPair, flowing, until } = window.loopback
+        const other = side === 'incoming' ? 'outgoing' : 'incoming'
+        const pair = createPair('audio')
+        await Promise.all([pair.caller.start(), pair.callee.start()])
+        pair.accept()
+        await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+        const [old, stays] = side === 'incoming' ? [pair.callee, pair.caller] : [pair.caller, pair.callee]
+        await stays.restart()
+        await until(() => stays.connection?.signalingState === 'stable')
+        const past = pair.wire.sent.filter(({ from }) => from === other).map(({ signal }) => signal)
+        const { call, media } = pair.reload(side, old)
+        const at = performance.now()
+        void media.start()
+        // What nobody had proof of is sent again, before anything new.
+        for (const signal of past) pair.wire.repeat(other, signal)
+        call.resync(true)
+        await flowing(media)
+        await until(() => stays.connection?.connectionState === 'connected' && stays.state.name === 'flowing')
+        pair.close()
+        return { errors: pair.errors, ms: performance.now() - at }
+      }, side)
+      expect(found.errors).toEqual([])
+      expect(found.ms).toBeLessThan(4000)
+    }
+  })
+}, 60_000)
+
+test('an offer that only the page of before had seen: the caller makes it again for the new one', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      const pair = createPair('audio')
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      // The offer arrives at a page that dies before it answers.
+      pair.wire.lose('outgoing')
+      await pair.caller.restart()
+      const { call, media } = pair.reload('incoming', pair.callee)
+      pair.wire.release('outgoing')
+      const at = performance.now()
+      void media.start()
+      call.resync(true)
+      await flowing(media)
+      await until(() => pair.caller.state.name === 'flowing')
+      pair.close()
+      return { errors: pair.errors, ms: performance.now() - at }
+    })
+    expect(found.errors).toEqual([])
+    // Not by a time limit.
+    expect(found.ms).toBeLessThan(4000)
+  })
+}, 60_000)

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './browser.ts'
+import { servePage } from './pages.ts'
+
+/** A browser, and the page of that script for each test. A failure in the page's own code fails the test. */
+export function withLoopback(): (run: (page: Page) => Promise<void>) => Promise<void> {
+  let browser: Browser
+  let pages: Awaited<ReturnType<typeof servePage>>
+
+  beforeAll(async () => {
+    ;[browser, pages] = await Promise.all([launchBrowser(), servePage('loopback.ts')])
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await pages?.stop()
+  })
+
+  return async (run) => {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    const failures: string[] = []
+    page.on('pageerror', (error) => failures.push(error.message))
+    await page.goto(pages.url)
+    await page.waitForFunction(() => window.loopback !== undefined)
+    await run(page)
+    await context.close()
+    expect(failures).toEqual([])
+  }
+}

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'bun:test'
+import { someone } from '../../server/test/support/flows.ts'
+import { Service } from '../../server/test/support/service.ts'
+import { backOnline, next, online, type Person, person, ringing, stateOf, talk, until } from './support/people.ts'
+import { startNetwork } from './support/proxy.ts'
+import { candidate, createStage, failure } from './support/stage.ts'
+
+/** The SDK against the service as its own process: sockets that die. */
+const stage = createStage()
+
+async function recordsOf(it: Person) {
+  return (await stage.service.history(await stage.service.token({ user_id: it.userId, role: it.role }))).data
+}
+
+describe('a socket that dies', () => {
+  test('[RES1] the session goes on: what came meanwhile comes once, in order, and no token is asked for', async () => {
+    const { caller, callee } = await stage.two()
+    const calls = await talk(caller, callee)
+    const heard: string[] = []
+    const last = Promise.withResolvers<void>()
+    calls.in.on('candidate', ({ candidate }) => {
+      heard.push(candidate)
+      if (candidate === 'last') last.resolve()
+    })
+    let resyncs = 0
+    calls.in.on('resynced', () => resyncs++)
+    const before = callee.client.state
+    stage.network.refuse()
+    await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+    const sent = Array.from({ length: 50 }, (_, i) => `c${i}`)
+    await Promise.all([...sent, 'last'].map((name) => calls.out.sendCandidate(candidate(name))))
+    stage.network.mend()
+    const after = await backOnline(callee)
+    expect(after.recovered).toBe(true)
+    expect(before.name === 'online' && after.sessionId === before.sessionId).toBe(true)
+    await last.promise
+    expect(heard).toEqual([...sent, 'last'])
+    expect(resyncs).toBe(0)
+    expect(callee.tokens).toEqual(['first'])
+    await calls.in.end()
+    expect(await stateOf(calls.out, 'over')).toMatchObject({ reason: 'hangup', by: { userId: callee.userId } })
+  })
+
+  test('[EXT4] requests on a socket that dies take effect once, in order', async () => {
+    const { caller, callee } = await stage.two()
+    const calls = await talk(caller, callee)
+    const heard: string[] = []
+    calls.out.on('candidate', ({ candidate }) => heard.push(candidate))
+    const sent = Array.from({ length: 100 }, (_, i) => `c${i}`)
+    const asked: Promise<void>[] = []
+    for (const [i, name] of sent.entries()) {
+      asked.push(calls.in.sendCandidate(candidate(name)))
+      // Cuts at every moment of the conversation: in a request, in a reply, in a handshake.
+      if (i % 10 === 9) stage.network.cut()
+      if (i % 5 === 4) await Promise.race([asked[i - 2], backOnline(callee)])
+    }
+    await Promise.all(asked)
+    await calls.in.end()
+    await stateOf(calls.out, 'over')
+    expect(heard).toEqual(sent)
+    const sockets = callee.states.flatMap((state) => (state.name === 'online' ? [state] : []))
+    expect(sockets.length).toBeGreaterThan(3)
+    expect(sockets.slice(1).every(({ recovered }) => recovered)).toBe(true)
+  })
+
+  test('silence is noticed by a request without a reply, and the request is not lost', async () => {
+    const { caller, callee } = await stage.two({ heartbeatTimeoutMs: 300 })
+    const calls = await talk(caller, callee)
+    stage.network.silence()
+    const connected = calls.in.connected()
+    const lost = await until(
+      'a loss',
+      callee.client,
+      () => callee.client.state.name === 'waiting' && callee.client.state,
+    )
+    expect(lost.why).toEqual({ cause: 'silent' })
+    await connected
+    expect(calls.in.state.name).toBe('connected')
+    await stateOf(calls.out, 'connected')
+    expect(callee.client.state).toMatchObject({ name: 'online', recovered: true })
+  })
+
+  test('silence is noticed when nothing is asked at all: the heartbeat', async () => {
+    const { callee } = await stage.two({ heartbeatMs: 200, heartbeatTimeoutMs: 300 })
+    const first = callee.client.state
+    // The heartbeat itself keeps a live socket open.
+    await Bun.sleep(700)
+    expect(callee.client.state).toBe(first)
+    stage.network.silence()
+    const lost = await until(
+      'a loss',
+      callee.client,
+      () => callee.client.state.name === 'waiting' && callee.client.state,
+    )
+    expect(lost.why).toEqual({ cause: 'silent' })
+    expect((await backOnline(callee)).recovered).toBe(true)
+    expect(callee.tokens).toEqual(['first'])
+  })
+
+  test('wake asks a socket that may be dead, and does not wait for the heartbeat', async () => {
+    const { callee } = await stage.two({ heartbeatTimeoutMs: 300 })
+    stage.network.silence()
+    callee.client.wake()
+    await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+    await backOnline(callee)
+  })
+
+  test('an invite that was made without a network goes out when it is back', async () => {
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url })
+    const callee = stage.add(someone('callee'), 'agent')
+    await Promise.all([online(caller), online(callee)])
+    stage.network.refuse()
+    await until('a loss', caller.client, () => caller.client.state.name === 'waiting')
+    const out = caller.client.call({ userId: callee.userId, role: 'agent' })
+    stage.network.mend()
+    await out.invited
+    await ringing(callee, out.callUuid)
+  })
+
+  test('an invite that was made without a network and taken back was never made', async () => {
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url })
+    await online(caller)
+    stage.network.refuse()
+    await until('a loss', caller.client, () => caller.client.state.name === 'waiting')
+    const out = caller.client.call({ userId: someone('callee'), role: 'agent' })
+    await out.cancel()
+    stage.network.mend()
+    await backOnline(caller)
+    expect(await recordsOf(caller)).toEqual([])
+  })
+
+  test('TIMEOUT: an invite that nobody waits for rings nobody', async () => {
+    const callee = stage.add(someone('callee'), 'agent')
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url, requestTimeoutMs: 200 })
+    await Promise.all([online(caller), online(callee)])
+    stage.network.silence()
+    stage.network.refuse()
+    const sent = caller.client.call({ userId: callee.userId, role: 'agent' })
+    expect(await failure(sent.invited)).toMatchObject({ code: 'TIMEOUT', retryable: true })
+    expect(sent.state).toMatchObject({ name: 'over', reason: 'sdk.failed' })
+    const unsent = caller.client.call({ userId: callee.userId, role: 'agent' })
+    await failure(unsent.invited)
+    stage.network.mend()
+    await backOnline(caller)
+    const probe = caller.client.call({ userId: callee.userId, role: 'agent' })
+    await probe.invited
+    const records: { call_uuid: string; status: string }[] = await recordsOf(caller)
+    const statuses = Object.fromEntries(records.map(({ call_uuid, status }) => [call_uuid, status]))
+    expect(statuses).toEqual({ [sent.callUuid]: 'cancelled', [probe.callUuid]: 'ringing' })
+    await ringing(callee, probe.callUuid)
+    expect(callee.client.calls.map(({ callUuid }) => callUuid)).toEqual([probe.callUuid])
+  })
+
+  test('an incoming call of before rings on, and can be answered', async () => {
+    const { caller, callee } = await stage.two()
+    const out = caller.client.call({ userId: callee.userId, role: 'agent' })
+    const incoming = await ringing(callee)
+    stage.network.cut()
+    await incoming.accept()
+    await stateOf(out, 'accepted')
+    expect(callee.incoming).toEqual([incoming])
+  })
+
+  test('hanging up without a network arrives when it is back', async () => {
+    const { caller, callee } = await stage.two({ requestTimeoutMs: 100 })
+    const calls = await talk(caller, callee)
+    stage.network.refuse()
+    await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+    const error = await failure(calls.in.end())
+    expect(error.code).toBe('TIMEOUT')
+    stage.network.mend()
+    expect(await stateOf(calls.out, 'over')).toMatchObject({ reason: 'hangup', by: { userId: callee.userId } })
+  })
+})
+
+describe('a session that cannot go on', () => {
+  test('[RES2] the window is over: a new session takes the place, and media hears of it', async () => {
+    const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
+    const way = await startNetwork(() => brief.url)
+    const caller = person(brief, someone('caller'), 'customer')
+    const callee = person(brief, someone('callee'), 'agent', { url: way.url })
+    stage.keep(caller, callee)
+    await Promise.all([online(caller), online(callee)])
+    const calls = await talk(caller, callee)
+    const resynced = next(calls.in, 'resynced')
+    way.refuse()
+    await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+    const offer = calls.in.sendOffer({ type: 'offer', sdp: 'v=0 too late' })
+    await Bun.sleep(600)
+    way.mend()
+    expect((await backOnline(callee)).recovered).toBe(false)
+    expect(await resynced).toEqual({ restored: false })
+    expect(await failure(offer)).toMatchObject({ code: 'CONNECTION_CLOSED', retryable: true })
+    const again = next(calls.out, 'offer')
+    await calls.in.sendOffer({ type: 'offer', sdp: 'v=0 again' })
+    expect((await again).sdp).toBe('v=0 again')
+    await calls.in.end()
+    await stateOf(calls.out, 'over')
+    await way.close()
+    await brief.dispose()
+  })
+
+  test('a call that ended meanwhile is over here, with a reason of the SDK', async () => {
+    const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
+    const way = await startNetwork(() => brief.url)
+    const caller = person(brief, someone('caller'), 'customer')
+    const callee = person(brief, someone('callee'), 'agent', { url: way.url })
+    stage.keep(caller, callee)
+    await Promise.all([online(caller), online(callee)])
+    const calls = await talk(caller, callee)
+    way.refuse()
+    await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+    await calls.out.end()
+    await Bun.sleep(600)
+    way.mend()
+    expect(await stateOf(calls.in, 'over')).toMatchObject({ reason: 'sdk.lost', status: undefined, by: null })
+    await way.close()
+    await brief.dispose()
+  })
+})
