@@ -29,6 +29,18 @@ const systemPackages = {
     dnf: 'coturn',
     brew: 'coturn',
   },
+  nginx: {
+    programs: ['nginx', '/usr/sbin/nginx'],
+    apt: 'nginx-light',
+    dnf: 'nginx',
+    brew: 'nginx',
+  },
+  haproxy: {
+    programs: ['haproxy', '/usr/sbin/haproxy'],
+    apt: 'haproxy',
+    dnf: 'haproxy',
+    brew: 'haproxy',
+  },
 }
 
 function isProgram(path) {
