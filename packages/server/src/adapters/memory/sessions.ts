@@ -68,6 +68,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     loseSocket(session, clean, at)
     remove(live, session)
     add(detached, session)
+    if (isForgettable(session)) forget(session)
+    else forgetOldest(session.participantKey)
   }
 
   function forget(session: Session): void {
@@ -157,8 +159,6 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (session === undefined || session.sink !== sink) return false
       now = at
       disconnect(session, clean, at)
-      if (isForgettable(session)) forget(session)
-      else forgetOldest(session.participantKey)
       return true
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
