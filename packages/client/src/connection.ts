@@ -39,8 +39,8 @@ export interface ConnectionUser {
 const stableMs = 10_000
 /** The network that comes and goes brings an attempt at most this often. */
 const wakeIntervalMs = 1_000
-/** WebSocket.OPEN */
-const isOpen = 1
+/** WebSocket.CLOSING */
+const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
 const givenUp = 4408
 
@@ -198,7 +198,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
 
     send(text: string): void {
       // One that is closing takes nothing any more, and says so in the console; what is unanswered is sent again [EXT4].
-      if (socket?.readyState === isOpen) socket.send(text)
+      if (socket !== undefined && socket.readyState < closing) socket.send(text)
       liveness.sent()
     },
 
