@@ -42,7 +42,7 @@ function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {
     // A failed load is the network's doing (a restarted service), not the page's.
-    const isOfNetwork = /net::ERR_|^WebSocket connection to/.test(message.text())
+    const isOfNetwork = /net::ERR_|^WebSocket (connection to|is already in CLOSING)/.test(message.text())
     if (message.type() === 'error' && !isOfNetwork) errors.push(message.text())
   })
   page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
