@@ -7,7 +7,7 @@ import { Client } from '../support/client.ts'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
-const packages = ['protocol', 'demo', 'server'] as const
+const packages = ['protocol', 'client', 'demo', 'server'] as const
 const productSecret = 'a-secret-that-only-tests-know-0123456789'
 
 const work = mkdtempSync(join(tmpdir(), 'ringwire-package-'))
@@ -70,7 +70,7 @@ test('npm install into an empty project', async () => {
   writeFileSync(join(project, 'package.json'), '{"name":"empty","private":true}')
   const files = readdirSync(tarballs).map((name) => join(tarballs, name))
   await run(project, ['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...files])
-  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['demo', 'protocol'])
+  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol'])
 }, 240_000)
 
 test('npx ringwire version and --help', async () => {
@@ -127,6 +127,10 @@ test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order',
   const page = await fetch(`${url}/demo/`)
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('<html')
+  // The page's script is bundled from the SDK's package.
+  const script = await fetch(`${url}/demo/main.js`)
+  expect(script.status).toBe(200)
+  expect(await script.text()).toContain('RTCPeerConnection')
 
   signalGroup(child.pid!, 'SIGTERM')
   expect((await client.closed).code).toBe(1012)
