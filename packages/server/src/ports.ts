@@ -188,6 +188,8 @@ export interface Push {
   readonly call: string
   readonly version: number | undefined
   readonly text: string
+  /** `text` with a top-level `seq` [EXT1], for a push that can be put together with it at less cost than taken apart. */
+  numbered?(seq: number): string
 }
 
 /**
