@@ -139,6 +139,8 @@ export interface Sink {
   close(code: CloseCode, reason: string): void
   /** Closes because a newer connection of the session took over; resolves when nothing of it takes effect any more. */
   retire(): Promise<void>
+  /** Whether something that came on it is still under way. */
+  readonly isBusy: boolean
 }
 
 /**

@@ -48,6 +48,7 @@ export function createSocket(): Socket {
     probe: async () => true,
     close: (code) => void closes.push(code),
     retire: async () => {},
+    isBusy: false,
   }
 }
 

@@ -147,7 +147,8 @@ export function owesFinal(session: Session): boolean {
 
 /** Its socket is gone, and with it what nobody will ask for. */
 export function loseSocket(session: Session, clean: boolean, at: number): void {
-  session.lostSink = session.sink
+  // One that is quiet has nothing to wait for, and much that it keeps in memory.
+  session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
   session.ready = false
   session.lostAt = at

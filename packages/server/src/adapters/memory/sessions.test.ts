@@ -28,6 +28,7 @@ function sink(sessionId: string): Sink {
     probe: async () => true,
     close() {},
     retire: async () => {},
+    isBusy: false,
   }
 }
 
