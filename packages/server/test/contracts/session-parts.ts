@@ -33,6 +33,7 @@ export interface Socket extends Sink {
   readonly pushedSeqs: number[]
   /** The codes that it was closed with. */
   readonly closes: number[]
+  isBusy: boolean
 }
 
 export function createSocket(): Socket {

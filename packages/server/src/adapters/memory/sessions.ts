@@ -52,7 +52,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   function add(index: Index, session: Session): void {
     const known = index.get(session.participantKey)
     if (known === undefined) index.set(session.participantKey, [session])
-    else known.push(session)
+    else if (!known.includes(session)) known.push(session)
   }
   function remove(index: Index, session: Session): void {
     const known = index.get(session.participantKey)
@@ -111,7 +111,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
     const session = sessions.get(sessionId)
     if (session === undefined || !sameParticipant(session.identity.participant, identity.participant)) return undefined
-    return session.identity.deviceId === identity.deviceId ? session : undefined
+    // A base session is over with its socket, and not to be touched while it has one.
+    return session.identity.extended && session.identity.deviceId === identity.deviceId ? session : undefined
   }
 
   return {
