@@ -9,6 +9,7 @@ import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
+import { andThen, type MaybePromise } from '../maybe.ts'
 import type { Sessions } from '../ports.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
@@ -182,29 +183,47 @@ export function createGateway(options: GatewayOptions): Gateway {
     connections.set(connection, admission)
     // In here it leaves in one write with the answer to the upgrade.
     if (!session.extended) socket.send(authOk(session))
-    const arrival = begin(connection, session, admission.extended).catch((error) => {
-      options.onError(error)
-      connection.close(1013, 'try again later')
-    })
-    admission.arrival = arrival
-    connection.begin(arrival)
+    try {
+      const arrival = begin(connection, session, admission.extended)
+      if (arrival instanceof Promise) admission.arrival = wait(connection, arrival)
+      else if (session.extended) connection.flush(clock.monotonic())
+    } catch (error) {
+      failed(connection, error)
+    }
+  }
+
+  /** Requests wait until it is in. */
+  function wait(connection: Connection, arrival: Promise<unknown>): Promise<void> {
+    const settled = arrival.then(
+      () => {},
+      (error) => failed(connection, error),
+    )
+    connection.begin(settled)
+    return settled
+  }
+
+  function failed(connection: Connection, error: unknown): void {
+    options.onError(error)
+    connection.close(1013, 'try again later')
   }
 
   /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
-  async function begin(
+  function begin(
     connection: Connection,
     session: SignalingSession,
     extended: ExtendedRequest | undefined,
-  ): Promise<void> {
-    const arrival = await arrivals.arrive(session, connection, extended?.resume)
-    const { sessionId, upstream } = arrival
-    if (extended !== undefined) {
-      connection.adopt({ ...session, sessionId }, upstream)
-      connection.dropReplies(extended.replied)
-      connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
-      for (const { text } of upstream.replies) connection.send(text)
-    }
-    sessions.ready(sessionId)
+  ): MaybePromise<Arrival> {
+    return andThen(arrivals.arrive(session, connection, extended?.resume), (arrival) => {
+      const { sessionId, upstream } = arrival
+      if (extended !== undefined) {
+        connection.adopt({ ...session, sessionId }, upstream)
+        connection.dropReplies(extended.replied)
+        connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
+        for (const { text } of upstream.replies) connection.send(text)
+      }
+      sessions.ready(sessionId)
+      return arrival
+    })
   }
 
   /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
