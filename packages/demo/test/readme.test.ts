@@ -60,13 +60,13 @@ afterAll(async () => {
   await data.remove()
 })
 
-/** The SDK's phone as an application would bundle it; the README leaves the two elements to the reader. */
+/** The SDK's phone as an application would bundle it, from the SDK's source; the two elements are left to the reader. */
 async function bundleSdkPhone(): Promise<string> {
   const entry = `${data.path}/phone.ts`
   const elements = "const video = document.querySelector('video')\nconst button = document.querySelector('button')\n"
   writeFileSync(entry, elements + block('ts', '**3. Call**'))
   symlinkSync(`${root}node_modules`, `${data.path}/node_modules`)
-  const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser' })
+  const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser', conditions: ['bun'] })
   return outputs[0]?.text() ?? ''
 }
 

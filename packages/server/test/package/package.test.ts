@@ -58,6 +58,8 @@ test('npm pack: what a package needs is in it, and nothing else', async () => {
     const paths = packed!.files.map(({ path }) => path)
     expect(paths.filter((path) => /\.test\.ts$|^test\/|\.map$|\.db|secret\.|\.env/.test(path))).toEqual([])
     expect(paths).toContain('package.json')
+    // Who does not read TypeScript gets JavaScript and declarations.
+    if (name === 'client') for (const path of ['dist/client.js', 'dist/client.d.ts']) expect(paths).toContain(path)
     if (name === 'server') {
       expect(paths).toContain('bin/ringwire.mjs')
       expect(paths.some((path) => path.startsWith('sql/sqlite/'))).toBe(true)
@@ -72,6 +74,36 @@ test('npm install into an empty project', async () => {
   await run(project, ['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...files])
   expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol'])
 }, 240_000)
+
+test('the SDK in Node, and its types in an application of its own', async () => {
+  const entries = ['client', 'client/media', 'client/react', 'client/types', 'protocol/close-codes']
+  const script = entries.map((entry) => `await import('@ringwire/${entry}')`).join('; ')
+  const use = `import { createCallClient } from '@ringwire/client'; ${script}; console.log(typeof createCallClient)`
+  // React is the application's own, if it has one at all.
+  const node = use.replace("await import('@ringwire/client/react'); ", '')
+  expect((await run(project, ['node', '--input-type=module', '-e', node])).out.trim()).toBe('function')
+
+  writeFileSync(
+    join(project, 'phone.ts'),
+    `import { createCallClient } from '@ringwire/client'
+import { createCallMedia } from '@ringwire/client/media'
+import type { Call } from '@ringwire/client/types'
+const client = createCallClient({ getToken: async () => ({ token: '', expires_at: '' }) })
+export const call: Call = client.call({ userId: 'ben', role: 'agent' })
+export const muted: boolean = createCallMedia(call, { client }).state.muted.audio
+// @ts-expect-error: a user has no number
+client.call({ userId: 5, role: 'agent' })
+`,
+  )
+  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  for (const resolution of [
+    ['--module', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ]) {
+    const options = ['--strict', '--noEmit', '--target', 'esnext', '--types', '', '--lib', 'esnext,dom,dom.iterable']
+    await run(project, [tsc, 'phone.ts', ...options, ...resolution])
+  }
+}, 60_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])
