@@ -140,6 +140,20 @@ function registerTakeOver(service: () => Service): void {
     expect((await devices.caller.next('call.ended')).data.reason).toBe('hangup')
   })
 
+  test('[INV7] a device that crashed in a call and calls again is not in two calls', async () => {
+    const devices = await connectDevices(service())
+    const callUuid = await ringAll(devices)
+    await devices.callee.request('call.accept', { call_uuid: callUuid })
+    await devices.caller.settle()
+    await devices.caller.die()
+    const again = await connectExtended(service(), { user_id: devices.callerId, role: 'customer', device_id: 'desk' })
+    expect(again.hello?.data.active_calls).toMatchObject([{ call_uuid: callUuid, holds_place: true }])
+    const invited = await again.request('call.invite', inviteOf(devices.calleeId))
+    expect(invited.data.call_uuid).not.toBe(callUuid)
+    expect((await devices.callee.next('call.ended', about(callUuid))).data.reason).toBe('superseded')
+    await devices.callee.next('call.ringing', about(invited.data.call_uuid))
+  })
+
   test('[PLACE1] two tabs of one user are two sessions: only the one that called has the call', async () => {
     const devices = await connectDevices(service())
     const tab = await connectExtended(service(), { user_id: devices.callerId, role: 'customer', device_id: 'desk' })
