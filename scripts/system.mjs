@@ -41,6 +41,12 @@ const systemPackages = {
     dnf: 'haproxy',
     brew: 'haproxy',
   },
+  postgresql: {
+    programs: ['/usr/lib/postgresql/*/bin/postgres', 'postgres', '/opt/homebrew/opt/postgresql@17/bin/postgres'],
+    apt: 'postgresql',
+    dnf: 'postgresql-server',
+    brew: 'postgresql@17',
+  },
 }
 
 function isProgram(path) {
