@@ -12,7 +12,7 @@ const settings = {
   fsync: 'on',
   shared_buffers: '64MB',
   dynamic_shared_memory_type: 'mmap',
-  max_connections: '100',
+  max_connections: '200',
   max_wal_size: '256MB',
   log_min_messages: 'fatal',
   unix_socket_directories: '',

@@ -123,9 +123,11 @@ export class Connections {
       await connection.open(job.deadline)
       this.#counts.opened++
       this.#downSince = undefined
+      this.#lastError = undefined
       return true
     } catch (error) {
-      this.#lastError = failureOf(error, false).error
+      // What the server said explains more than that the last attempt had no time left.
+      if (this.#lastError === undefined || !isTimeout(error)) this.#lastError = failureOf(error, false).error
       this.#downSince ??= performance.now()
       return false
     }
@@ -135,7 +137,7 @@ export class Connections {
     try {
       job.resolve(await connection.run(job.text, job.values, job.deadline))
     } catch (error) {
-      const failure = toFailure(error)
+      const failure = failureOf(error, true)
       if (failure.kind !== 'lost') return job.reject(failure.error)
       this.#counts.lost++
       this.#lastError = failure.error
@@ -149,14 +151,6 @@ export class Connections {
   #refusal(): Error {
     const why = this.#lastError === undefined ? '' : `: ${this.#lastError.message}`
     return unavailable(`PostgreSQL does not answer${why}`)
-  }
-}
-
-function toFailure(error: unknown) {
-  try {
-    return failureOf(error, true)
-  } catch (bug) {
-    return { kind: 'refused' as const, error: bug as Error }
   }
 }
 
@@ -216,9 +210,15 @@ async function within<T>(attempt: PromiseLike<T>, deadline: number): Promise<T> 
   }
 }
 
+const timeoutCode = 'ERR_POSTGRES_TIMEOUT'
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.code === timeoutCode
+}
+
 function timeout(): Error {
   return new SQL.PostgresError('PostgreSQL took too long.', {
-    code: 'ERR_POSTGRES_TIMEOUT',
+    code: timeoutCode,
     detail: '',
     hint: '',
     severity: '',

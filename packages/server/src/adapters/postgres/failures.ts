@@ -26,7 +26,9 @@ const endings = ['08', '57P01', '57P02', '57P05']
 export function failureOf(error: unknown, sent: boolean): Failure {
   if (!(error instanceof SQL.PostgresError)) {
     if (!sent) return { kind: 'not_done', error: unavailable(messageOf(error), error) }
-    throw error
+    // Errors of the socket and of TLS have a code; what has none is a bug.
+    if (!(error instanceof Error && 'code' in error)) return { kind: 'refused', error: error as Error }
+    return { kind: 'lost', error: new StoreError('unknown', error.message, { cause: error }) }
   }
   const state = error.code === 'ERR_POSTGRES_SERVER_ERROR' ? String(error.errno) : undefined
   const message = state === undefined ? error.message : `PostgreSQL: ${describe(state, error.message)} (${state})`
