@@ -76,10 +76,12 @@ export function createCalls(options: CallsOptions): Calls {
   let uncertain = false
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
+    const wasGone = isGone(command)
     return handOn(
       await noting(
         store.transition(ref, (call) =>
-          call !== undefined && isBack(command)
+          // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
+          call !== undefined && wasGone && !isGone(command)
             ? { ok: true as const, call, steps: [] }
             : decide(call, command, clock.now(), durations),
         ),
@@ -87,9 +89,9 @@ export function createCalls(options: CallsOptions): Calls {
     )
   }
 
-  /** A session that was lost when this was asked for, and has a socket again by the time that it is decided on [RES1]. */
-  function isBack(command: CallCommand): boolean {
-    return command.type === 'lose' && sessions.sinkOf(command.sessionId) !== undefined
+  /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
+  function isGone(command: CallCommand): boolean {
+    return command.type === 'lose' && sessions.sinkOf(command.sessionId) === undefined
   }
 
   async function noting<T>(commit: MaybePromise<T>): Promise<T> {
