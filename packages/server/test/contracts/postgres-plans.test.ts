@@ -10,9 +10,11 @@ import {
   situationSql,
   stepsAfterSql,
 } from '../../src/adapters/postgres/call-reads.ts'
+import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { pruneSql } from '../../src/adapters/postgres/retention.ts'
 import { Postgres } from '../support/postgres.ts'
-import { created, ringing, there, touched } from './calls.ts'
+import { callLife } from './call-life.ts'
+import { created, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** What PostgreSQL does for each read, on tables as a busy service has them. */
@@ -23,7 +25,7 @@ describe('every read finds its rows through an index', () => {
   beforeAll(async () => {
     server = await Postgres.start()
     harness = await openHarness(server)
-    sql = new SQL({ url: harness.url, max: 1 })
+    sql = new SQL({ url: harness.url, max: 1, connection: plannerSettings })
     // 200,000 calls of 2,000 people; one of them, user-0, is in every tenth; 200 are live.
     await sql.unsafe(`
       INSERT INTO calls (
@@ -113,5 +115,26 @@ describe('every read finds its rows through an index', () => {
       after = await counters()
     }
     expect(after.hot - before.hot).toBe(50)
+  })
+
+  test('also while the tables grow and nobody has counted their rows yet', async () => {
+    const fresh = await openHarness(server)
+    const counters = () =>
+      server.query(
+        `SELECT seq_scan::int AS scans, n_tup_ins::int AS rows FROM pg_stat_user_tables
+         WHERE relname IN ('calls', 'call_events')`,
+        fresh.url,
+      )
+    // The indexes were made by reading the tables.
+    while ((await counters()).some(({ scans }) => scans === 0)) await Bun.sleep(5)
+    await server.query('SELECT pg_stat_reset()', fresh.url)
+    const lives = Array.from({ length: 400 }, () => callLife())
+    for (let step = 0; step < 5; step++) await Promise.all(lives.map((life) => life[step]?.(fresh.store())))
+    await fresh.store().liveCalls()
+    await fresh.store().history({ participant: participant('nobody'), limit: 30, after: undefined })
+    await fresh.reopen()
+    while ((await counters()).some(({ rows }) => rows < 400)) await Bun.sleep(5)
+    expect((await counters()).map(({ scans }) => scans)).toEqual([0, 0])
+    await fresh.close()
   })
 })

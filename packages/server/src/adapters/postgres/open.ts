@@ -37,6 +37,12 @@ export interface PostgresStores {
 
 const defaultLimitMs = 5000
 
+/**
+ * Every statement finds its rows through an index. A plan that was made while a table was small would be kept until its
+ * next ANALYZE, however much the table has grown by then.
+ */
+export const plannerSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' } as const
+
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
   const { url, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs, onError = () => {} } = options
@@ -50,6 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     // What nobody waits for any more does not go on for long in the server either.
     statement_timeout: String(limitMs),
     default_transaction_isolation: 'read committed',
+    ...plannerSettings,
   }
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
