@@ -124,8 +124,7 @@ export const settings = {
     integer(1, 36_500),
     null,
     'unset: for ever',
-    'How long calls are kept after their end; needs DATABASE_URL.',
-    { unit: 'days' },
+    'How many days calls are kept after their end; needs DATABASE_URL.',
   ),
   jwtSecrets: unset(
     'RINGWIRE_JWT_SECRETS',
