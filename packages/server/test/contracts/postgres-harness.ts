@@ -11,10 +11,10 @@ export interface PostgresHarness extends CallStoreHarness {
   stores(): PostgresStores
 }
 
-/** Stores on a database of their own in the given server. */
+/** Stores in the given server, on a database of their own where none is named. */
 export async function openHarness(server: Postgres, options: Partial<PostgresOptions> = {}): Promise<PostgresHarness> {
-  const url = await server.database()
-  const open = () => openPostgres({ url, ...options })
+  const url = options.url ?? (await server.database())
+  const open = () => openPostgres({ ...options, url })
   let stores = await open()
   const beside = new SQL({ url, max: 1 })
   return {
