@@ -126,6 +126,16 @@ export class Postgres {
     return rows[0]?.count ?? 0
   }
 
+  /** Ends connections every few milliseconds, for as long as it is told to. */
+  async storm(database: string, goesOn: () => boolean): Promise<void> {
+    const sql = new SQL({ url: this.url(), max: 1 })
+    while (goesOn()) {
+      await sql.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+      await Bun.sleep(Math.random() * 20)
+    }
+    await sql.close()
+  }
+
   /** The server and all of its processes stop where they are, or go on. */
   freeze(signal: 'SIGSTOP' | 'SIGCONT'): void {
     process.kill(this.pid, signal)

@@ -67,12 +67,7 @@ test(
       const callers = await Promise.all(Array.from({ length: 20 }, () => connectPair(service)))
       let storming = true
       let refusals = 0
-      const storm = (async () => {
-        while (storming) {
-          await Bun.sleep(Math.random() * 40)
-          await server.terminateBackends(database)
-        }
-      })()
+      const storm = server.storm(database, () => storming)
       const made = await Promise.all(
         callers.map(async (pair) => {
           const calls: string[] = []
