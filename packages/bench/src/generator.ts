@@ -3,6 +3,7 @@ import { prepareCall } from './jobs/call.ts'
 import { prepareConnect } from './jobs/connect.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
+import { prepareResume } from './jobs/resume.ts'
 import { prepareToken } from './jobs/token.ts'
 import { TITLES } from './systems.ts'
 
@@ -12,6 +13,8 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareRelay(job)
     case 'connect':
       return prepareConnect(job)
+    case 'resume':
+      return prepareResume(job)
     case 'call':
       return prepareCall(job)
     case 'token':

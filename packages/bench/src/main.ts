@@ -6,9 +6,11 @@ import { CoreDistance } from './core-distance.ts'
 import { Generator } from './generators.ts'
 import { measureCall } from './measure-call.ts'
 import { measureConnect } from './measure-connect.ts'
+import { measureExtended } from './measure-extended.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureRelay } from './measure-relay.ts'
+import { measureResume } from './measure-resume.ts'
 import { measureToken } from './measure-token.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
@@ -18,7 +20,9 @@ import { nodeBinary } from './systems.ts'
 
 const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>> = {
   relay: measureRelay,
+  extended: measureExtended,
   connect: measureConnect,
+  resume: measureResume,
   memory: measureMemory,
   call: measureCall,
   token: measureToken,

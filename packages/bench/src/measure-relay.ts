@@ -1,6 +1,6 @@
 // Candidates per second between 100 pairs, saturated and with one message in flight per pair.
 import type { Result, Shape } from './jobs/job.ts'
-import { WIDEST_WINDOW } from './jobs/relay.ts'
+import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'

@@ -7,7 +7,7 @@ import type { Spread } from './statistics.ts'
 import { spread } from './statistics.ts'
 import type { RunningSystem } from './systems.ts'
 
-export const MEASUREMENTS = ['relay', 'connect', 'memory', 'call', 'token', 'media'] as const
+export const MEASUREMENTS = ['relay', 'extended', 'connect', 'resume', 'memory', 'call', 'token', 'media'] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 
 export interface Bench {

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { bareBun } from './dialects/bare-bun.ts'
 import type { Dialect } from './dialects/dialect.ts'
+import { acknowledged, extended } from './dialects/extended.ts'
 import { peerServer } from './dialects/peerserver.ts'
 import { ringwire } from './dialects/ringwire.ts'
 import { socketIo } from './dialects/socketio.ts'
@@ -13,13 +14,17 @@ export const SYSTEMS = ['ringwire', 'peerserver', 'socketio', 'bare'] as const
 export type SystemName = (typeof SYSTEMS)[number]
 /** Only to see what the generator can do; nobody would run them. */
 export type ReferenceName = 'bare-forward' | 'bare-coalesced'
-export type AnySystem = SystemName | ReferenceName
+/** Other ways to speak to Ringwire. */
+export type ModeName = 'extended' | 'acknowledged'
+export type AnySystem = SystemName | ReferenceName | ModeName
 
 export const TITLES: Record<AnySystem, string> = {
   ringwire: 'Ringwire',
   peerserver: 'PeerServer',
   socketio: 'Socket.IO',
   bare: 'bare Bun',
+  extended: 'extended',
+  acknowledged: 'extended, every message acknowledged',
   'bare-forward': 'bytes forwarded',
   'bare-coalesced': 'bare Bun, one write a turn',
 }
@@ -28,6 +33,10 @@ export function dialectOf(system: AnySystem): Dialect {
   switch (system) {
     case 'ringwire':
       return ringwire
+    case 'extended':
+      return extended
+    case 'acknowledged':
+      return acknowledged
     case 'peerserver':
       return peerServer
     case 'socketio':
@@ -50,7 +59,9 @@ const ringwireMain = join(import.meta.dir, '..', '..', 'server', 'src', 'main.ts
 function commandOf(system: AnySystem, directory: string): ServerCommand {
   const bare = [process.execPath, join(peers, 'bare-bun.ts')]
   switch (system) {
-    case 'ringwire': {
+    case 'ringwire':
+    case 'extended':
+    case 'acknowledged': {
       const data = join(directory, `data-${crypto.randomUUID()}`)
       mkdirSync(data, { recursive: true })
       return { name: system, command: [process.execPath, ringwireMain, 'serve'], env: ringwireSettings(data) }

@@ -44,9 +44,17 @@ export interface FrameSink {
   onControl(opcode: number, payload: Uint8Array): void
 }
 
+/** The most digits that the number at the end of a numbered frame may have. */
+const MOST_DIGITS = 9
+const ZERO = 0x30
+const CLOSING_BRACE = 0x7d
+
 /**
  * Reads what a server sends. Frames of the expected length are only counted, from their headers; every 64th of them is
  * compared byte for byte. All others are collected and handed to the sink.
+ *
+ * Or, `expectNumbered`: frames that are one text, a number and a closing brace. Every number is read, and has to be the
+ * one after the last.
  */
 export class FrameScanner {
   #sink: FrameSink
@@ -57,9 +65,13 @@ export class FrameScanner {
   #length = 0
   #remaining = 0
   #inPayload = false
+  #isCounted = false
   #collected: Uint8Array | null = null
   #counted = 0
   #different = 0
+  #isNumbered = false
+  #lastNumber = 0
+  #outOfOrder = 0
 
   constructor(sink: FrameSink) {
     this.#sink = sink
@@ -68,6 +80,19 @@ export class FrameScanner {
   /** From now on frames as long as this payload are counted; null collects every frame. */
   expect(payload: Uint8Array | null): void {
     this.#expected = payload
+    this.#isNumbered = false
+  }
+
+  /** From now on frames that are this text, the numbers after `last` and a closing brace are counted. */
+  expectNumbered(text: Uint8Array, last: number): void {
+    this.#expected = text
+    this.#isNumbered = true
+    this.#lastNumber = last
+  }
+
+  /** Numbered frames whose number was not the one after the last. */
+  get outOfOrder(): number {
+    return this.#outOfOrder
   }
 
   /** Counted frames whose content was compared and was not the expected one. */
@@ -85,17 +110,22 @@ export class FrameScanner {
         if (!this.#inPayload) continue
       }
       const take = Math.min(this.#remaining, chunk.length - at)
+      if (this.#isCounted && this.#isNumbered && take < this.#length) this.#collected ??= new Uint8Array(this.#length)
       if (this.#collected !== null) {
         this.#collected.set(chunk.subarray(at, at + take), this.#length - this.#remaining)
-      } else if (take === this.#length && ++this.#counted % COMPARE_EVERY === 1) {
+      } else if (this.#isNumbered) this.#count(chunk, at, at + take)
+      else if (take === this.#length && ++this.#counted % COMPARE_EVERY === 1) {
         this.#compare(chunk.subarray(at, at + take))
       }
       at += take
       this.#remaining -= take
       if (this.#remaining > 0) return completed
       this.#inPayload = false
-      if (this.#collected === null) completed++
-      else this.#handOn(this.#collected)
+      if (!this.#isCounted) this.#handOn(this.#collected!)
+      else {
+        if (this.#collected !== null) this.#count(this.#collected, 0, this.#length)
+        completed++
+      }
     }
     return completed
   }
@@ -136,12 +166,28 @@ export class FrameScanner {
     this.#length = length
     this.#remaining = length
     this.#inPayload = true
-    const counted = this.#opcode === Opcode.text && this.#expected !== null && length === this.#expected.length
-    this.#collected = counted ? null : new Uint8Array(length)
+    this.#isCounted = this.#opcode === Opcode.text && this.#isExpected(length)
+    this.#collected = this.#isCounted ? null : new Uint8Array(length)
     if (length === 0) {
       this.#inPayload = false
       this.#handOn(new Uint8Array(0))
     }
+  }
+
+  #isExpected(length: number): boolean {
+    if (this.#expected === null) return false
+    const digits = length - this.#expected.length - 1
+    return this.#isNumbered ? digits >= 1 && digits <= MOST_DIGITS : length === this.#expected.length
+  }
+
+  /** One numbered frame, the whole of it. */
+  #count(bytes: Uint8Array, from: number, to: number): void {
+    const text = this.#expected!
+    let number = 0
+    for (let i = from + text.length; i < to - 1; i++) number = number * 10 + bytes[i]! - ZERO
+    if (number !== this.#lastNumber + 1 || bytes[to - 1] !== CLOSING_BRACE) this.#outOfOrder++
+    this.#lastNumber = number
+    if (++this.#counted % COMPARE_EVERY === 1) this.#compare(bytes.subarray(from, from + text.length))
   }
 
   #compare(payload: Uint8Array): void {

@@ -39,6 +39,8 @@ export interface ConnectionUser {
 const stableMs = 10_000
 /** The network that comes and goes brings an attempt at most this often. */
 const wakeIntervalMs = 1_000
+/** WebSocket.CLOSING */
+const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
 const givenUp = 4408
 
@@ -195,7 +197,8 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     },
 
     send(text: string): void {
-      socket?.send(text)
+      // One that is closing takes nothing any more, and says so in the console; what is unanswered is sent again [EXT4].
+      if (socket !== undefined && socket.readyState < closing) socket.send(text)
       liveness.sent()
     },
 

@@ -120,20 +120,23 @@ test('mute and camera off stop what is sent, and go back on', async () => {
   await connect(customer, agent, 'video')
   const sending = () =>
     customer.page.evaluate(() =>
-      (window.ringwireDemo.peerConnection?.getSenders() ?? []).map(({ track }) => [track?.kind, track?.enabled]),
+      (window.ringwireDemo.peerConnection?.getSenders() ?? []).map(({ track }) =>
+        track ? [track.kind, track.enabled] : [],
+      ),
     )
   await customer.click('mute')
+  await customer.page.waitForSelector('[data-testid=stage][data-muted]')
   expect(await sending()).toEqual([
     ['audio', false],
     ['video', true],
   ])
   await customer.click('camera')
-  expect(await sending()).toEqual([
-    ['audio', false],
-    ['video', false],
-  ])
+  // A camera that is off sends nothing; a microphone sends silence.
+  await customer.page.waitForSelector('[data-testid=stage][data-camera-off]')
+  expect(await sending()).toEqual([['audio', false], []])
   await customer.click('mute')
   await customer.click('camera')
+  await customer.page.waitForSelector('[data-testid=stage]:not([data-muted]):not([data-camera-off])')
   expect(await sending()).toEqual([
     ['audio', true],
     ['video', true],

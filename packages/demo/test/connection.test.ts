@@ -27,7 +27,7 @@ type Interference = {
 /** Puts the test between the page and the service; gives the sockets that the page opens. */
 async function takeSockets(page: Page, { takes, isDown }: Interference = {}): Promise<TakenSocket[]> {
   const sockets: TakenSocket[] = []
-  await page.routeWebSocket(/\/v1\/ws$/, (route) => {
+  await page.routeWebSocket(/\/v1\/ws/, (route) => {
     if (isDown?.()) {
       void route.close({ code: 1012 })
       return
@@ -106,7 +106,7 @@ test('[PLACE5] both reload, and the offer of the first comes before the second i
   await connect(customer, agent, 'audio')
   await measureFlow(customer.page, 3)
   const gate = Promise.withResolvers<void>()
-  await agent.page.routeWebSocket(/\/v1\/ws$/, async (route) => {
+  await agent.page.routeWebSocket(/\/v1\/ws/, async (route) => {
     await gate.promise
     route.connectToServer()
   })

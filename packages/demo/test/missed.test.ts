@@ -17,9 +17,9 @@ test('[RING1] nobody answers: both are told, and the callee finds a missed call'
 
 test('[WS5] the page renews its token before it expires and can still call afterwards', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
-  await customer.page.waitForSelector('[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]')
+  await customer.page.waitForSelector('[data-testid=log-list] > [data-event="auth.refreshed"]')
   const renewed = [...new Set(customer.tokens.map(({ token }) => token))]
-  if (renewed.length < 2) throw new Error('The socket was opened again with the same token.')
+  if (renewed.length < 2) throw new Error('The socket went on with the same token.')
   await agent.call(customer, 'audio')
   await customer.incoming()
   await customer.click('accept')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from './support/browser.ts'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from './support/process.ts'
@@ -20,6 +20,9 @@ let running: RunningProcess
 let url: string
 let browser: Browser
 let pages: ReturnType<typeof Bun.serve>
+let sdkPhone = ''
+/** Answers of step 2, by who they are for. */
+const tokens = new Map<string, object>()
 const data = await makeTemporaryDirectory()
 
 beforeAll(async () => {
@@ -29,19 +32,25 @@ beforeAll(async () => {
   })
   ;[, url = ''] = await running.waitFor(/Ringwire listens on (http:\/\/\S+)/)
   browser = await launchBrowser()
-  const phone = block('js', '**3. Call.**')
+  const phone = block('js', 'this is a whole phone')
   pages = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch(request) {
-      if (new URL(request.url).pathname === '/phone.js') {
-        return new Response(phone, { headers: { 'Content-Type': 'text/javascript' } })
-      }
-      return new Response('<!doctype html><video autoplay playsinline></video>', {
-        headers: { 'Content-Type': 'text/html' },
-      })
+      const { pathname } = new URL(request.url)
+      const script = (text: string) => new Response(text, { headers: { 'Content-Type': 'text/javascript' } })
+      const page = (html: string) => new Response(html, { headers: { 'Content-Type': 'text/html' } })
+      if (pathname === '/phone.js') return script(phone)
+      if (pathname === '/sdk.js') return script(sdkPhone)
+      const person = new URL(request.headers.get('referer') ?? request.url).searchParams.get('person')
+      if (pathname === '/call-token') return Response.json(tokens.get(person ?? ''))
+      const elements = '<video autoplay playsinline muted></video><button>Call</button>'
+      return page(
+        `<!doctype html>${elements}${pathname === '/sdk' ? '<script type="module" src="/sdk.js"></script>' : ''}`,
+      )
     },
   })
+  sdkPhone = await bundleSdkPhone()
 })
 
 afterAll(async () => {
@@ -50,6 +59,16 @@ afterAll(async () => {
   await running?.stop()
   await data.remove()
 })
+
+/** The SDK's phone as an application would bundle it, from the SDK's source; the two elements are left to the reader. */
+async function bundleSdkPhone(): Promise<string> {
+  const entry = `${data.path}/phone.ts`
+  const elements = "const video = document.querySelector('video')\nconst button = document.querySelector('button')\n"
+  writeFileSync(entry, elements + block('ts', '**3. Call**'))
+  symlinkSync(`${root}node_modules`, `${data.path}/node_modules`)
+  const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser', conditions: ['bun'] })
+  return outputs[0]?.text() ?? ''
+}
 
 async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn(['sh', '-ec', script], {
@@ -101,12 +120,20 @@ function framesShown(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames ?? 0)
 }
 
-test('[README] the steps lead to a call with picture, and hanging up ends it', async () => {
+async function makeKey(): Promise<{ id: string; secret: string }> {
   const made = await shell(block('sh', '**1. Make a key**'))
-  const key = {
-    id: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '',
-    secret: /Secret\s+(\S+)/.exec(made)?.[1] ?? '',
-  }
+  return { id: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', secret: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
+}
+
+async function showsPicture(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () => (document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 5,
+  )
+  expect(await framesShown(page)).toBeGreaterThan(5)
+}
+
+test('[README] the steps lead to a call with picture, and hanging up ends it', async () => {
+  const key = await makeKey()
   const ann = await (await browser.newContext()).newPage()
   const ben = await (await browser.newContext()).newPage()
   const open = [firstMessage(ann), firstMessage(ben)]
@@ -115,14 +142,26 @@ test('[README] the steps lead to a call with picture, and hanging up ends it', a
   await Promise.all(open)
 
   await ann.evaluate('phone.call("ben", "agent")')
-  for (const page of [ann, ben]) {
-    await page.waitForFunction(
-      () => (document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 5,
-    )
-    expect(await framesShown(page)).toBeGreaterThan(5)
-  }
+  for (const page of [ann, ben]) await showsPicture(page)
   await ben.evaluate('phone.hangUp()')
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
+})
+
+test('[README] the phone of the SDK: a call with picture, which goes on when a page is loaded again', async () => {
+  const key = await makeKey()
+  for (const person of ['ann', 'ben'] as const) tokens.set(person, await session(key, person))
+  const open = async (person: string) => {
+    const page = await (await browser.newContext()).newPage()
+    const entered = firstMessage(page)
+    await page.goto(`http://127.0.0.1:${pages.port}/sdk?person=${person}`)
+    await entered
+    return page
+  }
+  const [ann, ben] = [await open('ann'), await open('ben')]
+  await ann.click('button')
+  for (const page of [ann, ben]) await showsPicture(page)
+  await ben.reload()
+  for (const page of [ann, ben]) await showsPicture(page)
 })
 
 test('[README] a token without a backend opens a socket', async () => {

@@ -15,6 +15,7 @@ import { acceptedData, type CallEvent, elsewhereData, ringingData } from './call
 import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
+import { andThen, type MaybePromise } from './maybe.ts'
 import type { CallStore, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
@@ -48,7 +49,7 @@ export interface Arrivals {
    * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
    * `sessions.ready`.
    */
-  arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival>
+  arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
   leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
   /** Tells an extended session that its log was lost, and what is true now [RES4]. */
@@ -61,60 +62,92 @@ export interface Arrivals {
 export function createArrivals(options: ArrivalsOptions): Arrivals {
   const { store, sessions, delivery, calls, clock, finalsMs, onError } = options
 
-  async function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): Promise<Arrival> {
-    const { sessionId, participant, deviceId, extended } = session
-    const identity = { sessionId, participant, deviceId, extended }
-    if (resume !== undefined) {
-      // Of several that resume at once each waits for the one before it: the newest wins [RES1].
-      let retired: Sink | undefined
-      for (;;) {
-        const older = sessions.sinkToReplace(resume.sessionId, identity)
-        if (older === undefined || older === retired) break
-        await older.retire()
-        retired = older
-      }
-      const open = sessions.resume(resume, identity, sink, clock.now())
-      if (open !== undefined) return goOn({ ...session, sessionId: resume.sessionId }, open)
+  function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
+    if (resume === undefined) return enter(session, sink, undefined)
+    const older = sessions.sinkToReplace(resume.sessionId, identityOf(session))
+    return older === undefined ? comeBack(session, sink, resume) : replace(session, sink, resume, older)
+  }
+
+  /** Of several that resume at once each waits for the one before it: the newest wins [RES1]. */
+  async function replace(session: Arriving, sink: Sink, resume: ResumeRequest, first: Sink): Promise<Arrival> {
+    let older: Sink | undefined = first
+    let retired: Sink | undefined
+    while (older !== undefined && older !== retired) {
+      await older.retire()
+      retired = older
+      older = sessions.sinkToReplace(resume.sessionId, identityOf(session))
     }
+    // At once, before another one comes in between.
+    return comeBack(session, sink, resume)
+  }
+
+  function comeBack(session: Arriving, sink: Sink, resume: ResumeRequest): MaybePromise<Arrival> {
+    const open = sessions.resume(resume, identityOf(session), sink, clock.now())
+    return open === undefined ? enter(session, sink, resume) : goOn({ ...session, sessionId: resume.sessionId }, open)
+  }
+
+  /** A new session. Where nobody calls and nothing waits, and that is nearly always so, it is in at once. */
+  function enter(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
+    const identity = identityOf(session)
     const open = sessions.open(identity, sink)
-    const live = await liveCallsOf(session)
-    // The phone that changed networks may have left a socket behind that never heard how its last call ended.
-    const verdicts: Promise<unknown>[] = sessions.owing(identity).map(isAlive)
+    const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
+    return andThen(liveCallsOf(session), (live) => {
+      // The phone that changed networks may have left a socket behind that never heard how its last call ended.
+      const verdicts: Promise<unknown>[] = sessions.owing(identity).map(isAlive)
+      if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
+      collect(identity, verdicts)
+      return arrival
+    })
+  }
+
+  /** Takes what is there for the device of a new session. */
+  async function takeUp(
+    session: Arriving,
+    live: readonly LiveCall[],
+    verdicts: Promise<unknown>[],
+    named: string | undefined,
+    arrival: Arrival,
+  ): Promise<Arrival> {
     for (const call of live) {
       const place = ownPlace(session, call)
       if (place === null || place.deviceId !== session.deviceId) continue
       delivery.learn(call)
-      const isNamed = place.sessionId === resume?.sessionId
+      const isNamed = place.sessionId === named
       const isAnybodyThere = place.state === 'held' && !isNamed && sessions.sinkOf(place.sessionId) !== undefined
-      const taken = takePlace(session, call, resume?.sessionId)
+      const taken = takePlace(session, call, named)
       if (isAnybodyThere) verdicts.push(taken.catch(onError))
       else await taken
     }
+    collect(identityOf(session), verdicts)
+    return session.extended ? { ...arrival, activeCalls: await readActiveCalls(session) } : arrival
+  }
+
+  /** Final notices come when it is clear who of the device is alive. */
+  function collect(identity: SessionIdentity, verdicts: readonly Promise<unknown>[]): void {
     if (verdicts.length === 0) sessions.collectFinals(identity)
     else void Promise.all(verdicts).then(() => sessions.collectFinals(identity))
-    const activeCalls = extended ? await readActiveCalls(session) : []
-    return { sessionId, recovered: false, activeCalls, ...open }
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
-  async function goOn(session: Arriving, open: OpenSession): Promise<Arrival> {
-    for (const call of await liveCallsOf(session)) {
+  function goOn(session: Arriving, open: OpenSession): MaybePromise<Arrival> {
+    const arrival: Arrival = { sessionId: session.sessionId, recovered: true, activeCalls: [], ...open }
+    return andThen(liveCallsOf(session), (live) => (live.length === 0 ? arrival : takeBack(session, live, arrival)))
+  }
+
+  async function takeBack(session: Arriving, live: readonly LiveCall[], arrival: Arrival): Promise<Arrival> {
+    for (const call of live) {
       const place = ownPlace(session, call)
       if (place?.sessionId === session.sessionId) await calls.run(call, { type: 'arrive', actor: session })
     }
-    return {
-      sessionId: session.sessionId,
-      recovered: true,
-      activeCalls: await readActiveCalls(session),
-      ...open,
-    }
+    return { ...arrival, activeCalls: await readActiveCalls(session) }
   }
 
   /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
-  async function liveCallsOf(session: ClientSession): Promise<readonly LiveCall[]> {
-    const live = await store.liveCallsOf(session.participant)
-    for (const call of live) if (call.status === 'ringing') ring(session, call)
-    return live
+  function liveCallsOf(session: ClientSession): MaybePromise<readonly LiveCall[]> {
+    return andThen(store.liveCallsOf(session.participant), (live) => {
+      for (const call of live) if (call.status === 'ringing') ring(session, call)
+      return live
+    })
   }
 
   async function reset(identity: SessionIdentity, epoch: string): Promise<void> {
@@ -288,4 +321,8 @@ function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
 /** Of a call that is over only the end is told again. */
 function finalsOf(event: CallEvent): CallEvent {
   return { ...event, notices: event.notices.filter((notice) => notice.event !== 'call.ringing') }
+}
+
+function identityOf({ sessionId, participant, deviceId, extended }: Arriving): SessionIdentity {
+  return { sessionId, participant, deviceId, extended }
 }

@@ -139,6 +139,8 @@ export interface Sink {
   close(code: CloseCode, reason: string): void
   /** Closes because a newer connection of the session took over; resolves when nothing of it takes effect any more. */
   retire(): Promise<void>
+  /** Whether something that came on it is still under way. */
+  readonly isBusy: boolean
 }
 
 /**
@@ -188,6 +190,8 @@ export interface Push {
   readonly call: string
   readonly version: number | undefined
   readonly text: string
+  /** `text` with a top-level `seq` [EXT1], for a push that can be put together with it at less cost than taken apart. */
+  numbered?(seq: number): string
 }
 
 /**

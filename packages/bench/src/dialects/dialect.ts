@@ -32,6 +32,18 @@ export interface Dialect {
   leave(pair: Pair): Promise<void>
   /** What a client must send now and then to stay connected; the server does not answer it. */
   heartbeat: string | null
+  /** Where messages are numbered in both directions, as in Ringwire's extended mode. */
+  numbered?: Numbered
+}
+
+export interface Numbered {
+  /** The number that `candidateMessage` carries: the first one, and it keeps its number of digits. */
+  readonly first: number
+  /** What stands before the number in a message that is sent, and at the end of one that comes. */
+  readonly sentAfter: string
+  readonly receivedAfter: string
+  /** How a reply to a message begins; every message gets one. */
+  readonly reply: string | null
 }
 
 export function other(side: Side): Side {

@@ -26,6 +26,11 @@ export interface ConnectJob {
   concurrency: number
 }
 
+/** Extended sessions that lose their sockets while the job is prepared, and are resumed when it runs. */
+export interface ResumeJob extends Omit<ConnectJob, 'kind'> {
+  kind: 'resume'
+}
+
 /** Whole calls, one after another on each pair. */
 export interface CallJob {
   kind: 'call'
@@ -41,7 +46,7 @@ export interface TokenJob {
   connections: number
 }
 
-export type Job = RelayJob | ConnectJob | CallJob | TokenJob
+export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob
 
 /** How long one run of a prepared job lasts; connecting and calling end when they are done. */
 export interface Shape {

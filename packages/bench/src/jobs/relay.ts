@@ -8,22 +8,23 @@ import { frameSize } from '../websocket-frames.ts'
 import { type Awake, stayAwake } from './awake.ts'
 import { clientsOf, closeClients, openPairs, within } from './clients.ts'
 import type { Prepared, RelayJob, Result, Shape } from './job.ts'
+import { fixedOutlet, numberedOutlet, type Outlet } from './outlet.ts'
 
 const SETUP_MS = 20_000
 const DRAIN_MS = 2_000
-export const WIDEST_WINDOW = 16
 const encoder = new TextEncoder()
 
 /** One end of a pair. */
 interface End {
   client: Client
   peer: End | null
-  /** `bursts[n]`: n copies of this end's frame, to be written at once. */
-  bursts: Uint8Array[]
+  outlet: Outlet
   /** What the peer's message looks like when it arrives here. */
-  expected: Uint8Array
+  expected: string
   sent: number
   received: number
+  /** Replies to what was sent. */
+  replies: number
   sentAt: number
 }
 
@@ -80,19 +81,19 @@ async function nextCandidate(dialect: Dialect, pair: Pair, side: Side): Promise<
 }
 
 function newEnd(dialect: Dialect, pair: Pair, side: Side, expected: string): End {
-  const frame = pair[side].socket.frame(dialect.candidateMessage(pair, side))
-  const all = new Uint8Array(frame.length * WIDEST_WINDOW)
-  for (let i = 0; i < WIDEST_WINDOW; i++) all.set(frame, i * frame.length)
-  const bursts = Array.from({ length: WIDEST_WINDOW + 1 }, (_, n) => all.subarray(0, n * frame.length))
-  return { client: pair[side], peer: null, bursts, expected: encoder.encode(expected), sent: 0, received: 0, sentAt: 0 }
+  const text = dialect.candidateMessage(pair, side)
+  const frame = pair[side].socket.frame(text)
+  const outlet = dialect.numbered === undefined ? fixedOutlet(frame) : numberedOutlet(frame, text, dialect.numbered)
+  return { client: pair[side], peer: null, outlet, expected, sent: 0, received: 0, replies: 0, sentAt: 0 }
 }
 
 async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Course): Promise<Result> {
-  const { heartbeat } = dialectOf(job.target.system)
+  const { heartbeat, numbered } = dialectOf(job.target.system)
   const ends = pairs.flat()
   for (const end of ends) {
     end.sent = 0
     end.received = 0
+    end.replies = 0
   }
   if (heartbeat !== null) for (const { client } of ends) client.socket.send(heartbeat)
   course.running = true
@@ -112,18 +113,20 @@ async function run(job: RelayJob, shape: Shape, pairs: [End, End][], course: Cou
   const latencies = course.latencies?.counts() ?? []
   course.running = false
   awake.stop()
-  await drain(pairs, course)
+  await drain(pairs, course, (numbered?.reply ?? null) !== null)
   return { count, load, generatorIdle, latencies, ...totals(ends) }
 }
 
 function listen(end: End, dialect: Dialect, course: Course): void {
   const { socket } = end.client
-  socket.scanner.expect(end.expected)
+  expectFrames(end, dialect)
+  const reply = dialect.numbered?.reply ?? null
   socket.onFailure = (error) => {
     course.failure ??= error
   }
   socket.onText = (text) => {
-    if (!dialect.harmless(text, end.client)) course.failure ??= new Error(`Not asked for: ${text.slice(0, 300)}`)
+    if (reply !== null && text.startsWith(reply)) end.replies++
+    else if (!dialect.harmless(text, end.client)) course.failure ??= new Error(`Not asked for: ${text.slice(0, 300)}`)
   }
   socket.onFrames = (count) => {
     end.received += count
@@ -136,8 +139,19 @@ function listen(end: End, dialect: Dialect, course: Course): void {
     if (!course.running) return
     // Never more than the window: an end only passes on what it was given.
     end.sent += count
-    socket.write(end.bursts[count]!)
+    socket.write(end.outlet.burst(count))
   }
+}
+
+/** The first message was read as a whole: what follows must be the same bytes, or the same but for its number. */
+function expectFrames({ client, expected }: End, { numbered }: Dialect): void {
+  const { scanner } = client.socket
+  if (numbered === undefined) {
+    scanner.expect(encoder.encode(expected))
+    return
+  }
+  const at = expected.lastIndexOf(numbered.receivedAfter) + numbered.receivedAfter.length
+  scanner.expectNumbered(encoder.encode(expected.slice(0, at)), Number.parseInt(expected.slice(at), 10))
 }
 
 function start([caller, callee]: [End, End], window: number): void {
@@ -149,14 +163,14 @@ function start([caller, callee]: [End, End], window: number): void {
     if (count === 0) continue
     end.sent += count
     end.sentAt = Bun.nanoseconds()
-    end.client.socket.write(end.bursts[count]!)
+    end.client.socket.write(end.outlet.burst(count))
   }
 }
 
 /** Waits for what is still in flight, and says what never came. */
-async function drain(pairs: readonly [End, End][], course: Course): Promise<void> {
+async function drain(pairs: readonly [End, End][], course: Course, isAnswered: boolean): Promise<void> {
   const deadline = performance.now() + DRAIN_MS
-  const missing = () => pairs.reduce((total, pair) => total + undelivered(pair), 0)
+  const missing = () => pairs.reduce((total, pair) => total + undelivered(pair, isAnswered), 0)
   while (missing() > 0 && course.failure === null && performance.now() < deadline) await Bun.sleep(2)
   if (course.failure !== null) throw course.failure
   if (missing() > 0) throw new Error(`${missing()} messages were lost`)
@@ -164,21 +178,25 @@ async function drain(pairs: readonly [End, End][], course: Course): Promise<void
   await Bun.sleep(10)
   for (const end of pairs.flat()) {
     if (end.received > end.peer!.sent) throw new Error(`${end.client.id} received a message twice`)
-    if (end.client.socket.scanner.different > 0) throw new Error(`${end.client.id} received other bytes than were sent`)
+    const { different, outOfOrder } = end.client.socket.scanner
+    if (different > 0) throw new Error(`${end.client.id} received other bytes than were sent`)
+    if (outOfOrder > 0) throw new Error(`${end.client.id} received ${outOfOrder} messages out of order`)
   }
 }
 
-function undelivered([caller, callee]: [End, End]): number {
-  return Math.max(0, caller.sent - callee.received) + Math.max(0, callee.sent - caller.received)
+/** Messages and replies that are still to come. */
+function undelivered([caller, callee]: [End, End], isAnswered: boolean): number {
+  const messages = Math.max(0, caller.sent - callee.received) + Math.max(0, callee.sent - caller.received)
+  return isAnswered ? messages + caller.sent - caller.replies + callee.sent - callee.replies : messages
 }
 
 function totals(ends: End[]): Pick<Result, 'sent' | 'received' | 'clientFrameBytes' | 'serverFrameBytes'> {
-  const { bursts, expected } = ends[0]!
+  const { outlet, expected } = ends[0]!
   return {
     sent: sum(ends, 'sent'),
     received: sum(ends, 'received'),
-    clientFrameBytes: bursts[1]!.length,
-    serverFrameBytes: frameSize(expected.length, false),
+    clientFrameBytes: outlet.frameBytes,
+    serverFrameBytes: frameSize(Buffer.byteLength(expected), false),
   }
 }
 

@@ -1,6 +1,9 @@
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** What is not packed has no JavaScript: the packages' source is taken, as Bun does. */
+export const fromSource = ['bun']
+
 const root = join(import.meta.dir, '..', '..', '..', '..')
 
 /** The first code of that language after the words. */
@@ -12,7 +15,7 @@ function codeAfter(file: string, language: string, words: string): string {
 }
 
 export const block = (language: string, heading: string) => codeAfter('docs/client.md', language, `\n## ${heading}\n`)
-export const readmePhone = () => codeAfter('README.md', 'js', '**3. Call.**')
+export const readmePhone = () => codeAfter('README.md', 'js', 'this is a whole phone')
 
 /** Puts files where an application has them: beside a `node_modules` with the packages in it. */
 export function writeApplication(directory: string, files: Record<string, string>): void {
@@ -21,7 +24,7 @@ export function writeApplication(directory: string, files: Record<string, string
 }
 
 export async function bundle(file: string, target: 'browser' | 'node'): Promise<string> {
-  const { outputs } = await Bun.build({ entrypoints: [file], target, minify: true })
+  const { outputs } = await Bun.build({ entrypoints: [file], target, minify: true, conditions: fromSource })
   return outputs[0]!.text()
 }
 
@@ -32,6 +35,7 @@ export async function checkTypes(directory: string): Promise<string> {
     ...{ noEmit: true, skipLibCheck: true, allowImportingTsExtensions: true, preserveSymlinks: true },
     lib: ['esnext', 'dom', 'dom.iterable'],
     types: ['bun'],
+    customConditions: fromSource,
   }
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts', '*.tsx'] }))
   const tsc = Bun.spawn([join(root, 'node_modules', '.bin', 'tsc'), '-p', directory], { stdout: 'pipe' })

@@ -6,7 +6,7 @@ import { createCallClient } from '../../src/client.ts'
 import type { CallState } from '../../src/types.ts'
 import { launchBrowser } from '../media/support/browser.ts'
 import { type Service, startService, testKey } from '../media/support/service.ts'
-import { block, bundle, checkTypes, readmePhone, writeApplication } from './blocks.ts'
+import { block, bundle, checkTypes, fromSource, readmePhone, writeApplication } from './blocks.ts'
 
 /* The words of docs/client.md, run: its phone and its React phone in two browsers each, its bot on Bun and on Node. */
 
@@ -220,7 +220,13 @@ for (const runtime of ['Bun', 'Node'] as const) {
 test('media and hooks are as small as the page says, and bring nothing with them', async () => {
   const sizeOf = async (entry: string): Promise<number> => {
     const file = join(import.meta.dir, '..', '..', 'src', entry)
-    const { outputs } = await Bun.build({ entrypoints: [file], target: 'browser', minify: true, external: ['react'] })
+    const { outputs } = await Bun.build({
+      entrypoints: [file],
+      target: 'browser',
+      minify: true,
+      external: ['react'],
+      conditions: fromSource,
+    })
     return Bun.gzipSync(await outputs[0]!.text(), { level: 9 }).byteLength
   }
   const [media, hooks] = await Promise.all([sizeOf('media/call-media.ts'), sizeOf('react/hooks.ts')])

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url'
 const pageDirectory = new URL('../page/', import.meta.url)
 const styles = ['base.css', 'sign-in.css', 'frame.css', 'stage.css', 'incoming.css', 'log.css', 'layout.css']
 
-// The page loads nothing from elsewhere, and nothing may be injected into it. WebSockets are open because the
+// The page loads nothing from elsewhere, and nothing may be injected into it. Connections are open because the service's
 // address comes with the token and need not be the page's own.
 const contentSecurityPolicy = [
   "default-src 'self'",
-  "connect-src 'self' ws: wss:",
+  "connect-src 'self' ws: wss: http: https:",
   "media-src 'self' blob:",
   "img-src 'self' data:",
   "base-uri 'none'",

@@ -1,19 +1,12 @@
 // HTTP: the toy application backend (/demo/api/…) and the service's call history (/v1/…).
 
+import type { SessionToken } from '@ringwire/client/types'
 import type { Person } from '../backend/people.ts'
 
 export type Role = 'customer' | 'agent'
 export type Identity = { name: string; role: Role; device_id: string }
 export type Peer = { user_id: string; role: string; display_name: string }
 export type CallType = 'audio' | 'video'
-
-export type SessionToken = {
-  token: string
-  expires_at: string
-  ws_url: string
-  ice_servers: RTCIceServer[]
-  user: Peer
-}
 
 /** As the service tells it. It learns the callee's name when the callee answers; before, there is none. */
 type PlainRecord = Omit<CallRecord, 'peer'> & { peer: Omit<Peer, 'display_name'> & { display_name: string | null } }
@@ -53,7 +46,8 @@ async function post<Answer>(path: string, body: unknown): Promise<Answer> {
   return answer
 }
 
-export function fetchToken(identity: Identity): Promise<SessionToken> {
+/** The service's answer, as the backend hands it on. */
+export function fetchToken(identity: Identity): Promise<SessionToken & { user: Peer }> {
   return post('token', identity)
 }
 

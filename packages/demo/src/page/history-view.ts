@@ -12,19 +12,16 @@ function agoText(instant: string, now: number): string {
   return ago.format(-Math.floor(seconds / 86_400), 'day')
 }
 
-/** Recent calls from the service; one that is still live elsewhere can be brought back here. */
-export function createHistoryView(
-  parts: { list: HTMLElement; empty: HTMLElement; missed: HTMLElement },
-  onReturn: (record: CallRecord) => void,
-) {
-  function row(record: CallRecord, currentUuid: string | undefined): HTMLElement {
+/** Recent calls from the service. */
+export function createHistoryView(parts: { list: HTMLElement; empty: HTMLElement; missed: HTMLElement }) {
+  function row(record: CallRecord): HTMLElement {
     const kind = recordKind(record)
     const about = [recordText(record)]
     if (record.connected_at && record.ended_at) {
       about.push(durationText((Date.parse(record.ended_at) - Date.parse(record.connected_at)) / 1000))
     }
     about.push(agoText(record.started_at, Date.now()))
-    const item = make(
+    return make(
       'li',
       {
         class: 'record',
@@ -41,17 +38,11 @@ export function createHistoryView(
         make('span', { class: 'person-about' }, about.join(' · ')),
       ),
     )
-    if (kind === 'live' && record.status !== 'ringing' && record.call_uuid !== currentUuid) {
-      const button = make('button', { type: 'button', class: 'small-button', 'data-testid': 'return' }, 'Return')
-      button.addEventListener('click', () => onReturn(record))
-      item.append(button)
-    }
-    return item
   }
 
   return {
-    render(records: CallRecord[], currentUuid: string | undefined): void {
-      parts.list.replaceChildren(...records.map((record) => row(record, currentUuid)))
+    render(records: CallRecord[]): void {
+      parts.list.replaceChildren(...records.map(row))
       parts.empty.hidden = records.length > 0
       const missed = records.filter((record) => recordKind(record) === 'missed').length
       parts.missed.hidden = missed === 0

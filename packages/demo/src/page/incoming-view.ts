@@ -1,5 +1,5 @@
-import type { Call } from './calls.ts'
 import { byId, paintAvatar } from './dom.ts'
+import { type Line, peerOf } from './phone.ts'
 
 /**
  * The incoming call as a modal dialog: the rest of the page is out of reach, Accept has the focus (Enter), and Escape
@@ -23,13 +23,14 @@ export function createIncomingView(onAccept: () => void, onReject: () => void) {
   })
 
   return {
-    render(call: Call | undefined): void {
-      const wanted = call?.phase === 'incoming'
+    render(line: Line | undefined): void {
+      const wanted = line?.phase === 'incoming'
       if (wanted && !shown) {
-        paintAvatar(byId('incoming-avatar', HTMLElement), call.peer.display_name)
-        byId('incoming-name', HTMLElement).textContent = call.peer.display_name
+        const { display_name, role } = peerOf(line)
+        paintAvatar(byId('incoming-avatar', HTMLElement), display_name)
+        byId('incoming-name', HTMLElement).textContent = display_name
         byId('incoming-about', HTMLElement).textContent =
-          `${call.type === 'video' ? 'Video' : 'Audio'} call · ${call.peer.role}`
+          `${line.call.callType === 'video' ? 'Video' : 'Audio'} call · ${role}`
         shown = true
         dialog.showModal()
       } else if (!wanted && shown) {

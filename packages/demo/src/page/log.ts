@@ -48,13 +48,14 @@ export function createLogPanel(list: HTMLElement, clearButton: HTMLElement) {
     return make('time', {}, `${clock}.${String(now.getMilliseconds()).padStart(3, '0')}`)
   }
 
-  function envelope(direction: 'sent' | 'received', message: string, event: string): void {
+  function envelope(direction: 'sent' | 'received', message: string): void {
     let value: Record<string, unknown> = { unreadable: true }
     try {
       value = JSON.parse(message.replace(tokenShape, '(token)'))
     } catch {
       // Shown as unreadable.
     }
+    const event = typeof value.event === 'string' ? value.event : 'unreadable'
     const family = event === 'call.error' ? 'error' : (event.split('.')[0] ?? '')
     const head = make(
       'summary',
@@ -72,8 +73,8 @@ export function createLogPanel(list: HTMLElement, clearButton: HTMLElement) {
   }
 
   return {
-    sent: (message: string, event: string) => envelope('sent', message, event),
-    received: (message: string, event: string) => envelope('received', message, event),
+    sent: (message: string) => envelope('sent', message),
+    received: (message: string) => envelope('received', message),
     note(message: string): void {
       add(make('li', { class: 'log-note' }, make('span', {}, message), time()))
     },

@@ -25,7 +25,7 @@ function enter(identity: Identity, reloaded: boolean): void {
   showLog(matchMedia('(min-width: 720px)').matches)
   logToggle.addEventListener('click', () => showLog(logToggle.getAttribute('aria-expanded') === 'false'))
 
-  const session = createSession({ identity, reloaded, relayOnly, ring })
+  const session = createSession({ identity, relayOnly, ring })
   byId('sign-out', HTMLButtonElement).addEventListener('click', () => {
     session.stop()
     forgetIdentity()
@@ -59,10 +59,6 @@ function offerSignIn(): void {
   })
 }
 
-// A page out of the back/forward cache has lost its socket and its place: start it anew.
-window.addEventListener('pageshow', ({ persisted }) => {
-  if (persisted) location.reload()
-})
 const identity = loadIdentity()
 if (identity) enter(identity, true)
 else offerSignIn()

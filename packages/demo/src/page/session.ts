@@ -1,102 +1,82 @@
+import type { ConnectionState } from '@ringwire/client/types'
 import type { Person } from '../backend/people.ts'
-import { type CallRecord, fetchHistory, type Identity, type Peer, reportLeave, reportOnline } from './backend.ts'
-import { type Call, createCalls } from './calls.ts'
+import { fetchHistory, fetchToken, type Identity, type Peer, reportLeave, reportOnline } from './backend.ts'
 import { byId } from './dom.ts'
-import type { Envelope } from './envelope.ts'
 import { createHistoryView } from './history-view.ts'
 import { createIncomingView } from './incoming-view.ts'
 import { createLogPanel } from './log.ts'
+import { createLoggedSocket } from './logged-socket.ts'
 import { createPeopleView } from './people-view.ts'
+import { createPhone, type Line, type Over, type Phase, peerOf } from './phone.ts'
 import type { Ring } from './ring.ts'
-import { createSignaling, type SignalingState } from './signaling.ts'
 import { createStageView } from './stage-view.ts'
-import { createTokens } from './tokens.ts'
+import { overText } from './wording.ts'
 
 const heartbeatMs = 1000
 
+/** How the page writes the SDK's states. */
+const connectionWords = {
+  idle: { state: 'connecting', text: 'Connecting …' },
+  connecting: { state: 'connecting', text: 'Connecting …' },
+  online: { state: 'online', text: 'Online' },
+  waiting: { state: 'waiting', text: 'Reconnecting …' },
+  closed: { state: 'stopped', text: 'Disconnected' },
+} as const
+
 export type SessionOptions = {
   identity: Identity
-  /** This tab was signed in before: a call of its own may still be live. */
-  reloaded: boolean
   relayOnly: boolean
   ring: Ring
 }
 
-/** One signed-in tab: ties the connection, the calls and the views together. It lasts until the page goes. */
-export function createSession({ identity, reloaded, relayOnly, ring }: SessionOptions) {
+/** One signed-in tab: ties the phone to the views. It lasts until the page goes. */
+export function createSession({ identity, relayOnly, ring }: SessionOptions) {
   const title = document.title
   const log = createLogPanel(byId('log-list', HTMLElement), byId('log-clear', HTMLButtonElement))
-  let iceServers: RTCIceServer[] = []
   let me: Peer = { user_id: '', role: identity.role, display_name: identity.name }
+  let token: string | undefined
   let people: Person[] = []
-  let renewalDue = false
-  let mayResume = reloaded
-  let shown: Call['phase'] | undefined
-  let lastPeer: Peer | undefined
-  let events: Promise<void> = Promise.resolve()
+  let shown: Phase | undefined
 
-  const tokens = createTokens(identity, () => {
-    // A call outlives the token of its socket [WS5]; the new token is shown to the service once it is over.
-    renewalDue = true
-    renewWhenIdle()
-  })
-
-  const signaling = createSignaling({
-    token: async () => {
-      const token = await tokens.current()
-      iceServers = token.ice_servers
-      me = token.user
-      renewalDue = false
-      return token
+  const phone = createPhone({
+    async getToken() {
+      const issued = await fetchToken(identity)
+      me = issued.user
+      token = issued.token
+      return issued
     },
-    discardToken: tokens.discard,
-    // One after another, and none before the history has been read after a connect.
-    onEnvelope: (envelope) => {
-      events = events.then(() => handle(envelope)).catch(reportError)
-    },
+    WebSocket: createLoggedSocket(log),
+    relayOnly,
     onState: renderState,
-    log,
-  })
-
-  const calls = createCalls({
-    send: signaling.send,
-    rtc: () => ({ iceServers, iceTransportPolicy: relayOnly ? 'relay' : 'all' }),
-    onChange: renderCall,
-    onFacts: (call) => stage.renderFacts(call),
-    onNote: log.note,
+    onLine: renderLine,
+    onOver: over,
+    onHungUp: readHistory,
+    onStats: (stats) => stage.renderStats(stats),
+    onNote: announce,
   })
 
   const stage = createStageView({
-    hangUp: calls.hangUp,
-    mute: () => calls.toggle('muted'),
-    camera: () => calls.toggle('cameraOff'),
+    hangUp: phone.hangUp,
+    mute: () => phone.toggle('audio'),
+    camera: () => phone.toggle('video'),
   })
-  const incoming = createIncomingView(calls.accept, calls.hangUp)
-  const peopleView = createPeopleView(byId('people', HTMLElement), byId('people-empty', HTMLElement), calls.invite)
-  const historyView = createHistoryView(
-    {
-      list: byId('history', HTMLElement),
-      empty: byId('history-empty', HTMLElement),
-      missed: byId('missed', HTMLElement),
-    },
-    calls.resume,
-  )
+  const incoming = createIncomingView(phone.accept, phone.hangUp)
+  const peopleView = createPeopleView(byId('people', HTMLElement), byId('people-empty', HTMLElement), phone.call)
+  const historyView = createHistoryView({
+    list: byId('history', HTMLElement),
+    empty: byId('history-empty', HTMLElement),
+    missed: byId('missed', HTMLElement),
+  })
 
-  async function handle(envelope: Envelope): Promise<void> {
-    if (envelope.event !== 'auth.ok') return calls.handle(envelope)
-    const records = await readHistory()
-    if (records) calls.reconcile(records, mayResume)
-    mayResume = false
-  }
-
-  async function readHistory(): Promise<CallRecord[] | undefined> {
+  async function readHistory(): Promise<void> {
+    if (token === undefined) return
     try {
-      const records = await fetchHistory((await tokens.current()).token, nameOf)
-      historyView.render(records, calls.current()?.uuid)
-      return records
+      const records = await fetchHistory(token, nameOf)
+      historyView.render(records)
+      const current = records.find(({ call_uuid }) => call_uuid === phone.line()?.call.callUuid)
+      if (current?.connected_at) phone.hasLastedSince(Date.parse(current.connected_at))
     } catch (error) {
       log.note(`No history: ${error instanceof Error ? error.message : 'unknown error'}`)
-      return undefined
     }
   }
 
@@ -106,53 +86,50 @@ export function createSession({ identity, reloaded, relayOnly, ring }: SessionOp
     return known?.display_name ?? user_id
   }
 
-  function renewWhenIdle(): void {
-    if (renewalDue && !calls.current()) signaling.renew()
-  }
-
   function renderPeople(): void {
-    peopleView.render(people, me, signaling.isOnline() && !calls.current())
+    peopleView.render(people, me, phone.isOnline() && !phone.line())
   }
 
-  function renderState(state: SignalingState): void {
-    const words = { connecting: 'Connecting …', online: 'Online', waiting: 'Reconnecting …', stopped: 'Disconnected' }
-    const chip = byId('connection', HTMLElement)
-    chip.dataset.state = state.name
-    byId('connection-text', HTMLElement).textContent = words[state.name]
-    if (state.name === 'stopped') announce(`${state.why} Reload the page to come back.`)
+  function renderState(state: ConnectionState): void {
+    const words = connectionWords[state.name]
+    byId('connection', HTMLElement).dataset.state = words.state
+    byId('connection-text', HTMLElement).textContent = words.text
+    if (state.name === 'closed' && state.why.cause === 'socket') {
+      const why = state.why.code === 4409 ? 'Another connection took over this session.' : 'The service said goodbye.'
+      announce(`${why} Reload the page to come back.`)
+    }
+    if (state.name === 'online') void readHistory()
     renderPeople()
   }
 
-  function renderCall(call: Call | undefined, note: string): void {
-    document.body.dataset.call = call?.phase ?? ''
-    stage.render(call)
-    incoming.render(call)
+  function renderLine(line: Line | undefined): void {
+    document.body.dataset.call = line?.phase ?? ''
+    stage.render(line)
+    incoming.render(line)
     renderPeople()
-    if (call?.phase !== shown) phaseChanged(call)
-    if (note) announce(note)
+    if (line?.phase !== shown) phaseChanged(line)
   }
 
-  function phaseChanged(call: Call | undefined): void {
-    const before = shown
-    shown = call?.phase
+  function phaseChanged(line: Line | undefined): void {
+    if (line && !shown) announce('')
+    shown = line?.phase
     ring.stop()
     document.title = title
-    if (call && !before) announce('')
-    if (call?.phase === 'incoming') {
+    byId('alert', HTMLElement).textContent = ''
+    if (line?.phase === 'calling') ring.outgoing()
+    if (line?.phase === 'incoming') {
+      const { display_name, role } = peerOf(line)
       ring.incoming()
-      document.title = `☎ ${call.peer.display_name} calls`
-      const what = `Incoming ${call.type} call from ${call.peer.display_name}, ${call.peer.role}.`
+      document.title = `☎ ${display_name} calls`
+      const what = `Incoming ${line.call.callType} call from ${display_name}, ${role}.`
       byId('alert', HTMLElement).textContent = `${what} Enter accepts, Escape declines.`
-    } else byId('alert', HTMLElement).textContent = ''
-    if (call?.phase === 'calling') ring.outgoing()
-    if (call) lastPeer = call.peer
-    else if (lastPeer && before) {
-      if (before !== 'incoming') peopleView.focus(lastPeer)
-      renewWhenIdle()
     }
     void readHistory()
-    // A hang-up has no answer in base mode, so the history may be read before it took effect.
-    if (!call) setTimeout(readHistory, 1000)
+  }
+
+  function over(line: Line, state: Over): void {
+    announce(overText(state, peerOf(line), line.call.direction, me))
+    if (line.phase !== 'incoming') peopleView.focus(peerOf(line))
   }
 
   function announce(note: string): void {
@@ -164,11 +141,8 @@ export function createSession({ identity, reloaded, relayOnly, ring }: SessionOp
       const answer = await reportOnline(identity)
       people = answer.people
       renderPeople()
-      if (!answer.known) {
-        // The toy backend was restarted and has forgotten who is online: fetching a token says it again.
-        tokens.discard()
-        await tokens.current()
-      }
+      // The toy backend was restarted and has forgotten who is online: fetching a token says it again.
+      if (!answer.known) await fetchToken(identity)
     } catch {
       // The next heartbeat tries again; the connection's own state is shown beside the name.
     }
@@ -177,22 +151,19 @@ export function createSession({ identity, reloaded, relayOnly, ring }: SessionOp
 
   return {
     start(): void {
-      signaling.start()
-      // Fetching the token is what puts this tab online, so it comes before the first heartbeat.
-      void tokens.current().then(heartbeat, heartbeat)
+      phone.start()
+      void heartbeat()
       setInterval(stage.tick, 500)
       setInterval(() => void readHistory(), 60_000)
-      window.addEventListener('online', signaling.renew)
       window.addEventListener('pagehide', () => reportLeave(identity))
     },
     cancelCalling(): void {
-      if (calls.current()?.phase === 'calling') calls.hangUp()
+      if (phone.line()?.phase === 'calling') phone.hangUp()
     },
     stop(): void {
-      signaling.stop()
-      tokens.stop()
+      phone.stop()
       reportLeave(identity)
     },
-    peerConnection: calls.connection,
+    peerConnection: () => phone.line()?.media?.connection,
   }
 }

@@ -1,17 +1,16 @@
-import type { Call } from './calls.ts'
+import type { MediaStats } from '@ringwire/client/media/types'
 import { byId, paintAvatar } from './dom.ts'
+import { type Line, peerOf } from './phone.ts'
 import { durationText } from './wording.ts'
 
-function stateText(call: Call): string {
-  if (call.interrupted) return 'Reconnecting …'
-  switch (call.phase) {
-    case 'calling':
-      return 'Ringing …'
-    case 'connecting':
-      return 'Connecting …'
-    default:
-      return call.since === undefined ? '' : durationText((Date.now() - call.since) / 1000)
+function stateText({ call, phase, media, since }: Line): string {
+  if (media?.state.name === 'interrupted') return 'Reconnecting …'
+  if (phase === 'calling') {
+    return call.state.name === 'ringing' && call.state.direction === 'outgoing' && call.state.alerting
+      ? 'Ringing …'
+      : 'Calling …'
   }
+  return since === undefined ? 'Connecting …' : durationText((Date.now() - since) / 1000)
 }
 
 function show(video: HTMLVideoElement, stream: MediaStream | undefined): void {
@@ -28,7 +27,7 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
   const hangUp = byId('hangup', HTMLButtonElement)
   const state = byId('call-state', HTMLElement)
   const path = byId('call-path', HTMLElement)
-  let shown: Call | undefined
+  let shown: Line | undefined
 
   mute.addEventListener('click', actions.mute)
   camera.addEventListener('click', actions.camera)
@@ -42,32 +41,36 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
     button.title = label
   }
 
-  function renderCall(call: Call): void {
-    byId('call-name', HTMLElement).textContent = call.peer.display_name
-    paintAvatar(byId('call-avatar', HTMLElement), call.peer.display_name)
-    state.textContent = stateText(call)
-    show(remote, call.remote)
-    show(local, call.type === 'video' ? call.local : undefined)
-    local.hidden = !call.local?.getVideoTracks().length
-    pressed(mute, call.muted, 'Unmute microphone', 'Mute microphone')
-    pressed(camera, call.cameraOff, 'Turn camera on', 'Turn camera off')
-    mute.disabled = !call.local?.getAudioTracks().length
-    camera.hidden = call.type !== 'video'
-    camera.disabled = !call.local?.getVideoTracks().length
-    const label = call.phase === 'calling' ? 'Cancel the call' : 'Hang up'
+  function renderCall(line: Line): void {
+    const { display_name } = peerOf(line)
+    const media = line.media?.state
+    const isVideo = line.call.callType === 'video'
+    byId('call-name', HTMLElement).textContent = display_name
+    paintAvatar(byId('call-avatar', HTMLElement), display_name)
+    state.textContent = stateText(line)
+    show(remote, media?.remote)
+    show(local, isVideo ? media?.local : undefined)
+    local.hidden = !media?.local.getVideoTracks().length
+    pressed(mute, media?.muted.audio ?? false, 'Unmute microphone', 'Mute microphone')
+    pressed(camera, media?.muted.video ?? false, 'Turn camera on', 'Turn camera off')
+    mute.disabled = !media?.local.getAudioTracks().length
+    camera.hidden = !isVideo
+    camera.disabled = !media?.muted.video && !media?.local.getVideoTracks().length
+    const label = line.phase === 'calling' ? 'Cancel the call' : 'Hang up'
     hangUp.setAttribute('aria-label', label)
     hangUp.title = label
   }
 
   return {
-    render(call: Call | undefined): void {
-      const onStage = call && call.phase !== 'incoming' ? call : undefined
+    render(line: Line | undefined): void {
+      const onStage = line && line.phase !== 'incoming' ? line : undefined
+      const media = onStage?.media?.state
       stage.dataset.phase = onStage?.phase ?? 'idle'
-      stage.dataset.type = onStage?.type ?? ''
-      stage.dataset.call = onStage?.uuid ?? ''
-      stage.toggleAttribute('data-interrupted', onStage?.interrupted ?? false)
-      stage.toggleAttribute('data-muted', onStage?.muted ?? false)
-      stage.toggleAttribute('data-camera-off', onStage?.cameraOff ?? false)
+      stage.dataset.type = onStage?.call.callType ?? ''
+      stage.dataset.call = onStage?.call.callUuid ?? ''
+      stage.toggleAttribute('data-interrupted', media?.name === 'interrupted')
+      stage.toggleAttribute('data-muted', media?.muted.audio ?? false)
+      stage.toggleAttribute('data-camera-off', media?.muted.video ?? false)
       if (onStage) renderCall(onStage)
       else for (const video of [remote, local]) show(video, undefined)
       if (!onStage) {
@@ -78,15 +81,15 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
       if (onStage && !shown) hangUp.parentElement?.focus()
       shown = onStage
     },
-    renderFacts(call: Call): void {
-      const { facts } = call
-      if (!facts?.path || call !== shown) return
-      const words = [facts.path === 'relay' ? 'Relayed by TURN' : 'Direct', facts.picture]
-      if (facts.roundTripMs !== undefined) words.push(`${facts.roundTripMs} ms`)
-      path.textContent = words.filter(Boolean).join(' · ')
-      path.dataset.path = facts.path
+    renderStats({ path: taken, picture, roundTripMs, audioLevel = 0 }: MediaStats): void {
+      if (!taken || !shown) return
+      const words = [taken === 'relay' ? 'Relayed by TURN' : 'Direct']
+      if (picture) words.push(`${picture.width}×${picture.height}`)
+      if (roundTripMs !== undefined) words.push(`${Math.round(roundTripMs)} ms`)
+      path.textContent = words.join(' · ')
+      path.dataset.path = taken
       path.hidden = false
-      stage.style.setProperty('--level', facts.level.toFixed(3))
+      stage.style.setProperty('--level', audioLevel.toFixed(3))
     },
     tick(): void {
       if (shown) state.textContent = stateText(shown)

@@ -1,8 +1,10 @@
 import type { CallRecord, Peer } from './backend.ts'
-import type { CallError } from './envelope.ts'
+import type { Over } from './phone.ts'
 
-/** What a person reads when a call is over. `mine` is whether this tab's side made the call. */
-export function endText(status: string, reason: string, peer: Peer, mine: boolean): string {
+/** What a person reads when a call is over; `direction` is the call's, `me` who reads it. */
+export function overText({ status, reason, by, error }: Over, peer: Peer, direction: string, me: Peer): string {
+  if (error) return errorText(error, peer)
+  const mine = by?.userId === me.user_id && by.role === me.role
   if (reason === 'answered_elsewhere') return 'Answered on another of your devices.'
   if (reason === 'rejected_elsewhere') return 'Declined on another of your devices.'
   if (reason === 'peer_lost') return `${peer.display_name} did not come back.`
@@ -10,19 +12,22 @@ export function endText(status: string, reason: string, peer: Peer, mine: boolea
   if (reason === 'superseded') return 'A newer call replaced this one.'
   switch (status) {
     case 'missed':
-      return mine ? `${peer.display_name} did not answer.` : `You missed a call from ${peer.display_name}.`
+      return direction === 'outgoing'
+        ? `${peer.display_name} did not answer.`
+        : `You missed a call from ${peer.display_name}.`
     case 'rejected':
+      if (mine) return 'You declined.'
       return reason === 'busy' ? `${peer.display_name} is busy.` : `${peer.display_name} declined.`
     case 'busy':
       return `${peer.display_name} is busy.`
     case 'cancelled':
       return mine ? 'You cancelled the call.' : `${peer.display_name} cancelled the call.`
     default:
-      return `The call with ${peer.display_name} has ended.`
+      return mine ? 'You hung up.' : `The call with ${peer.display_name} has ended.`
   }
 }
 
-export function errorText(error: CallError, peer: Peer): string {
+function errorText(error: NonNullable<Over['error']>, peer: Peer): string {
   switch (error.code) {
     case 'CALLEE_BUSY':
       return `${peer.display_name} is busy.`

@@ -42,7 +42,8 @@ function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {
     // A failed load is the network's doing (a restarted service), not the page's.
-    if (message.type() === 'error' && !message.text().includes('ERR_CONNECTION')) errors.push(message.text())
+    const isOfNetwork = /net::ERR_|^WebSocket (connection to|is already in CLOSING)/.test(message.text())
+    if (message.type() === 'error' && !isOfNetwork) errors.push(message.text())
   })
   page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
   page.on('response', async (response) => {
@@ -61,7 +62,7 @@ async function holdRinging(page: Page): Promise<{ arrived: Promise<void>; releas
   const arrived = Promise.withResolvers<void>()
   const kept: (() => void)[] = []
   let state: 'waiting' | 'holding' | 'released' = 'waiting'
-  await page.routeWebSocket(/\/v1\/ws$/, (route) => {
+  await page.routeWebSocket(/\/v1\/ws/, (route) => {
     const server = route.connectToServer()
     server.onMessage((message) => {
       if (state === 'waiting' && String(message).includes('"call.ringing"')) {

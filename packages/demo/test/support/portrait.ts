@@ -12,7 +12,7 @@ export type Portrait = {
 }
 
 export const portraits = {
-  customer: {
+  agent: {
     wall: ['#f3dfc9', '#d9a878'],
     lamp: '#fff3df',
     skin: '#e2a983',
@@ -21,7 +21,7 @@ export const portraits = {
     long: false,
     shirt: '#24556b',
   },
-  agent: {
+  customer: {
     wall: ['#bfe3dc', '#4c9c95'],
     lamp: '#eafff8',
     skin: '#a9714b',

@@ -120,7 +120,8 @@ export function decideInvite(
   if (crossing !== undefined) return refuse('CALL_GLARE', { call_uuid: crossing.callUuid })
 
   if (calleeBusy && command.busy === 'reject') {
-    return refuse('CALLEE_BUSY', {}, [...steps, busyStep(command, callUuid, now)])
+    // An invite that is refused ends nothing.
+    return refuse('CALLEE_BUSY', {}, [busyStep(command, callUuid, now)])
   }
   const created = ring(command, callUuid, now)
   return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
@@ -141,7 +142,10 @@ function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
     return call.callerPlace.state === 'vacant' ? over(call, 'cancelled', 'caller_lost', null, now).steps : []
   }
   const inviterPlace = inviterIsCaller ? call.callerPlace : call.calleePlace
-  return inviterPlace.state === 'vacant' ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []
+  // A device that came back after a crash got the place by connecting; by calling again it says that it is not in it.
+  const isLeft = !inviterPlace.settled && inviterPlace.sessionId === actor.sessionId
+  const isStale = inviterPlace.state === 'vacant' || isLeft
+  return isStale ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []
 }
 
 /** The callee in an answered call, or calling: with anybody but this peer [INV5]. Other calls are the caller's own. */

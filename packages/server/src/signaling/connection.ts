@@ -96,6 +96,10 @@ export class Connection implements Sink {
     if (options.messageRate !== null) this.gate = new RateGate(options.messageRate, options.now())
   }
 
+  get isBusy(): boolean {
+    return this.busy
+  }
+
   /** Whether the service, not the client, closed it. */
   get closedByService(): boolean {
     return this.state === 'closing'

@@ -159,11 +159,15 @@ function acknowledged(outcome: Outcome<Call>): Answer {
   return outcome.ok ? { ack: { callUuid: outcome.value.callUuid, status: outcome.value.status } } : outcome
 }
 
-/** Errors are always told; an inviter is too, or it could not cancel [INV2]; the rest is for extended sessions [EXT2]. */
+/**
+ * Errors are always told. A base inviter is told too, or it could not cancel [INV2]; an extended session hears what it
+ * asked for with a request_id [EXT2].
+ */
 function replyTo(session: SignalingSession, requestId: string | undefined, answer: Answer): string | undefined {
   if ('error' in answer) return encodeError(answer.error, requestId)
+  if (session.extended && requestId === undefined) return undefined
   if ('ack' in answer) {
-    if (!session.extended || requestId === undefined) return undefined
+    if (!session.extended) return undefined
     const data: CallAck = { call_uuid: answer.ack.callUuid, status: answer.ack.status as CallStatus }
     return JSON.stringify({ event: 'call.ack', request_id: requestId, data })
   }

@@ -1,36 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { type ErrorBody, type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
+import { errorBody } from '@ringwire/protocol/errors'
 import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
-import { readSubprotocols, type Subprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
+import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { Arrival, Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
+import { andThen, type MaybePromise } from '../maybe.ts'
 import type { Sessions } from '../ports.ts'
+import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
-import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
-
-/** What a socket was let in as: a session, or only to hear why not [WS2]. */
-type Admission =
-  | Admitted
-  | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly error: ErrorBody | undefined }
-
-interface Admitted {
-  readonly kind: 'session'
-  readonly claims: SessionClaims
-  readonly extended: ExtendedRequest | undefined
-  connection: Connection | undefined
-  /** What it finds when it connects is being read, or was. */
-  arrival: Promise<unknown> | undefined
-  /** After expiry: until when it was in a call [WS5]. */
-  inCallAt: number
-  /** When its ICE servers are to be renewed [EXT5]. */
-  iceDueAt: number
-}
+import type { ExtendedRequest } from './extended-query.ts'
 
 export interface GatewayOptions {
   readonly config: Pick<
@@ -89,15 +73,13 @@ const iceRenewal = 0.8
  * overtake the close frame.
  */
 const lingerMs = 500
-/** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
-const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 /** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
 const selected = { 'Sec-WebSocket-Protocol': subprotocol }
 const none = {}
-const noQuery = new URLSearchParams()
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, tokens, limits, sessions, arrivals, dispatch, clock } = options
+  const { config, sessions, arrivals, dispatch, clock } = options
+  const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const connections = new Map<Connection, Admitted>()
   let dirty: Connection[] = []
   let ticker: ReturnType<typeof setInterval> | undefined
@@ -113,45 +95,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     const due = dirty
     dirty = []
     for (const connection of due) connection.flush(now)
-  }
-
-  function admit(
-    { headers }: Request,
-    query: URLSearchParams,
-    { offered, token }: Subprotocols,
-    clientAddress: () => string | undefined,
-  ): Admission | Promise<Response> | Response {
-    const origin = headers.get('origin')?.toLowerCase()
-    if (origin !== undefined && config.allowedOrigins !== null && !config.allowedOrigins.includes(origin)) {
-      return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
-    }
-    if (hasToken(query)) {
-      return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
-    }
-    // Another scheme is no credential here: a browser adds the one of its page's own login.
-    const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
-    if (bearer !== undefined) {
-      const verified = tokens.verify(bearer)
-      if (verified.ok) return admitted(verified.claims, query)
-      return verified.expired ? refusal('AUTH_TOKEN_INVALID') : countedRefusal(clientAddress())
-    }
-    if (!offered) return refusal('AUTH_TOKEN_REQUIRED')
-    if (token === undefined) {
-      return { kind: 'refused', code: 4401, reason: 'token required', error: errorBody('AUTH_TOKEN_REQUIRED') }
-    }
-    const verified = tokens.verify(token)
-    if (verified.ok) return admitted(verified.claims, query)
-    if (!verified.expired) void limits.failedAuthentication(clientAddress()).catch(options.onError)
-    return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
-  }
-
-  /** Failures have a budget per address; what is valid never meets it [TOK5]. */
-  async function countedRefusal(clientAddress: string | undefined): Promise<Response> {
-    const limit = await limits.failedAuthentication(clientAddress)
-    if (limit.ok) return refusal('AUTH_TOKEN_INVALID')
-    const response = refusal('BOOTSTRAP_IP_RATE_LIMITED')
-    response.headers.set('Retry-After', String(Math.ceil(limit.retryAfterMs / 1000)))
-    return response
   }
 
   function open(socket: ServerWebSocket<Admission>): void {
@@ -182,29 +125,47 @@ export function createGateway(options: GatewayOptions): Gateway {
     connections.set(connection, admission)
     // In here it leaves in one write with the answer to the upgrade.
     if (!session.extended) socket.send(authOk(session))
-    const arrival = begin(connection, session, admission.extended).catch((error) => {
-      options.onError(error)
-      connection.close(1013, 'try again later')
-    })
-    admission.arrival = arrival
-    connection.begin(arrival)
+    try {
+      const arrival = begin(connection, session, admission.extended)
+      if (arrival instanceof Promise) admission.arrival = wait(connection, arrival)
+      else if (session.extended) connection.flush(clock.monotonic())
+    } catch (error) {
+      failed(connection, error)
+    }
+  }
+
+  /** Requests wait until it is in. */
+  function wait(connection: Connection, arrival: Promise<unknown>): Promise<void> {
+    const settled = arrival.then(
+      () => {},
+      (error) => failed(connection, error),
+    )
+    connection.begin(settled)
+    return settled
+  }
+
+  function failed(connection: Connection, error: unknown): void {
+    options.onError(error)
+    connection.close(1013, 'try again later')
   }
 
   /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
-  async function begin(
+  function begin(
     connection: Connection,
     session: SignalingSession,
     extended: ExtendedRequest | undefined,
-  ): Promise<void> {
-    const arrival = await arrivals.arrive(session, connection, extended?.resume)
-    const { sessionId, upstream } = arrival
-    if (extended !== undefined) {
-      connection.adopt({ ...session, sessionId }, upstream)
-      connection.dropReplies(extended.replied)
-      connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
-      for (const { text } of upstream.replies) connection.send(text)
-    }
-    sessions.ready(sessionId)
+  ): MaybePromise<Arrival> {
+    return andThen(arrivals.arrive(session, connection, extended?.resume), (arrival) => {
+      const { sessionId, upstream } = arrival
+      if (extended !== undefined) {
+        connection.adopt({ ...session, sessionId }, upstream)
+        connection.dropReplies(extended.replied)
+        connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
+        for (const { text } of upstream.replies) connection.send(text)
+      }
+      sessions.ready(sessionId)
+      return arrival
+    })
   }
 
   /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
@@ -279,7 +240,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     upgrade(request, query, server, clientAddress) {
       if (options.state() !== 'ready') return refusal('SERVICE_DRAINING')
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
-      const admitted = admit(request, query === '' ? noQuery : new URLSearchParams(query), subprotocols, clientAddress)
+      const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
       if (admitted instanceof Response || admitted instanceof Promise) return admitted
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
@@ -320,10 +281,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
-function hasToken(query: URLSearchParams): boolean {
-  return [...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))
-}
-
 function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
   const { participant } = claims
   const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
@@ -341,11 +298,6 @@ function sessionOf(claims: SessionClaims, node: string, extended: boolean): Sign
     expiresAt: claims.expiresAt,
     extended,
   }
-}
-
-function admitted(claims: SessionClaims, query: URLSearchParams): Admitted {
-  const extended = readExtendedQuery(query)
-  return { kind: 'session', claims, extended, connection: undefined, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
 }
 
 function extendedAuthOk(session: SignalingSession, arrival: Arrival, resumeWindowMs: number, now: number): string {
@@ -378,16 +330,4 @@ function authOk(session: SignalingSession): string {
     socket_id: session.sessionId,
   }
   return JSON.stringify({ event: 'auth.ok', success: true, data })
-}
-
-function refusal(code: ErrorCode, message?: string): Response {
-  const error = errorBody(code, message === undefined ? {} : { message })
-  const definition = errors[code]
-  const status = 'status' in definition ? definition.status : 500
-  const headers = {
-    'Cache-Control': 'no-store',
-    ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
-    ...(status === 503 && { 'Retry-After': '1' }),
-  }
-  return Response.json({ success: false, error: { code: error.code, message: error.message } }, { status, headers })
 }

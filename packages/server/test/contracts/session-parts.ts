@@ -33,6 +33,7 @@ export interface Socket extends Sink {
   readonly pushedSeqs: number[]
   /** The codes that it was closed with. */
   readonly closes: number[]
+  isBusy: boolean
 }
 
 export function createSocket(): Socket {
@@ -48,6 +49,7 @@ export function createSocket(): Socket {
     probe: async () => true,
     close: (code) => void closes.push(code),
     retire: async () => {},
+    isBusy: false,
   }
 }
 

@@ -128,6 +128,30 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       expect(back && numbersOf(back.socket)).toEqual([6])
     })
 
+    test('[EXT4] a socket that was lost has to be retired first, as long as something that came on it is under way', async () => {
+      for (const isBusy of [true, false]) {
+        const seen = await fiveTold()
+        seen.socket.isBusy = isBusy
+        await drop(seen)
+        const before = await sessions().sinkToReplace(seen.id, seen.identity)
+        expect(before).toBe(isBusy ? seen.socket : undefined)
+        await comeBack(sessions(), seen, 5)
+        expect(await sessions().sinkToReplace(seen.id, seen.identity)).not.toBe(seen.socket)
+      }
+    })
+
+    test('[RES2] a base session is not resumed, and is left alone', async () => {
+      const seen = await openReady(sessions(), { extended: false })
+      const { participant, deviceId } = seen.identity
+      const identity = identityOf({ participant, deviceId })
+      expect(await sessions().sinkToReplace(seen.id, identity)).toBeUndefined()
+      const request = { sessionId: seen.id, epoch: seen.epoch, seq: 0 }
+      expect(await sessions().resume(request, identity, createSocket(), 0)).toBeUndefined()
+      await relays(sessions(), seen.id, 'c', [1])
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1])
+    })
+
     test('[EXT4] its requests go on where they were', async () => {
       const seen = await openReady(sessions())
       expect(seen.upstream).toEqual({ handled: 0, replies: [], dropped: 0 })

@@ -19,7 +19,10 @@ export class FuzzSocket {
   private listeners: { event: string; resolve: (data: { call_uuid: string }) => void }[] = []
   private open!: () => void
 
-  constructor(url: string, token: string, findings: Findings, options: { mayClose?: boolean } = {}) {
+  /** Of an extended session: where it could be resumed. */
+  session: { session_id: string; epoch: string } | undefined
+
+  constructor(url: string, token: string, findings: Findings, options: { mayClose?: boolean; query?: string } = {}) {
     const { hostname, port } = new URL(url)
     this.findings = findings
     this.opened = new Promise((resolve) => {
@@ -41,7 +44,8 @@ export class FuzzSocket {
       this.socket.on('end', end)
       this.socket.on('close', end)
     })
-    this.socket.write(upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`]))
+    const target = `/v1/ws${options.query ?? ''}`
+    this.socket.write(upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`], target))
   }
 
   private onBytes(bytes: Buffer): void {
@@ -64,6 +68,7 @@ export class FuzzSocket {
   private onText(text: string): void {
     this.findings.message(text, this.input)
     const { event, request_id: id, data } = JSON.parse(text)
+    if (event === 'auth.ok' && 'session_id' in data) this.session = data
     if (typeof id === 'string') {
       this.waiting.get(id)?.()
       this.waiting.delete(id)

@@ -24,6 +24,7 @@ const service = new Service({
   RINGWIRE_PEER_LOST_MS: '1000',
   RINGWIRE_CALLER_LOST_MS: '1000',
   RINGWIRE_MAX_SOCKETS: '100',
+  RINGWIRE_RESUME_WINDOW_MS: '500',
 })
 beforeAll(async () => {
   await service.start()
@@ -47,6 +48,7 @@ async function runPart(random: Random, findings: Findings): Promise<number> {
       callerToken: await service.token({ user_id: someone('caller'), role: 'customer' }),
       calleeToken: await service.token({ user_id: calleeId, role: 'agent' }),
       calleeId,
+      extended: i % 2 === 1,
     }
     work.push(fuzzMessages(pair, random.fork(), share('messages'), findings))
   }

@@ -10,6 +10,8 @@ export interface FuzzPair {
   readonly callerToken: string
   readonly calleeToken: string
   readonly calleeId: string
+  /** Both are extended clients, or claim to be. */
+  readonly extended: boolean
 }
 
 /** Envelopes between two checks that the sockets are still there. */
@@ -18,7 +20,11 @@ const roundSize = 40
 const roundsOfCall = 6
 
 /** Relays come often, and what ends a call seldom, so that most of it meets a live one. */
-function anyEnvelope(callUuid: string, calleeId: string, random: Random): object {
+function anyEnvelope(
+  callUuid: string,
+  { calleeId, callerToken, calleeToken, extended }: FuzzPair,
+  random: Random,
+): object {
   const sdp = (type: string) => ({ call_uuid: callUuid, sdp: { type, sdp: 'v=0\r\n'.repeat(1 + random.int(200)) } })
   const relays = [
     { event: 'webrtc.offer', request_id: 'r', data: sdp('offer') },
@@ -49,8 +55,14 @@ function anyEnvelope(callUuid: string, calleeId: string, random: Random): object
     { event: 'call.accept', request_id: 'r', data: { call_uuid: callUuid } },
     { event: 'call.reject', request_id: 'r', data: { call_uuid: callUuid, reason: 'busy' } },
     { event: 'call.cancel', request_id: 'r', data: { call_uuid: callUuid } },
+    { event: 'call.alerting', request_id: 'r', data: { call_uuid: callUuid } },
+    { event: 'auth.refresh', request_id: 'r', data: { token: random.pick([callerToken, calleeToken]) } },
   ]
-  return random.pick<object>(random.chance(0.9) ? relays : verbs)
+  const envelope = random.pick<object>(random.chance(0.9) ? relays : verbs)
+  // Numbers that go on, stand still, go back and jump.
+  return extended && random.chance(0.5)
+    ? { ...envelope, n: random.pick([1, 2, random.int(1_000), 2 ** 53 - 1]) }
+    : envelope
 }
 
 /** One frame with an envelope that is right, or changed as a value, as a text or as bytes. */
@@ -68,14 +80,18 @@ function messageFrame(random: Random, envelope: object): { frame: Buffer; input:
 export async function fuzzMessages(pair: FuzzPair, random: Random, count: number, findings: Findings): Promise<void> {
   let caller: FuzzSocket | undefined
   let callee: FuzzSocket | undefined
+  const sessions: Session[] = []
+  const query = () => (pair.extended ? anyQuery(random, sessions) : '')
   for (let left = count; left > 0; ) {
-    caller = await opened(caller, pair.url, pair.callerToken, findings)
-    callee = await opened(callee, pair.url, pair.calleeToken, findings)
+    caller = await opened(caller, pair.url, pair.callerToken, findings, query())
+    callee = await opened(callee, pair.url, pair.calleeToken, findings, query())
+    for (const { session } of [caller, callee]) if (session !== undefined) sessions.push(session)
+    if (pair.extended && random.chance(0.3)) random.pick([caller, callee]).destroy()
     const callUuid = await beginCall(caller, callee, pair.calleeId)
     for (let round = 0; round < roundsOfCall && left > 0 && !caller.isClosed && !callee.isClosed; round++) {
       for (let i = 0; i < roundSize; i++, left--) {
         const socket = random.chance(0.5) ? caller : callee
-        const { frame, input } = messageFrame(random, anyEnvelope(callUuid, pair.calleeId, random))
+        const { frame, input } = messageFrame(random, anyEnvelope(callUuid, pair, random))
         findings.sent++
         socket.input = input
         socket.frame(frame)
@@ -91,9 +107,31 @@ export async function fuzzMessages(pair: FuzzPair, random: Random, count: number
   callee?.destroy()
 }
 
-async function opened(socket: FuzzSocket | undefined, url: string, token: string, findings: Findings) {
+type Session = NonNullable<FuzzSocket['session']>
+
+/** Resumes of sessions that were there, of others' and of none, from anywhere [RES1, RES2]. */
+function anyQuery(random: Random, sessions: readonly Session[]): string {
+  const { session_id, epoch } = sessions.length > 0 ? random.pick(sessions) : { session_id: '', epoch: '' }
+  const numbers = ['0', '1', '5', '-1', '1e9', '', 'x', '99999999999999999999', String(random.int(600))]
+  const resume = new URLSearchParams({
+    resume: random.pick([session_id, session_id, session_id, 'x'.repeat(500), '\0', '{"a":1}']),
+    epoch: random.pick([epoch, epoch, epoch, 'old', '*']),
+    seq: random.pick(numbers),
+    n: random.pick(numbers),
+  })
+  return random.pick([
+    '?ext=1',
+    `?ext=1&${resume}`,
+    `?ext=1&${resume}`,
+    `?ext=1&${resume}&${resume}`,
+    '?ext=2&ext=1',
+    '?ext',
+  ])
+}
+
+async function opened(socket: FuzzSocket | undefined, url: string, token: string, findings: Findings, query: string) {
   if (socket !== undefined && !socket.isClosed) return socket
-  const fresh = new FuzzSocket(url, token, findings)
+  const fresh = new FuzzSocket(url, token, findings, { query })
   await fresh.opened
   return fresh
 }
@@ -102,7 +140,7 @@ async function opened(socket: FuzzSocket | undefined, url: string, token: string
 async function beginCall(caller: FuzzSocket, callee: FuzzSocket, calleeId: string): Promise<string> {
   const data = { callee_user_id: calleeId, callee_role: 'agent' }
   const invited = caller.next('call.invited')
-  caller.frame(encodeFrame(opcodes.text, JSON.stringify({ event: 'call.invite', data })))
+  caller.frame(encodeFrame(opcodes.text, JSON.stringify({ event: 'call.invite', request_id: 'invite', data })))
   const callUuid = (await Promise.race([invited, caller.barrier()]))?.call_uuid ?? crypto.randomUUID()
   callee.frame(encodeFrame(opcodes.text, JSON.stringify({ event: 'call.accept', data: { call_uuid: callUuid } })))
   await callee.barrier()

@@ -45,6 +45,7 @@ function valid(random: Random, { keyId, secret, token }: RestTarget): Request {
     }),
     () => ({ method: 'GET', target: '/v1/calls/history?limit=5', headers: [bearer], body: none }),
     () => ({ method: 'GET', target: '/v1/ws', headers: [bearer], body: none }),
+    () => ({ method: 'POST', target: '/v1/call/ice-servers', headers: [bearer], body: none }),
     () => ({ method: 'GET', target: random.pick(['/healthz', '/readyz']), headers: [], body: none }),
   ]
   return random.pick(kinds)()

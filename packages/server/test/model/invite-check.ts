@@ -36,6 +36,13 @@ const endings = {
   talk: to('ended superseded > caller callee'),
 }
 
+/** Who has the place herself has done it, and is not told. */
+function endingOf(name: keyof typeof endings, call: LiveCall): To {
+  if (name !== 'talk' || call.status === 'ringing') return endings[name]
+  if (call.callerPlace.sessionId === me.sessionId) return to('ended superseded > callee')
+  return call.calleePlace.sessionId === me.sessionId ? to('ended superseded > caller') : endings.talk
+}
+
 function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
   if (kind === 'left') return leftBy(gone, start + 1_000)
   return heldBy(kind === 'me' || kind === 'my-loose' ? me : tablet, !kind.endsWith('loose'))
@@ -233,7 +240,7 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
     default: {
       const ends = outcome.ends.map((name) => {
         const doer = name === 'in' ? null : { actor: me, side: null }
-        return transitionOf(calls[name]!, endings[name], doer, null, now)
+        return transitionOf(calls[name]!, endingOf(name, calls[name]!), doer, null, now)
       })
       const made = newCall(given.newUuid, outcome.kind === 'busy')
       if (outcome.kind === 'busy') return { ok: false, code: 'CALLEE_BUSY', details: {}, steps: [...ends, made] }

@@ -34,17 +34,15 @@ const rows = `
   *       | left     *    *        *     *    | takes out
   *       | *        *    *        yes   *    | RATE_LIMITED
   *       | *        held *        *     *    | CALL_GLARE
-  *       | -        -    left     *     yes  | CALLEE_BUSY +talk
-  *       | -        left left     *     yes  | CALLEE_BUSY +in +talk
-  *       | -        left *        *     yes  | CALLEE_BUSY +in
-  *       | -        -    *        *     yes  | CALLEE_BUSY
-  *       | *        -    left     *     yes  | CALLEE_BUSY +out +talk
-  *       | *        -    *        *     yes  | CALLEE_BUSY +out
+  *       | *        *    *        *     yes  | CALLEE_BUSY
   *       | -        -    left     *     *    | rings +talk
+  *       | -        -    my-loose *     *    | rings +talk
   *       | -        left left     *     *    | rings +in +talk
+  *       | -        left my-loose *     *    | rings +in +talk
   *       | -        left *        *     *    | rings +in
   *       | -        -    *        *     *    | rings
   *       | *        -    left     *     *    | rings +out +talk
+  *       | *        -    my-loose *     *    | rings +out +talk
   *       | *        -    *        *     *    | rings +out
 `
 

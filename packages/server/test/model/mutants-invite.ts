@@ -166,13 +166,24 @@ const stale: readonly Patch[] = [
   ],
   [
     'stale: a left answered call stays',
-    "return inviterPlace.state === 'vacant' ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []",
+    "return isStale ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []",
     'return []',
   ],
   [
     'stale: every answered call ends',
-    "return inviterPlace.state === 'vacant' ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []",
+    "return isStale ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []",
     "return over(call, 'ended', 'superseded', byOf(actor), now).steps",
+  ],
+  [
+    'stale: who came back is still in the call',
+    "inviterPlace.state === 'vacant' || isLeft",
+    "inviterPlace.state === 'vacant'",
+  ],
+  ['stale: who is in the call has left it', '!inviterPlace.settled && inviterPlace', 'inviterPlace'],
+  [
+    'stale: whoever came back has left it',
+    '!inviterPlace.settled && inviterPlace.sessionId === actor.sessionId',
+    '!inviterPlace.settled',
   ],
 ]
 
@@ -227,7 +238,7 @@ const limits: readonly Patch[] = [
   [
     'limits: busy comes before the rate',
     rateCheck,
-    `  if (calleeBusy && command.busy === 'reject') return refuse('CALLEE_BUSY', {}, [...steps, busyStep(command, callUuid, now)])\n${rateCheck}`,
+    `  if (calleeBusy && command.busy === 'reject') return refuse('CALLEE_BUSY', {}, [busyStep(command, callUuid, now)])\n${rateCheck}`,
   ],
 ]
 
@@ -251,16 +262,16 @@ const glareAndBusy: readonly Patch[] = [
   [
     'glare: busy comes before it',
     glareCheck,
-    `  if (calleeBusy && command.busy === 'reject') return refuse('CALLEE_BUSY', {}, [...steps, busyStep(command, callUuid, now)])\n${glareCheck}`,
+    `  if (calleeBusy && command.busy === 'reject') return refuse('CALLEE_BUSY', {}, [busyStep(command, callUuid, now)])\n${glareCheck}`,
   ],
   ['busy: never refused', "if (calleeBusy && command.busy === 'reject') {", 'if (false) {'],
   ['busy: refused where it is allowed', "calleeBusy && command.busy === 'reject'", 'calleeBusy'],
   ['busy: refused though free', "calleeBusy && command.busy === 'reject'", "command.busy === 'reject'"],
-  ['busy: no record', '[...steps, busyStep(command, callUuid, now)]', 'steps'],
+  ['busy: no record', '[busyStep(command, callUuid, now)]', '[]'],
   [
-    'busy: what it supersedes goes on',
-    '[...steps, busyStep(command, callUuid, now)]',
+    'busy: what it would supersede ends',
     '[busyStep(command, callUuid, now)]',
+    '[...steps, busyStep(command, callUuid, now)]',
   ],
   ['busy: nobody is', 'situation.live.some((call) => keepsBusy(call, callee, caller))', 'false'],
   ['busy: all must be', 'situation.live.some(', 'situation.live.every('],

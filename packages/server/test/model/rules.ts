@@ -147,8 +147,10 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
   if (cause.kind === 'request') {
     if (held && !mine) violated('END1', 'a session without the place ended the call')
   } else if (cause.kind === 'invite') {
-    const left = call.endReason === 'caller_lost' ? was.callerPlace.state === 'vacant' : !mine
-    const answeredLeft = !isAnswered(was) || place?.state === 'vacant'
+    // Who took the place by connecting and calls again is not in that call.
+    const returned = isAnswered(was) && mine && place?.settled === false
+    const left = call.endReason === 'caller_lost' ? was.callerPlace.state === 'vacant' : !mine || returned
+    const answeredLeft = !isAnswered(was) || place?.state === 'vacant' || returned
     if (!left || !answeredLeft) violated('INV7', `an invite ended a call that is not stale: ${call.endReason}`)
   } else violated('END1', `a call was ended by ${cause.kind}`)
 }

@@ -7,7 +7,7 @@ import { Client } from '../support/client.ts'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
-const packages = ['protocol', 'demo', 'server'] as const
+const packages = ['protocol', 'client', 'demo', 'server'] as const
 const productSecret = 'a-secret-that-only-tests-know-0123456789'
 
 const work = mkdtempSync(join(tmpdir(), 'ringwire-package-'))
@@ -58,6 +58,8 @@ test('npm pack: what a package needs is in it, and nothing else', async () => {
     const paths = packed!.files.map(({ path }) => path)
     expect(paths.filter((path) => /\.test\.ts$|^test\/|\.map$|\.db|secret\.|\.env/.test(path))).toEqual([])
     expect(paths).toContain('package.json')
+    // Who does not read TypeScript gets JavaScript and declarations.
+    if (name === 'client') for (const path of ['dist/client.js', 'dist/client.d.ts']) expect(paths).toContain(path)
     if (name === 'server') {
       expect(paths).toContain('bin/ringwire.mjs')
       expect(paths.some((path) => path.startsWith('sql/sqlite/'))).toBe(true)
@@ -70,8 +72,38 @@ test('npm install into an empty project', async () => {
   writeFileSync(join(project, 'package.json'), '{"name":"empty","private":true}')
   const files = readdirSync(tarballs).map((name) => join(tarballs, name))
   await run(project, ['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...files])
-  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['demo', 'protocol'])
+  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol'])
 }, 240_000)
+
+test('the SDK in Node, and its types in an application of its own', async () => {
+  const entries = ['client', 'client/media', 'client/react', 'client/types', 'protocol/close-codes']
+  const script = entries.map((entry) => `await import('@ringwire/${entry}')`).join('; ')
+  const use = `import { createCallClient } from '@ringwire/client'; ${script}; console.log(typeof createCallClient)`
+  // React is the application's own, if it has one at all.
+  const node = use.replace("await import('@ringwire/client/react'); ", '')
+  expect((await run(project, ['node', '--input-type=module', '-e', node])).out.trim()).toBe('function')
+
+  writeFileSync(
+    join(project, 'phone.ts'),
+    `import { createCallClient } from '@ringwire/client'
+import { createCallMedia } from '@ringwire/client/media'
+import type { Call } from '@ringwire/client/types'
+const client = createCallClient({ getToken: async () => ({ token: '', expires_at: '' }) })
+export const call: Call = client.call({ userId: 'ben', role: 'agent' })
+export const muted: boolean = createCallMedia(call, { client }).state.muted.audio
+// @ts-expect-error: a user has no number
+client.call({ userId: 5, role: 'agent' })
+`,
+  )
+  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  for (const resolution of [
+    ['--module', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ]) {
+    const options = ['--strict', '--noEmit', '--target', 'esnext', '--types', '', '--lib', 'esnext,dom,dom.iterable']
+    await run(project, [tsc, 'phone.ts', ...options, ...resolution])
+  }
+}, 60_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])
@@ -127,6 +159,10 @@ test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order',
   const page = await fetch(`${url}/demo/`)
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('<html')
+  // The page's script is bundled from the SDK's package.
+  const script = await fetch(`${url}/demo/main.js`)
+  expect(script.status).toBe(200)
+  expect(await script.text()).toContain('RTCPeerConnection')
 
   signalGroup(child.pid!, 'SIGTERM')
   expect((await client.closed).code).toBe(1012)

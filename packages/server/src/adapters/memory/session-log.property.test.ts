@@ -36,7 +36,7 @@ class PlainLog {
 
   add(push: Push) {
     this.last++
-    this.entries = [...this.entries, { seq: this.last, push, at: this.last }]
+    this.entries = [...this.entries, { seq: this.last, push, at: this.last, bytes: push.text.length }]
   }
   append(push: Push) {
     this.add(push)

@@ -9,6 +9,7 @@ export interface LogEntry {
   readonly push: Push
   /** When it was first appended anywhere. */
   readonly at: number
+  readonly bytes: number
 }
 
 /**
@@ -54,14 +55,15 @@ export class SessionLog {
 
   private add(push: Push, at: number): void {
     this.lastSeq++
-    this.entries.push({ seq: this.lastSeq, push, at })
-    this.bytes += push.text.length
+    const bytes = push.text.length
+    this.entries.push({ seq: this.lastSeq, push, at, bytes })
+    this.bytes += bytes
   }
 
   private dropHead(): void {
     const entry = this.entries[this.head]
     if (entry === undefined) return
-    this.bytes -= entry.push.text.length
+    this.bytes -= entry.bytes
     this.head++
     if (this.head > 64 && this.head * 2 > this.entries.length) {
       this.entries = this.entries.slice(this.head)
@@ -92,7 +94,7 @@ export class SessionLog {
   retain(passes: (entry: LogEntry) => boolean): void {
     this.entries = this.all().filter(passes)
     this.head = 0
-    this.bytes = this.entries.reduce((sum, entry) => sum + entry.push.text.length, 0)
+    this.bytes = this.entries.reduce((sum, entry) => sum + entry.bytes, 0)
   }
 
   /** The entries that match, in order; they stay. */

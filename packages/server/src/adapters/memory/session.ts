@@ -102,6 +102,7 @@ export function isForgettable(session: Session): boolean {
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
 export function render(session: Session, seq: number, push: Push): string {
   if (!session.identity.extended) return push.text
+  if (push.numbered !== undefined) return push.numbered(seq)
   const version = push.version === undefined ? '' : `,"version":${push.version}`
   return `${push.text.slice(0, -1)},"seq":${seq}${version}}`
 }
@@ -146,7 +147,8 @@ export function owesFinal(session: Session): boolean {
 
 /** Its socket is gone, and with it what nobody will ask for. */
 export function loseSocket(session: Session, clean: boolean, at: number): void {
-  session.lostSink = session.sink
+  // One that is quiet has nothing to wait for, and much that it keeps in memory.
+  session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
   session.ready = false
   session.lostAt = at

@@ -28,6 +28,7 @@ function sink(sessionId: string): Sink {
     probe: async () => true,
     close() {},
     retire: async () => {},
+    isBusy: false,
   }
 }
 
@@ -310,6 +311,21 @@ test('at most twenty dead sessions without a place are remembered for a particip
   expect(kept).toEqual(Array.from({ length: kept.length }, (_, i) => 50 - kept.length + i))
   expect(kept.length).toBeWithin(19, 21)
   expect(sessions.append('holder', relay('x', 'place'))).toBe('kept')
+})
+
+test('[RES2] and no more of those whose resume was refused while they had a socket', () => {
+  const extended = (sessionId: string) => ({ ...identity(sessionId), extended: true })
+  for (let n = 0; n < 50; n++) {
+    const next = sink(`s${n}`)
+    const unprovable = { sessionId: `s${n - 1}`, epoch: 'another', seq: 0, replied: 0 }
+    expect(sessions.resume(unprovable, extended(`s${n}`), next, 0)).toBeUndefined()
+    sessions.open(extended(`s${n}`), next)
+    sessions.ready(`s${n}`)
+    sessions.append(`s${n}`, event('ringing', 1))
+  }
+  const kept = Array.from({ length: 50 }, (_, n) => n).filter((n) => sessions.append(`s${n}`, relay('x')) !== 'gone')
+  // The last has its socket.
+  expect(kept).toEqual(Array.from({ length: 21 }, (_, i) => 29 + i))
 })
 
 test('[WS5] [WS7] in a call: with a place, or ringing; only a place counts as held', () => {

@@ -34,26 +34,32 @@ export interface MemorySessions extends Sessions {
 /** Dead sessions without a place that are remembered for a participant: as many as it may have sockets [WS7]. */
 const maxDead = 20
 
+/** By participant, oldest first. */
+type Index = Map<string, Session[]>
+
 /** The sessions of one process: the embedded default. */
 export function createMemorySessions(options: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, Session>()
-  const live = new Map<string, Set<Session>>()
-  const detached = new Map<string, Set<Session>>()
+  // A participant has few sessions, and mostly one: a list of one costs a third of a set of one.
+  const live: Index = new Map()
+  const detached: Index = new Map()
   /** The time, as whoever uses this last said. */
   let now = 0
   let epoch = newEpoch()
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   const isWorthTelling = (at: number) => now - at < options.windowMs
 
-  function add(index: Map<string, Set<Session>>, session: Session): void {
-    const set = index.get(session.participantKey)
-    if (set === undefined) index.set(session.participantKey, new Set([session]))
-    else set.add(session)
+  function add(index: Index, session: Session): void {
+    const known = index.get(session.participantKey)
+    if (known === undefined) index.set(session.participantKey, [session])
+    else if (!known.includes(session)) known.push(session)
   }
-  function remove(index: Map<string, Set<Session>>, session: Session): void {
-    const set = index.get(session.participantKey)
-    set?.delete(session)
-    if (set?.size === 0) index.delete(session.participantKey)
+  function remove(index: Index, session: Session): void {
+    const known = index.get(session.participantKey)
+    const at = known?.indexOf(session) ?? -1
+    if (known === undefined || at < 0) return
+    if (known.length === 1) index.delete(session.participantKey)
+    else known.splice(at, 1)
   }
 
   function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
@@ -68,6 +74,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     loseSocket(session, clean, at)
     remove(live, session)
     add(detached, session)
+    if (isForgettable(session)) forget(session)
+    else forgetOldest(session.participantKey)
   }
 
   function forget(session: Session): void {
@@ -78,8 +86,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   /** A client that connects and dies again and again does not fill the memory. */
   function forgetOldest(key: string): void {
     const dead = detached.get(key)
-    if (dead === undefined || dead.size <= maxDead) return
-    const oldest = [...dead].find(({ places }) => (places?.size ?? 0) === 0)
+    if (dead === undefined || dead.length <= maxDead) return
+    const oldest = dead.find(({ places }) => (places?.size ?? 0) === 0)
     if (oldest !== undefined) forget(oldest)
   }
 
@@ -103,7 +111,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
     const session = sessions.get(sessionId)
     if (session === undefined || !sameParticipant(session.identity.participant, identity.participant)) return undefined
-    return session.identity.deviceId === identity.deviceId ? session : undefined
+    // A base session is over with its socket, and not to be touched while it has one.
+    return session.identity.extended && session.identity.deviceId === identity.deviceId ? session : undefined
   }
 
   return {
@@ -157,14 +166,11 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (session === undefined || session.sink !== sink) return false
       now = at
       disconnect(session, clean, at)
-      if (isForgettable(session)) forget(session)
-      else forgetOldest(session.participantKey)
       return true
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
     liveOf(participant) {
-      const set = live.get(participantKey(participant))
-      return set === undefined ? [] : [...set].map((session) => session.identity.sessionId)
+      return live.get(participantKey(participant))?.map((session) => session.identity.sessionId) ?? []
     },
     append(sessionId, push) {
       const session = sessions.get(sessionId)
@@ -227,7 +233,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
     },
     owing({ sessionId, participant, deviceId }) {
-      const others = [...(live.get(participantKey(participant)) ?? [])]
+      const others = live.get(participantKey(participant)) ?? []
       return others
         .filter(({ identity }) => identity.sessionId !== sessionId && identity.deviceId === deviceId)
         .filter(owesFinal)

@@ -1,0 +1,19 @@
+import type { LogPanel } from './log.ts'
+
+/** The browser's WebSocket, with everything that passes shown in the log. */
+export function createLoggedSocket(log: LogPanel) {
+  return class LoggedSocket extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      this.addEventListener('message', ({ data }) => log.received(String(data)))
+      this.addEventListener('close', ({ code, reason }) => {
+        log.note(`WebSocket closed (${code}${reason ? `, ${reason}` : ''})`)
+      })
+    }
+
+    override send(text: string): void {
+      super.send(text)
+      log.sent(text)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from './support/browser.ts'
+import { measureFlow } from './support/flow.ts'
+import { type Network, startNetwork } from './support/network.ts'
+import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
+import { type Service, startService } from './support/service.ts'
+
+/** The pages come from the service itself; their WebSockets go through a network that can break. */
+let network: Network
+let service: Service
+let browser: Browser
+
+beforeAll(async () => {
+  network = await startNetwork(() => service.url)
+  ;[service, browser] = await Promise.all([startService({ RINGWIRE_PUBLIC_URL: network.url }), launchBrowser()])
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+  await network?.stop()
+})
+
+const state = (page: Page, name: string) => page.waitForSelector(`[data-testid=connection][data-state=${name}]`)
+const callOf = ({ page }: Participant) => page.getAttribute('[data-testid=stage]', 'data-call')
+
+/** Sound arrives at both, in each of so many windows of 500 ms, whatever `happens` meanwhile. */
+async function expectSoundThroughout(people: Participant[], windows: number, happens: () => Promise<void>) {
+  const flows = Promise.all(people.map(({ page }) => measureFlow(page, windows)))
+  await happens()
+  for (const flow of await flows) {
+    for (const { ms, audio } of flow) expect({ ms, isHeard: audio > 0 }).toEqual({ ms, isHeard: true })
+  }
+}
+
+/** The call is still one call for everybody: one hangs up, both are told, and the history of both says the same. */
+async function expectGoodEnd(caller: Participant, callee: Participant, callUuid: string | null): Promise<void> {
+  for (const person of [caller, callee]) expect(await callOf(person)).toBe(callUuid)
+  await callee.click('hangup')
+  await caller.note('has ended')
+  await Promise.all([caller.phase('idle'), callee.phase('idle')])
+  for (const { page } of [caller, callee]) {
+    await page.waitForSelector(`[data-testid=record]:first-child[data-status=ended][data-call="${callUuid}"]`)
+  }
+}
+
+for (const who of ['one', 'both'] as const) {
+  test(`[RES1] the network of ${who} is cut for a while: the sound never stops, and nothing of the call is lost`, async () => {
+    const { customer, agent, close } = await goOnlineTogether(browser, service.url)
+    await connect(customer, agent, 'audio')
+    const callUuid = await callOf(customer)
+    await expectSoundThroughout([customer, agent], 12, async () => {
+      if (who === 'one') await customer.context.setOffline(true)
+      network.cut()
+      await Promise.all([customer, agent].map(({ page }) => state(page, 'waiting')))
+      // A second attempt of each is refused too.
+      await measureFlow(customer.page, 3)
+      network.mend()
+      if (who === 'one') await customer.context.setOffline(false)
+      await Promise.all([customer, agent].map(({ page }) => state(page, 'online')))
+    })
+    await expectGoodEnd(customer, agent, callUuid)
+    await close()
+  }, 60_000)
+}
+
+test('[RES3] kill -9 of the service, and its restart: the sound never stops, and the call is ended normally', async () => {
+  const { customer, agent, close } = await goOnlineTogether(browser, service.url)
+  await connect(customer, agent, 'audio')
+  const callUuid = await callOf(customer)
+  await expectSoundThroughout([customer, agent], 14, async () => {
+    await service.restart('SIGKILL')
+    const again = '[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]'
+    await Promise.all([customer, agent].map(({ page }) => page.waitForSelector(again, { state: 'attached' })))
+  })
+  await expectGoodEnd(customer, agent, callUuid)
+  await close()
+}, 60_000)
+
+test('[RES1] a page is loaded again in mid-call: the same call, and its sound is back within 3 s', async () => {
+  const { customer, agent, close } = await goOnlineTogether(browser, service.url)
+  await connect(customer, agent, 'audio')
+  const callUuid = await callOf(customer)
+  const times: number[] = []
+  for (const { page } of [customer, agent, customer, agent, customer]) {
+    const began = performance.now()
+    await page.reload({ waitUntil: 'commit' })
+    await page.waitForSelector('[data-testid=stage][data-phase=live]')
+    times.push(performance.now() - began)
+    await Promise.all([customer, agent].map((person) => measureFlow(person.page, 1)))
+  }
+  const median = times.sort((a, b) => a - b)[2] ?? Number.POSITIVE_INFINITY
+  console.log(`Sound after a reload: ${times.map(Math.round).join(', ')} ms`)
+  expect(median).toBeLessThan(3000)
+  await expectSoundThroughout([customer, agent], 3, async () => {})
+  await expectGoodEnd(customer, agent, callUuid)
+  await close()
+}, 60_000)

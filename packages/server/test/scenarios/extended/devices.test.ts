@@ -1,0 +1,4 @@
+import { startEmbedded } from '../calls/composition.ts'
+import { registerDevices } from './devices.ts'
+
+registerDevices('embedded', startEmbedded)

@@ -1,0 +1,4 @@
+import { startEmbedded } from '../calls/composition.ts'
+import { registerResume } from './resume.ts'
+
+registerResume('embedded', startEmbedded)

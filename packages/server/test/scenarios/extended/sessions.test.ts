@@ -1,0 +1,4 @@
+import { startEmbedded } from '../calls/composition.ts'
+import { registerSessions } from './sessions.ts'
+
+registerSessions('embedded', startEmbedded)
