@@ -17,16 +17,16 @@ const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCO
  */
 export function connect(url: string): Client {
   const [, scheme = '', kind, rest = ''] = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(.*)$/.exec(url) ?? []
-  const redisOptions: RedisOptions = {
+  const redisOptions = {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     connectTimeout: deadlineMs,
     enableAutoPipelining: true,
-    retryStrategy: (times) => Math.min(50 * times, 500),
+    retryStrategy: (times: number) => Math.min(50 * times, 500),
     ...(scheme === 'rediss' && kind !== undefined && { tls: {} }),
-  }
+  } satisfies RedisOptions
   if (kind === undefined) return new Redis(url, redisOptions)
   const at = rest.lastIndexOf('@')
   const [userName = '', password = ''] = at < 0 ? [] : rest.slice(0, at).split(':').map(decodeURIComponent)
@@ -37,12 +37,12 @@ export function connect(url: string): Client {
   })
   const account = { ...(userName !== '' && { username: userName }), ...(password !== '' && { password }) }
   if (kind === 'sentinel') return new Redis({ ...redisOptions, ...account, sentinels: nodes, name })
-  const options: ClusterOptions = {
+  const options = {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    clusterRetryStrategy: (times) => Math.min(50 * times, 500),
+    clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
     redisOptions: { ...redisOptions, ...account },
-  }
+  } satisfies ClusterOptions
   return new Cluster(nodes, options)
 }
 

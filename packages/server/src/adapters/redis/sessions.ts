@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { CloseCode } from '@ringwire/protocol/close-codes'
 import type { Participant } from '../../call/call.ts'
 import type { AppendResult, AsyncSessions, Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
@@ -248,7 +247,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     if (op === 'probe') return (await here.sink.probe()) ? '1' : '0'
     if (op === 'close') {
       const [code, ...reason] = rest.split(' ')
-      here.sink.close(Number(code) as CloseCode, reason.join(' '))
+      here.sink.close(Number(code) as Parameters<Sink['close']>[0], reason.join(' '))
       return '1'
     }
     await here.sink.retire()
