@@ -41,6 +41,12 @@ const systemPackages = {
     dnf: 'haproxy',
     brew: 'haproxy',
   },
+  redis: {
+    programs: ['redis-server'],
+    apt: 'redis-server',
+    dnf: 'redis',
+    brew: 'redis',
+  },
 }
 
 function isProgram(path) {

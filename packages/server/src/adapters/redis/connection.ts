@@ -66,6 +66,7 @@ const scriptNames = [
   'collect',
   'detach',
   'head',
+  'keep',
   'live',
   'look',
   'move',
@@ -171,10 +172,12 @@ function storeError(cause: unknown): unknown {
 
 function readScripts(): Map<ScriptName, { text: string; sha: string }> {
   const read = (name: string) => readFileSync(join(import.meta.dir, 'lua', `${name}.lua`), 'utf8')
-  const shared = read('session')
+  const log = read('log')
+  const session = read('session')
   return new Map(
     scriptNames.map((name) => {
-      const text = name === 'nodes' ? read(name) : `${shared}\n${read(name)}`
+      const shared = name === 'nodes' ? [] : name === 'append' ? [log] : [log, session]
+      const text = [...shared, read(name)].join('\n')
       return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),
   )

@@ -182,19 +182,31 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
-    const name = nameOf(push)
-    const reply = await run('append', id, [push.kind, name, push.version ?? '', push.text, id], true)
-    const [result = 'gone', seq, socket, ...messages] = reply ?? []
+    const args = [push.kind, nameOf(push), push.version ?? '', push.text, id]
+    const [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
     const session = held.get(id)
     if (result === 'gone' && session !== undefined && !isRetry) {
       await beginAgain(session)
       return append(id, push, true)
+    }
+    if (result === 'keep') {
+      const [kept = 'gone', ...news] = (await run('keep', id, args, true)) ?? []
+      hearAll(news)
+      return kept as AppendResult
     }
     if (messages.length > 0) hearAll(messages)
     if (result === 'sent' && session !== undefined && session.socket === socket) {
       take(session, Number(seq), push.version, push.text)
     }
     return result as AppendResult
+  }
+
+  /** Sessions with a socket; one that a dead node held has none, though nobody has said so. */
+  async function live(participant: Participant, ...wanted: string[]): Promise<string[]> {
+    const [count = 0, ...rest] = await runFor('live', participant, wanted)
+    const found = rest.slice(0, Number(count)) as string[]
+    hearAll(rest.slice(Number(count)))
+    return found.filter((_, i) => i % 2 === 0 && (found[i + 1] === node || channel.isAlive(found[i + 1] ?? '')))
   }
 
   async function touch(id: string, what: 'prove' | 'ring' | 'hold' | 'release', ...args: (string | number)[]) {
@@ -346,10 +358,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const found = await look(id)
       return found === undefined ? undefined : sinkAt(found.holder, id, found.socket)
     },
-    async liveOf(participant) {
-      const [count = 0, ...ids] = await runFor('live', participant, ['all'])
-      return ids.slice(0, Number(count)) as string[]
-    },
+    liveOf: (participant) => live(participant, 'all'),
     append: (id, push) => append(id, push),
     async appendRung(participant, push, except) {
       hearAll(await runFor('rung', participant, [push.kind, nameOf(push), push.version ?? '', push.text, ...except]))
@@ -367,11 +376,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (from === to || tagOfSessionId(from) !== tagOfSessionId(to)) return
       hearAll(await run('move', from, [nameOf({ call }), from, to]))
     },
-    async owing(identity) {
-      const args = ['owing', deviceField(identity), identity.sessionId]
-      const [count = 0, ...ids] = await runFor('live', identity.participant, args)
-      return ids.slice(0, Number(count)) as string[]
-    },
+    owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
     async collectFinals(identity) {
       hearAll(await run('collect', identity.sessionId, [identity.sessionId, deviceField(identity)]))
     },
