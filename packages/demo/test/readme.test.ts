@@ -145,6 +145,8 @@ test('[README] the steps lead to a call with picture, and hanging up ends it', a
   for (const page of [ann, ben]) await showsPicture(page)
   await ben.evaluate('phone.hangUp()')
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
+  // Whoever stays would answer the next call to Ben.
+  for (const page of [ann, ben]) await page.context().close()
 }, 60_000)
 
 test('[README] the phone of the SDK: a call with picture, which goes on when a page is loaded again', async () => {
