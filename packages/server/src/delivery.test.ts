@@ -19,6 +19,7 @@ function setUp() {
       probe: async () => true,
       close: () => {},
       retire: nothing,
+      isBusy: false,
     },
   )
   sessions.ready('s')
