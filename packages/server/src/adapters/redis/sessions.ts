@@ -5,7 +5,9 @@ import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel, type Request } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName } from './connection.ts'
-import { callFields, createHeld, type Held, learnCalls, loseLog, nameOf, offer, offerAll, versionOf } from './held.ts'
+import { createHeld, type Held, learnCalls, nameOf, offerAll } from './held.ts'
+import { createHolder, type LastSocket } from './holder.ts'
+import { deviceField, openArgs } from './identity.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
@@ -31,9 +33,6 @@ export interface RedisSessions {
   close(): Promise<void>
 }
 
-/** A socket that this node held last of a session, or holds. */
-type LastSocket = Pick<Held, 'socket' | 'sink' | 'upstream' | 'identity'> & { readonly at: number }
-
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
 const compareAllEvery = 12
@@ -41,23 +40,23 @@ const compareAllEvery = 12
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
-  const held = new Map<string, Held>()
-  const last = new Map<string, LastSocket>()
   const remotes = new Map<string, Sink>()
-  const reads = new Set<Promise<void>>()
   const store = createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
   let now = 0
   let comparing: Timer | undefined
   let comparisons = 0
+  const { onLogLost } = options
+  const holder = createHolder({ run, now: () => now, onLogLost, onError })
+  const { held, last, hear, hearAll, take, giveUp, beginAgain, compare } = holder
   const channel: Channel = createChannel({
     url: options.url,
     store,
     node,
     onNews: hear,
     onRequest: answer,
-    onRebuilt: () => void compareHeads().catch(onError),
+    onRebuilt: () => void holder.compareHeads(true).catch(onError),
     onError,
   })
 
@@ -75,110 +74,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     const base = `rw:{${tagOfHash(hash)}}:`
     const head = [base, node, now, options.windowMs, longestMs, hash]
     return store.run(name, [`${base}a:${hash}`, `${base}d:${hash}`], [...head, ...args])
-  }
-
-  function hearAll(messages: Reply | undefined): void {
-    for (const message of messages ?? []) hear(String(message))
-  }
-
-  function hear(message: string): void {
-    const lineEnd = message.indexOf('\n')
-    const [what, id = '', socket, ...rest] = (lineEnd < 0 ? message : message.slice(0, lineEnd)).split(' ')
-    const session = held.get(id)
-    if (session === undefined || session.socket !== socket) return
-    const [first = '', call = ''] = rest
-    if (what === 'E') take(session, Number(first), versionOf(rest[2]), message.slice(lineEnd + 1))
-    else if (what === 'L') lost(session, first)
-    else if (what === 'X') giveUp(session)
-    else if (what === 'R' && first === '1') session.ringing.add(call)
-    else if (what === 'R') session.ringing.delete(call)
-    else if (what === 'P' && first !== '-') session.places.set(call, first === '1')
-    else if (what === 'P') {
-      session.places.delete(call)
-      session.ringing.delete(call)
-    }
-  }
-
-  function take(session: Held, seq: number, version: number | undefined, text: string): void {
-    if (offer(session, seq, version, text)) read(session)
-  }
-
-  /** Reads what came before something that was heard of. */
-  function read(session: Held): void {
-    if (session.reading || !session.ready) return
-    session.reading = true
-    const reading = readOn(session)
-      .catch(onError)
-      .finally(() => reads.delete(reading))
-    reads.add(reading)
-  }
-
-  async function readOn(session: Held): Promise<void> {
-    const id = session.identity.sessionId
-    try {
-      do {
-        const reply = (await run('read', id, [id, session.socket, session.delivered])) ?? []
-        const [epoch, head, entries, ...messages] = reply
-        if (epoch === 'gone') return void compare(session).catch(onError)
-        hearAll(messages)
-        if (epoch === session.epoch) offerAll(session, entries as Entry[], Number(head))
-      } while (session.head > session.delivered && held.get(id) === session)
-    } finally {
-      // In the same step as the last look at `head`: whatever comes later begins another read.
-      session.reading = false
-    }
-  }
-
-  /** The socket is another's by now. */
-  function giveUp(session: Held): void {
-    const id = session.identity.sessionId
-    if (held.get(id) !== session) return
-    held.delete(id)
-    last.set(id, { ...session, at: now })
-  }
-
-  function lost(session: Held, epoch: string): void {
-    if (session.epoch === epoch) return
-    loseLog(session, epoch)
-    if (session.identity.extended) options.onLogLost(session.identity, epoch)
-    read(session)
-  }
-
-  function openArgs(identity: SessionIdentity, socket: string, at: number) {
-    const { sessionId, participant, extended } = identity
-    const hash = participantHash(participant)
-    if (tagOfSessionId(sessionId) !== tagOfHash(hash)) throw new Error('a session id that is not its participant’s')
-    const nonce = randomBytes(8).toString('base64url')
-    return [sessionId, hash, deviceField(identity), extended ? '1' : '0', socket, nonce, at]
-  }
-
-  /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
-  async function beginAgain(session: Held): Promise<void> {
-    const fields = ['rd', session.ready ? '1' : '0', ...callFields(session)]
-    const id = session.identity.sessionId
-    const [epoch = '', ...messages] =
-      (await run('open', id, [...openArgs(session.identity, session.socket, now), ...fields])) ?? []
-    hearAll(messages)
-    if (epoch === '') giveUp(session)
-    else lost(session, String(epoch))
-  }
-
-  async function compare(session: Held): Promise<void> {
-    const id = session.identity.sessionId
-    const [epoch, head, ...messages] = (await run('head', id, [id, session.socket, session.delivered])) ?? []
-    if (held.get(id) !== session) return
-    if (epoch === 'gone') return beginAgain(session)
-    if (epoch === 'taken') return giveUp(session)
-    hearAll(messages)
-    lost(session, String(epoch))
-    session.head = Math.max(session.head, Number(head))
-    if (session.ready && session.head > session.delivered) read(session)
-  }
-
-  async function compareHeads(all = true): Promise<void> {
-    const chosen = [...held.values()].filter(({ places, ringing }) => all || places.size > 0 || ringing.size > 0)
-    // In parts: other commands go in between.
-    for (let i = 0; i < chosen.length; i += 100) await Promise.all(chosen.slice(i, i + 100).map(compare))
   }
 
   async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
@@ -214,11 +109,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   async function look(id: string) {
-    const [holder, socket, lastHolder, lastSocket, hash, device, holds, rings, ...messages] =
+    const [at, socket, lastAt, lastSocket, hash, device, holds, rings, ...messages] =
       (await run('look', id, [id])) ?? []
-    if (holder === undefined) return undefined
+    if (at === undefined) return undefined
     hearAll(messages)
-    const names = { holder: String(holder), socket: String(socket), lastHolder: String(lastHolder) }
+    const names = { holder: String(at), socket: String(socket), lastHolder: String(lastAt) }
     return { ...names, lastSocket: String(lastSocket), hash, device, holds: holds === 1, rings: rings === 1 }
   }
 
@@ -331,7 +226,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       session.ready = true
       hearAll(messages)
       offerAll(session, entries as Entry[], Number(head))
-      if (session.head > session.delivered) read(session)
+      holder.catchUp(session)
     },
     async openDetached(identity, at) {
       now = Math.max(now, at)
@@ -397,13 +292,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await channel.start()
       comparing = setInterval(() => {
         comparisons++
-        void compareHeads(comparisons % compareAllEvery === 0).catch(onError)
+        void holder.compareHeads(comparisons % compareAllEvery === 0).catch(onError)
       }, compareMs)
     },
-    compareHeads,
+    compareHeads: () => holder.compareHeads(true),
     async settled() {
       await channel.heard()
-      while (reads.size > 0) await Promise.all(reads)
+      await holder.idle()
     },
     async close() {
       clearInterval(comparing)
@@ -424,10 +319,4 @@ function newUpstream(): Upstream {
 
 function readUpstream(text: string): Upstream {
   return text === '' ? newUpstream() : JSON.parse(text)
-}
-
-/** A device as the store compares it: one without a name, one that is not known any more, or a name. */
-function deviceField({ deviceId }: SessionIdentity): string {
-  if (deviceId === undefined) return ''
-  return deviceId === null ? 'n' : `s${deviceId}`
 }
