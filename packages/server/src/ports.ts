@@ -260,6 +260,13 @@ export interface Sessions {
   sweep(now: number): void
 }
 
+/** The same where the sessions are in a store: every answer may take time, and fail with a `StoreError`. */
+export type AsyncSessions = {
+  readonly [Method in keyof Sessions]: (
+    ...args: Parameters<Sessions[Method]>
+  ) => MaybePromise<Awaited<ReturnType<Sessions[Method]>>>
+}
+
 /** Milliseconds since the epoch, and the same for time that has to pass at its own pace whatever the wall clock does. */
 export interface Clock {
   /** Wall clock. */

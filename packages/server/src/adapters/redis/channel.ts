@@ -1,0 +1,170 @@
+import { type Client, connect, type Store } from './connection.ts'
+
+/** What a node asks another about a socket that it holds. */
+export type Request = 'probe' | 'retire' | 'close'
+
+export interface ChannelOptions {
+  readonly url: string
+  readonly store: Store
+  readonly node: string
+  /** News of sessions, and what the node is asked. */
+  readonly onNews: (message: string) => void
+  readonly onRequest: (op: Request, sessionId: string, socket: string, rest: string) => Promise<string>
+  /** What was said meanwhile was not heard. */
+  readonly onRebuilt: () => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface Channel {
+  start(): Promise<void>
+  /** The node's answer; undefined where it is not there any more, or does not answer in time. */
+  ask(node: string, op: Request, sessionId: string, socket: string, rest?: string): Promise<string | undefined>
+  isAlive(node: string): boolean
+  /** Resolves when everything that was published to this node before is heard. */
+  heard(): Promise<void>
+  close(): Promise<void>
+}
+
+const beatMs = 1_000
+/** Without a word from itself for so long a node takes its subscription for dead; others take the node for dead. */
+const deafMs = 3_000
+const deadMs = 5_000
+/** A holder is asked for a sign of life within 3 s [PLACE4]. */
+const askMs = 4_500
+
+export const channelOf = (node: string) => `rw:n:${node}`
+
+/** The channel on which a node is told of its sessions. What it says is a hint: the log is what is read. */
+export function createChannel(options: ChannelOptions): Channel {
+  const { url, store, node, onNews, onRequest, onRebuilt, onError } = options
+  const mine = channelOf(node)
+  const waiting = new Map<string, (answer: string | undefined) => void>()
+  /** When each node was last known to live; when this one began to listen for that, and last could. */
+  const seen = new Map<string, number>()
+  let listensSince = 0
+  let beatAt = 0
+  let subscriber: Client | undefined
+  let heardAt = performance.now()
+  let timer: Timer | undefined
+  let last = 0
+
+  function hear(message: string): void {
+    if (message.startsWith('B ')) {
+      heardAt = performance.now()
+      settle(message, '')
+    } else if (message.startsWith('A ')) {
+      const [, id = '', answer = ''] = message.split(' ')
+      settle(id, answer)
+    } else if (message.startsWith('Q ')) void answer(message).catch(onError)
+    else onNews(message)
+  }
+
+  async function answer(message: string): Promise<void> {
+    const [, id, from = '', op, sessionId = '', socket = '', ...rest] = message.split(' ')
+    const result = await onRequest(op as Request, sessionId, socket, rest.join(' '))
+    await store.publish(channelOf(from), `A ${id} ${result}`)
+  }
+
+  function settle(id: string, value: string | undefined): void {
+    waiting.get(id)?.(value)
+    waiting.delete(id)
+  }
+
+  /** Resolves with the answer, or undefined when the time is over. */
+  function expect(id: string, ms: number): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const deadline = setTimeout(() => settle(id, undefined), ms)
+    waiting.set(id, (value) => {
+      clearTimeout(deadline)
+      resolve(value)
+    })
+    return promise
+  }
+
+  function subscribe(isFirst: boolean): void {
+    heardAt = performance.now()
+    const client = connect(url)
+    subscriber = client
+    client.on('error', onError)
+    client.on('message', (_channel: string, message: string) => {
+      if (client === subscriber) hear(message)
+    })
+    let isNew = isFirst
+    client.on('ready', () => {
+      client.subscribe(mine).then(() => {
+        if (!isNew) onRebuilt()
+        isNew = false
+      }, onError)
+    })
+  }
+
+  async function beat(): Promise<void> {
+    last++
+    if (performance.now() - heardAt > deafMs) {
+      subscriber?.disconnect()
+      subscribe(false)
+    }
+    const [living] = await Promise.all([
+      store.run('nodes', ['rw:nodes'], [node, deadMs]),
+      store.publish(mine, `B ${last}`),
+    ])
+    const now = performance.now()
+    // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
+    if (now - beatAt > 2 * beatMs) {
+      listensSince = now
+      for (const other of seen.keys()) seen.set(other, now)
+    }
+    beatAt = now
+    for (const other of living) seen.set(String(other), now)
+    for (const [other, at] of seen) if (now - at > deadMs) seen.delete(other)
+  }
+
+  function isAlive(other: string): boolean {
+    return seen.has(other) || performance.now() - listensSince < deadMs
+  }
+
+  async function heard(): Promise<void> {
+    last++
+    const id = `B ${last} ${crypto.randomUUID()}`
+    const answer = expect(id, deafMs)
+    await store.publish(mine, id)
+    if ((await answer) === undefined) throw new Error('the channel of this node is silent')
+  }
+
+  return {
+    async start() {
+      subscribe(true)
+      // Its first own word says that it hears.
+      for (let tries = 0; ; tries++) {
+        if (
+          subscriber?.status === 'ready' &&
+          (await heard().then(
+            () => true,
+            () => false,
+          ))
+        )
+          break
+        if (tries > 200) throw new Error('the channel of this node cannot be subscribed')
+        await Bun.sleep(25)
+      }
+      await beat()
+      timer = setInterval(() => void beat().catch(onError), beatMs)
+    },
+    async ask(to, op, sessionId, socket, rest = '') {
+      if (!isAlive(to)) await beat()
+      if (!isAlive(to)) return undefined
+      const id = crypto.randomUUID()
+      const answered = expect(id, askMs)
+      await store.publish(channelOf(to), `Q ${id} ${node} ${op} ${sessionId} ${socket} ${rest}`)
+      return answered
+    },
+    isAlive,
+    heard,
+    async close() {
+      clearInterval(timer)
+      for (const id of [...waiting.keys()]) settle(id, undefined)
+      await store.client.zrem('rw:nodes', node).catch(() => undefined)
+      subscriber?.disconnect()
+    },
+  }
+}

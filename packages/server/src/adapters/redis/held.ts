@@ -1,0 +1,103 @@
+import type { Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import type { Entry } from './connection.ts'
+
+/** A session whose socket this node holds. */
+export interface Held {
+  readonly identity: SessionIdentity
+  /** Names the socket in the store: another one after each resume. */
+  readonly socket: string
+  readonly sink: Sink
+  readonly upstream: Upstream
+  epoch: string
+  ready: boolean
+  /** The seq that was handed over last, and the highest that was heard of. */
+  delivered: number
+  head: number
+  reading: boolean
+  /** What is known here of its calls: with it a log begins again after a loss [RES4]. Call → whether settled. */
+  readonly places: Map<string, boolean>
+  readonly ringing: Set<string>
+}
+
+export function createHeld(
+  identity: SessionIdentity,
+  socket: string,
+  sink: Sink,
+  epoch: string,
+  upstream: Upstream,
+): Held {
+  return {
+    identity,
+    socket,
+    sink,
+    upstream,
+    epoch,
+    ready: false,
+    delivered: 0,
+    head: 0,
+    reading: false,
+    places: new Map(),
+    ringing: new Set(),
+  }
+}
+
+/**
+ * Hands over what is next; true where something is missing before it, or the socket is not ready: it has to be read from
+ * the log then. Appends of several nodes cross, and the replies of this node's own come in another order [ORD2].
+ */
+export function offer(held: Held, seq: number, version: number | undefined, text: string): boolean {
+  held.head = Math.max(held.head, seq)
+  if (!held.ready || held.reading || seq <= held.delivered) return false
+  if (seq !== held.delivered + 1) return true
+  handOver(held, seq, version, text)
+  return false
+}
+
+/** Hands over what was read, and what was there up to `head` counts as handed over. */
+export function offerAll(held: Held, entries: readonly Entry[], head: number): void {
+  for (const [id, fields] of entries) {
+    const seq = Number.parseInt(id, 10)
+    if (seq > held.delivered) handOver(held, seq, versionOf(fields[5]), fields[9] ?? '')
+  }
+  held.delivered = Math.max(held.delivered, head)
+}
+
+function handOver(held: Held, seq: number, version: number | undefined, text: string): void {
+  held.delivered = seq
+  held.sink.send(render(held.identity, seq, version, text))
+  held.sink.pushed(seq)
+}
+
+export function versionOf(field: string | undefined): number | undefined {
+  return field === undefined || field === '' ? undefined : Number(field)
+}
+
+/** A push as the session's client reads it: extended ones are numbered [EXT1]. */
+function render({ extended }: SessionIdentity, seq: number, version: number | undefined, text: string): string {
+  if (!extended) return text
+  return `${text.slice(0, -1)},"seq":${seq}${version === undefined ? '' : `,"version":${version}`}}`
+}
+
+/** The log begins again. */
+export function loseLog(held: Held, epoch: string): void {
+  held.epoch = epoch
+  held.delivered = 0
+  held.head = 0
+}
+
+/** What the store keeps of a session's calls, as fields and values. */
+export function callFields(held: Held): string[] {
+  const places = [...held.places].flatMap(([call, settled]) => [`P${call}`, settled ? '1' : '0'])
+  return [...places, ...[...held.ringing].flatMap((call) => [`R${call}`, '1'])]
+}
+
+export function learnCalls(held: Held, fields: readonly string[]): void {
+  for (let i = 0; i < fields.length; i += 2) {
+    const call = fields[i]!.slice(1)
+    if (fields[i]!.startsWith('P')) held.places.set(call, fields[i + 1] === '1')
+    else held.ringing.add(call)
+  }
+}
+
+/** A call as the store names it: no space, no line end. */
+export const nameOf = (push: Pick<Push, 'call'>) => encodeURIComponent(push.call)

@@ -1,0 +1,156 @@
+import type { SessionIdentity } from '../../ports.ts'
+import type { Entry, Reply, ScriptName } from './connection.ts'
+import { callFields, type Held, loseLog, offer, offerAll, versionOf } from './held.ts'
+import { openArgs } from './identity.ts'
+
+/** A socket that this node held last of a session, or holds. */
+export type LastSocket = Pick<Held, 'socket' | 'sink' | 'upstream' | 'identity'> & { readonly at: number }
+
+export interface HolderOptions {
+  /** Runs a script over the session's slot; undefined for what is no session id. */
+  readonly run: (name: ScriptName, sessionId: string, args: readonly (string | number)[]) => Promise<Reply | undefined>
+  readonly now: () => number
+  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface Holder {
+  readonly held: Map<string, Held>
+  readonly last: Map<string, LastSocket>
+  /** News from the store: hints, or what a script answered. */
+  hear(message: string): void
+  hearAll(messages: Reply | undefined): void
+  /** Hands over one push, in its turn. */
+  take(session: Held, seq: number, version: number | undefined, text: string): void
+  /** Reads on where something was heard of that was not handed over. */
+  catchUp(session: Held): void
+  giveUp(session: Held): void
+  /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
+  beginAgain(session: Held): Promise<void>
+  compare(session: Held): Promise<void>
+  compareHeads(all: boolean): Promise<void>
+  /** Resolves when no read is under way. */
+  idle(): Promise<void>
+}
+
+/** The sockets that this node holds, and what is handed to them: in the order of their logs, each push once [ORD2]. */
+export function createHolder({ run, now, onLogLost, onError }: HolderOptions): Holder {
+  const held = new Map<string, Held>()
+  const last = new Map<string, LastSocket>()
+  const reads = new Set<Promise<void>>()
+
+  function hearAll(messages: Reply | undefined): void {
+    for (const message of messages ?? []) hear(String(message))
+  }
+
+  function hear(message: string): void {
+    const lineEnd = message.indexOf('\n')
+    const [what, id = '', socket, ...rest] = (lineEnd < 0 ? message : message.slice(0, lineEnd)).split(' ')
+    const session = held.get(id)
+    if (session === undefined || session.socket !== socket) return
+    const [first = '', call = ''] = rest
+    if (what === 'E') take(session, Number(first), versionOf(rest[2]), message.slice(lineEnd + 1))
+    else if (what === 'L') lost(session, first)
+    else if (what === 'X') giveUp(session)
+    else if (what === 'R' && first === '1') session.ringing.add(call)
+    else if (what === 'R') session.ringing.delete(call)
+    else if (what === 'P' && first !== '-') session.places.set(call, first === '1')
+    else if (what === 'P') {
+      session.places.delete(call)
+      session.ringing.delete(call)
+    }
+  }
+
+  function take(session: Held, seq: number, version: number | undefined, text: string): void {
+    if (offer(session, seq, version, text)) read(session)
+  }
+
+  /** Reads what came before something that was heard of. */
+  function read(session: Held): void {
+    if (session.reading || !session.ready) return
+    session.reading = true
+    const reading = readOn(session)
+      .catch(onError)
+      .finally(() => reads.delete(reading))
+    reads.add(reading)
+  }
+
+  async function readOn(session: Held): Promise<void> {
+    const id = session.identity.sessionId
+    try {
+      do {
+        const reply = (await run('read', id, [id, session.socket, session.delivered])) ?? []
+        const [epoch, head, entries, ...messages] = reply
+        if (epoch === 'gone') return void compare(session).catch(onError)
+        hearAll(messages)
+        if (epoch === session.epoch) offerAll(session, entries as Entry[], Number(head))
+      } while (session.head > session.delivered && held.get(id) === session)
+    } finally {
+      // In the same step as the last look at `head`: whatever comes later begins another read.
+      session.reading = false
+    }
+  }
+
+  /** The socket is another's by now. */
+  function giveUp(session: Held): void {
+    const id = session.identity.sessionId
+    if (held.get(id) !== session) return
+    held.delete(id)
+    last.set(id, { ...session, at: now() })
+  }
+
+  function lost(session: Held, epoch: string): void {
+    if (session.epoch === epoch) return
+    loseLog(session, epoch)
+    if (session.identity.extended) onLogLost(session.identity, epoch)
+    read(session)
+  }
+
+  /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
+  async function beginAgain(session: Held): Promise<void> {
+    const fields = ['rd', session.ready ? '1' : '0', ...callFields(session)]
+    const id = session.identity.sessionId
+    const [epoch = '', ...messages] =
+      (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []
+    hearAll(messages)
+    if (epoch === '') giveUp(session)
+    else lost(session, String(epoch))
+  }
+
+  async function compare(session: Held): Promise<void> {
+    const id = session.identity.sessionId
+    const [epoch, head, ...messages] =
+      (await run('head', id, [id, session.socket, session.delivered, session.epoch])) ?? []
+    if (held.get(id) !== session) return
+    if (epoch === 'gone') return beginAgain(session)
+    if (epoch === 'taken') return giveUp(session)
+    hearAll(messages)
+    lost(session, String(epoch))
+    session.head = Math.max(session.head, Number(head))
+    if (session.ready && session.head > session.delivered) read(session)
+  }
+
+  async function compareHeads(all: boolean): Promise<void> {
+    const chosen = [...held.values()].filter(({ places, ringing }) => all || places.size > 0 || ringing.size > 0)
+    // In parts: other commands go in between.
+    for (let i = 0; i < chosen.length; i += 100) await Promise.all(chosen.slice(i, i + 100).map(compare))
+  }
+
+  return {
+    held,
+    last,
+    hear,
+    hearAll,
+    take,
+    catchUp(session) {
+      if (session.head > session.delivered) read(session)
+    },
+    giveUp,
+    beginAgain,
+    compare,
+    compareHeads,
+    async idle() {
+      while (reads.size > 0) await Promise.all(reads)
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import { randomBytes } from 'node:crypto'
+import type { SessionIdentity } from '../../ports.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
+
+/** Who a session is, as the store keeps it. */
+export function openArgs(identity: SessionIdentity, socket: string, at: number) {
+  const { sessionId, participant, extended } = identity
+  const hash = participantHash(participant)
+  if (tagOfSessionId(sessionId) !== tagOfHash(hash)) throw new Error('a session id that is not its participant’s')
+  const nonce = randomBytes(8).toString('base64url')
+  return [sessionId, hash, deviceField(identity), extended ? '1' : '0', socket, nonce, at]
+}
+
+/** A device as the store compares it: one without a name, one that is not known any more, or a name. */
+export function deviceField({ deviceId }: SessionIdentity): string {
+  if (deviceId === undefined) return ''
+  return deviceId === null ? 'n' : `s${deviceId}`
+}

@@ -1,0 +1,16 @@
+-- KEYS: session. 6 id, 7 socket, 8 clean, 9 at, 10 upstream, 11 dropped
+local h = load(ARGV[6])
+if h == nil then return { -1, unpack(out) } end
+if h.n == '' or h.s ~= ARGV[7] then return { 0, unpack(out) } end
+call('HSET', h.key, 'up', ARGV[10], 'ud', ARGV[11], 'pk', '0')
+h.n = me
+loseSocket(h, ARGV[8], ARGV[9])
+if isForgettable(h) then forget(h) return { 1, unpack(out) } end
+-- A client that connects and dies again and again does not fill the store [WS7].
+local dead = base .. 'd:' .. h.ph
+if call('ZCARD', dead) > 20 then
+  for _, other in ipairs(each('d:', h.ph)) do
+    if not has(other, 'P') then forget(other) break end
+  end
+end
+return { 1, unpack(out) }

@@ -1,0 +1,20 @@
+-- KEYS: index. 6 ph; 7 'owing' 8 device 9 but this one: those that have not proven to have a final notice [PLACE4].
+-- Each with the node that holds its socket.
+local found = {}
+for _, h in ipairs(each('a:', ARGV[6])) do
+  local wanted = ARGV[7] ~= 'owing'
+  if not wanted and h.sid ~= ARGV[9] and h.d == ARGV[8] then
+    local from = h.x == '1' and tonumber(h.pv) + 1 or 1
+    for _, entry in ipairs(call('XRANGE', h.log, from, '+')) do
+      if entry[2][2] == 'final' then wanted = true break end
+    end
+  end
+  if wanted then
+    found[#found + 1] = h.sid
+    found[#found + 1] = h.n
+  end
+end
+local answer = { #found }
+for _, each in ipairs(found) do answer[#answer + 1] = each end
+for _, message in ipairs(out) do answer[#answer + 1] = message end
+return answer

@@ -1,0 +1,98 @@
+-- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
+--   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
+--                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
+--                 br broken, x extended, d device, ph participant, up ud pk upstream, oo over since open;
+--                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end
+--   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
+--   <base>a:<ph>  sessions with a socket, in order; <base>d:<ph> those without
+-- ARGV: 1 base, 2 the asking node, 3 now, 4 window of finals, 5 longest window, 6 … of each script.
+local base, me, now, windowMs, longestMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local call = redis.call
+-- What the asking node is told at once; other nodes are told through their channels.
+local out = {}
+-- The history of writes that this store continues: another one after a restart and after every promotion.
+local run = string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
+
+local function tell(h, message)
+  if h.n == '' then return end
+  if h.n == me then out[#out + 1] = message else call('PUBLISH', 'rw:n:' .. h.n, message) end
+end
+
+local function put(h, field, value)
+  h[field] = value
+  call('HSET', h.key, field, value)
+end
+
+local function drop(h, field)
+  if h[field] == nil then return false end
+  h[field] = nil
+  call('HDEL', h.key, field)
+  return true
+end
+
+-- With a socket, and for an extended session, the oldest make room [RES1].
+local function trim(h, bytes)
+  local size = call('XLEN', h.log)
+  while size > 512 or bytes > 1048576 do
+    local head = call('XRANGE', h.log, '-', '+', 'COUNT', 1)[1]
+    bytes = bytes - #head[2][10]
+    size = size - 1
+    call('XDEL', h.log, head[1])
+  end
+  return bytes
+end
+
+-- Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1].
+local function isNews(h, kind, name, version)
+  if kind == 'notice' and h.x ~= '1' then return false end
+  if kind == 'relay' then return true end
+  local last = h['V' .. name]
+  if version ~= '' and last and tonumber(version) <= tonumber(last) then return false end
+  if kind == 'final' then
+    if drop(h, 'R' .. name) then
+      tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
+      h.stopped = true
+    end
+    drop(h, 'V' .. name)
+    if h.oo == '1' then put(h, 'O' .. name, '1') end
+    return true
+  end
+  if kind == 'ringing' then
+    if h['R' .. name] then return false end
+    put(h, 'R' .. name, '1')
+    tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 1 ' .. name)
+  end
+  if version ~= '' then put(h, 'V' .. name, version) end
+  return true
+end
+
+-- Puts a push into the log: sent, kept, full or dropped, and its seq.
+local function push(h, kind, name, version, text, at)
+  if not isNews(h, kind, name, version) then return 'dropped' end
+  local bytes = tonumber(h.b)
+  if h.n == '' then
+    if h.cl == '1' and kind ~= 'state' then return 'dropped' end
+    if h.x ~= '1' and kind == 'relay' and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
+  end
+  local seq = tonumber(h.q) + 1
+  call('XADD', h.log, seq .. '-0', 'k', kind, 'c', name, 'v', version, 'a', at, 't', text)
+  if bytes == 0 then
+    local ttl = call('PTTL', h.key)
+    if ttl > 0 then call('PEXPIRE', h.log, ttl) end
+  end
+  bytes = bytes + #text
+  if h.n ~= '' or h.x == '1' then bytes = trim(h, bytes) end
+  h.q, h.b = tostring(seq), tostring(bytes)
+  call('HSET', h.key, 'q', h.q, 'b', h.b)
+  if h.n == '' or h.rd ~= '1' then return 'kept', seq end
+  return 'sent', seq
+end
+
+-- The same, and whoever holds the socket is told.
+local function deliver(h, kind, name, version, text, at)
+  local result, seq = push(h, kind, name, version, text, at)
+  if result == 'sent' then
+    tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)
+  end
+  return result, seq
+end

@@ -1,0 +1,35 @@
+-- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
+-- requests the asking node has seen, 16 dropped as it knows
+local h, seq, at = load(ARGV[6]), tonumber(ARGV[10]), tonumber(ARGV[13])
+-- A base session is over with its socket, and not to be touched while it has one.
+if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
+local lastSocket = h.s ~= '' and h.s or h.ls
+local isOwn = ARGV[15] ~= '' and ARGV[15] == lastSocket
+local dropped = isOwn and tonumber(ARGV[16]) or tonumber(h.ud)
+local ok = h.cl ~= '1' and h.br ~= '1' and h.e == ARGV[9] and tonumber(ARGV[11]) >= dropped
+-- What its client has asked for is known here, or was handed over by the node that had it [EXT4].
+ok = ok and (isOwn or h.pk == '1') and not (h.n == '' and at - tonumber(h.lo) > tonumber(ARGV[14]))
+if not ok or not reaches(h, seq) then
+  put(h, 'br', '1')
+  if h.n ~= '' then
+    tell(h, 'X ' .. h.sid .. ' ' .. h.s)
+    loseSocket(h, '0', ARGV[13])
+  end
+  return { '', unpack(out) }
+end
+if h.n ~= '' then tell(h, 'X ' .. h.sid .. ' ' .. h.s) end
+h.n, h.s = me, ARGV[12]
+call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0')
+call('ZREM', base .. 'd:' .. h.ph, h.sid)
+index('a:', h)
+prove(h, seq)
+expire(h)
+local calls = {}
+for field, value in pairs(h) do
+  local letter = string.sub(field, 1, 1)
+  if letter == 'P' or letter == 'R' then
+    calls[#calls + 1] = field
+    calls[#calls + 1] = value
+  end
+end
+return { h.e, h.up, isOwn and 1 or 0, unpack(calls) }

@@ -1,0 +1,16 @@
+-- KEYS: index. To every session where the call rings [PLACE1]. 6 ph, 7 kind, 8 call, 9 version, 10 text, 11 … except
+local except, name = {}, ARGV[8]
+for i = 11, #ARGV do except[ARGV[i]] = true end
+for _, letter in ipairs({ 'a:', 'd:' }) do
+  for _, h in ipairs(each(letter, ARGV[6])) do
+    if h['R' .. name] then
+      if except[h.sid] then
+        drop(h, 'R' .. name)
+        drop(h, 'V' .. name)
+        tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
+      else deliver(h, ARGV[7], name, ARGV[9], ARGV[10], ARGV[3]) end
+      becameIdle(h)
+    end
+  end
+end
+return out

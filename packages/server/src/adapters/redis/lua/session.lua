@@ -1,0 +1,158 @@
+-- Whole sessions, and what waits in them; after log.lua.
+local liveTtl, indexTtl, graceMs = 900000, 90000000, 60000
+
+local function dropAll(h, letter)
+  for field in pairs(h) do
+    if string.sub(field, 1, 1) == letter then call('HDEL', h.key, field) h[field] = nil end
+  end
+end
+
+-- Everything was lost that was written since: the log begins again [RES2, RES4].
+local function void(h)
+  call('DEL', h.log)
+  dropAll(h, 'V')
+  h.e = string.sub(redis.sha1hex(run .. h.e .. h.sid), 1, 16)
+  h.run, h.q, h.pv, h.rf, h.b = run, '0', '0', '0', '0'
+  call('HSET', h.key, 'e', h.e, 'run', run, 'q', '0', 'pv', '0', 'rf', '0', 'b', '0')
+  tell(h, 'L ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e)
+end
+
+local function has(h, letter)
+  for field in pairs(h) do
+    if string.sub(field, 1, 1) == letter then return true end
+  end
+  return false
+end
+local function isIdle(h) return not has(h, 'P') and not has(h, 'R') end
+
+-- The entries that pass stay.
+local function retain(h, passes)
+  local bytes, gone = 0, {}
+  for _, entry in ipairs(call('XRANGE', h.log, '-', '+')) do
+    local f = entry[2]
+    if passes(f[2], f[4], tonumber(string.match(entry[1], '%d+')), tonumber(f[8])) then bytes = bytes + #f[10]
+    else gone[#gone + 1] = entry[1] end
+  end
+  if #gone == 0 then return end
+  for i = 1, #gone, 500 do call('XDEL', h.log, unpack(gone, i, math.min(i + 499, #gone))) end
+  if bytes == 0 then call('DEL', h.log) end
+  put(h, 'b', tostring(bytes))
+end
+
+local function forget(h)
+  call('DEL', h.key, h.log)
+  call('ZREM', base .. 'd:' .. h.ph, h.sid)
+  call('ZREM', base .. 'a:' .. h.ph, h.sid)
+end
+
+local function isForgettable(h)
+  if h.x == '1' and h.cl ~= '1' and h.br ~= '1' then return false end
+  return h.b == '0' and isIdle(h)
+end
+
+-- What may be forgotten goes by itself in the end; a session with a place does not.
+local function expire(h)
+  if has(h, 'P') then
+    call('PERSIST', h.key)
+    call('PERSIST', h.log)
+  else
+    local ttl = h.n ~= '' and liveTtl or has(h, 'R') and liveTtl or longestMs + graceMs
+    call('PEXPIRE', h.key, ttl)
+    call('PEXPIRE', h.log, ttl)
+  end
+end
+
+local function becameIdle(h)
+  if h.n == '' and isIdle(h) then put(h, 'id', tostring(ARGV[3])) end
+end
+
+-- One that waits and whose time is over is not there any more.
+local function isOver(h)
+  if h.n ~= '' then return false end
+  if h.x ~= '1' and h.b ~= '0' then
+    retain(h, function(kind, _, _, at) return kind ~= 'final' or now - at < windowMs end)
+    if isForgettable(h) then return true end
+  end
+  return isIdle(h) and now - tonumber(h.id) >= longestMs
+end
+
+local function load(sid)
+  local h = { sid = sid, key = base .. 's:' .. sid, log = base .. 'l:' .. sid }
+  local found = call('HGETALL', h.key)
+  if #found == 0 then return nil end
+  for i = 1, #found, 2 do h[found[i]] = found[i + 1] end
+  if h.run ~= run then void(h) end
+  if isOver(h) then forget(h) return nil end
+  return h
+end
+
+-- Every session of an index, in its order.
+local function each(letter, ph)
+  local all, key = {}, base .. letter .. ph
+  for _, sid in ipairs(call('ZRANGE', key, 0, -1)) do
+    local h = load(sid)
+    if h == nil then call('ZREM', key, sid) else all[#all + 1] = h end
+  end
+  return all
+end
+
+local function index(letter, h)
+  local key = base .. letter .. h.ph
+  local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
+  call('ZADD', key, 'NX', (tonumber(last[2]) or 0) + 1, h.sid)
+  call('PEXPIRE', key, indexTtl)
+end
+
+-- Whether everything after a seq is in the log.
+local function reaches(h, seq)
+  local q = tonumber(h.q)
+  local first = call('XRANGE', h.log, '-', '+', 'COUNT', 1)[1]
+  first = first and tonumber(string.match(first[1], '%d+')) or q + 1
+  return seq <= q and seq >= first - 1
+end
+
+-- Of a base session only what is not proven stays, but for the calls about which it has not spoken [PLACE2].
+local function forgetProven(h)
+  if h.x == '1' or h.b == '0' then return end
+  local proven = tonumber(h.pv)
+  retain(h, function(_, name, seq) return seq > proven or h['P' .. name] == '0' end)
+end
+
+local function prove(h, seq)
+  -- What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
+  if seq > tonumber(h.q) or seq <= tonumber(h.pv) then return end
+  put(h, 'pv', tostring(seq))
+  forgetProven(h)
+end
+
+-- Its socket is gone, and with it what nobody will ask for.
+local function loseSocket(h, clean, at)
+  call('HSET', h.key, 'ln', h.n, 'ls', h.s, 'n', '', 's', '', 'rd', '0', 'lo', at, 'id', at, 'cl', clean)
+  h.ln, h.ls, h.n, h.s, h.rd, h.lo, h.id, h.cl = h.n, h.s, '', '', '0', at, at, clean
+  if clean == '1' then
+    retain(h, function(kind) return kind == 'state' end)
+    dropAll(h, 'R')
+  end
+  if h.x ~= '1' then retain(h, function(kind) return kind ~= 'ringing' end) end
+  call('ZREM', base .. 'a:' .. h.ph, h.sid)
+  index('d:', h)
+  expire(h)
+end
+
+-- What its client was not proven to have received, for whoever takes its place [PLACE2].
+local function takeUnproven(h, wanted)
+  local taken, ids, proven = {}, {}, tonumber(h.pv)
+  local function isOwed(kind, name, seq)
+    if kind == 'ringing' or not wanted(kind, name) then return false end
+    return h.x ~= '1' or seq > proven or h['P' .. name] == '0'
+  end
+  for _, entry in ipairs(call('XRANGE', h.log, '-', '+')) do
+    local f = entry[2]
+    if isOwed(f[2], f[4], tonumber(string.match(entry[1], '%d+'))) then taken[#taken + 1] = f end
+  end
+  if #taken > 0 and h.x == '1' then put(h, 'br', '1') end
+  if #taken > 0 and (h.x ~= '1' or h.n == '') then
+    retain(h, function(kind, name, seq) return not isOwed(kind, name, seq) end)
+  end
+  return taken
+end

@@ -1,0 +1,329 @@
+import { randomBytes } from 'node:crypto'
+import type { Participant } from '../../call/call.ts'
+import type { AppendResult, AsyncSessions, Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import { StoreError } from '../../ports.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
+import { type Channel, createChannel, type Request } from './channel.ts'
+import { createStore, type Entry, type Reply, type ScriptName } from './connection.ts'
+import { createHeld, type Held, learnCalls, nameOf, offerAll } from './held.ts'
+import { createHolder, type LastSocket } from './holder.ts'
+import { deviceField, openArgs } from './identity.ts'
+
+export interface RedisSessionsOptions {
+  readonly url: string
+  /** Names this run of this node: no other has had the name. */
+  readonly node: string
+  /** How long final notices are worth telling, in ms [WS4]. */
+  readonly windowMs: number
+  /** How long an extended session can be resumed, in ms [RES1]. */
+  readonly resumeWindowMs: number
+  /** The log of a session was lost while its socket is open [RES4]. */
+  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface RedisSessions {
+  readonly sessions: AsyncSessions
+  start(): Promise<void>
+  /** Reads what the sockets of this node have missed, and finds logs that were lost. */
+  compareHeads(): Promise<void>
+  /** Resolves when everything that was appended before has been handed to the sockets of this node. */
+  settled(): Promise<void>
+  /** Hands over what other nodes need to go on with the sessions of this one. */
+  close(): Promise<void>
+}
+
+/** Heads of sessions in calls, and of all others, are compared so often, in ms. */
+const compareMs = 5_000
+const compareAllEvery = 12
+
+/** The sessions of all nodes, in Redis; this node holds the sockets of some. */
+export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
+  const { node, onError } = options
+  const remotes = new Map<string, Sink>()
+  const store = createStore(options.url, onError)
+  const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
+  /** The time, as whoever uses this last said. */
+  let now = 0
+  let comparing: Timer | undefined
+  let comparisons = 0
+  const { onLogLost } = options
+  const holder = createHolder({ run, now: () => now, onLogLost, onError })
+  const { held, last, hear, hearAll, take, giveUp, beginAgain, compare } = holder
+  const channel: Channel = createChannel({
+    url: options.url,
+    store,
+    node,
+    onNews: hear,
+    onRequest: answer,
+    onRebuilt: () => void holder.compareHeads(true).catch(onError),
+    onError,
+  })
+
+  /** Runs a script over the session's slot; undefined for what is no session id. */
+  async function run(name: ScriptName, id: string, args: readonly (string | number)[], log = false) {
+    const tag = tagOfSessionId(id)
+    if (tag === undefined) return undefined
+    const base = `rw:{${tag}}:`
+    const keys = log ? [`${base}s:${id}`, `${base}l:${id}`] : [`${base}s:${id}`]
+    return store.run(name, keys, [base, node, now, options.windowMs, longestMs, ...args])
+  }
+
+  function runFor(name: ScriptName, participant: Participant, args: readonly (string | number)[]): Promise<Reply> {
+    const hash = participantHash(participant)
+    const base = `rw:{${tagOfHash(hash)}}:`
+    const head = [base, node, now, options.windowMs, longestMs, hash]
+    return store.run(name, [`${base}a:${hash}`, `${base}d:${hash}`], [...head, ...args])
+  }
+
+  async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
+    const args = [push.kind, nameOf(push), push.version ?? '', push.text, id]
+    const [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
+    const session = held.get(id)
+    if (result === 'gone' && session !== undefined && !isRetry) {
+      await beginAgain(session)
+      return append(id, push, true)
+    }
+    if (result === 'keep') {
+      const [kept = 'gone', ...news] = (await run('keep', id, args, true)) ?? []
+      hearAll(news)
+      return kept as AppendResult
+    }
+    if (messages.length > 0) hearAll(messages)
+    if (result === 'sent' && session !== undefined && session.socket === socket) {
+      take(session, Number(seq), push.version, push.text)
+    }
+    return result as AppendResult
+  }
+
+  /** Sessions with a socket; one that a dead node held has none, though nobody has said so. */
+  async function live(participant: Participant, ...wanted: string[]): Promise<string[]> {
+    const [count = 0, ...rest] = await runFor('live', participant, wanted)
+    const found = rest.slice(0, Number(count)) as string[]
+    hearAll(rest.slice(Number(count)))
+    return found.filter((_, i) => i % 2 === 0 && (found[i + 1] === node || channel.isAlive(found[i + 1] ?? '')))
+  }
+
+  async function touch(id: string, what: 'prove' | 'ring' | 'hold' | 'release', ...args: (string | number)[]) {
+    hearAll(await run('touch', id, [id, what, ...args]))
+  }
+
+  async function look(id: string) {
+    const [at, socket, lastAt, lastSocket, hash, device, extended, holds, rings, ...messages] =
+      (await run('look', id, [id])) ?? []
+    if (at === undefined) return undefined
+    hearAll(messages)
+    const names = { holder: String(at), socket: String(socket), lastHolder: String(lastAt) }
+    return { ...names, lastSocket: String(lastSocket), hash, device, extended, holds: holds === 1, rings: rings === 1 }
+  }
+
+  function sinkAt(holder: string, id: string, socket: string): Sink | undefined {
+    if (socket === '') return undefined
+    if (holder !== node) return remote(holder, id, socket)
+    const here = held.get(id)
+    if (here?.socket === socket) return here.sink
+    const before = last.get(id)
+    // One that is quiet has nothing to wait for.
+    return before?.socket === socket && before.sink.isBusy ? before.sink : undefined
+  }
+
+  /** A socket that another node holds; the same object for the same socket. */
+  function remote(holder: string, id: string, socket: string): Sink {
+    const known = remotes.get(socket)
+    if (known !== undefined) return known
+    const sink: Sink = {
+      send: () => {},
+      pushed: () => {},
+      // Only its node knows.
+      isBusy: true,
+      // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
+      probe: async () =>
+        ((await channel.ask(holder, 'probe', id, socket)) ?? (channel.isAlive(holder) ? '1' : '0')) === '1',
+      close: (code, reason) => void channel.ask(holder, 'close', id, socket, `${code} ${reason}`).catch(onError),
+      retire: async () => {
+        if ((await channel.ask(holder, 'retire', id, socket)) !== undefined || !channel.isAlive(holder)) return
+        throw new StoreError('unavailable', 'the node that holds the socket does not answer')
+      },
+    }
+    if (remotes.size >= 1_000) for (const oldest of [...remotes.keys()].slice(0, 500)) remotes.delete(oldest)
+    remotes.set(socket, sink)
+    return sink
+  }
+
+  /** Another node asks about a socket of this one. */
+  async function answer(op: Request, id: string, socket: string, rest: string): Promise<string> {
+    const here = [held.get(id), last.get(id)].find((each) => each?.socket === socket)
+    if (here === undefined) return '0'
+    if (op === 'probe') return (await here.sink.probe()) ? '1' : '0'
+    if (op === 'close') {
+      const [code, ...reason] = rest.split(' ')
+      here.sink.close(Number(code) as Parameters<Sink['close']>[0], reason.join(' '))
+      return '1'
+    }
+    await here.sink.retire()
+    await park(here)
+    return '1'
+  }
+
+  /** What its client asked for, for the node on which it comes back [EXT4]. */
+  async function park({ identity, socket, upstream }: LastSocket | Held): Promise<void> {
+    if (!identity.extended) return
+    await run('park', identity.sessionId, [identity.sessionId, socket, JSON.stringify(upstream), upstream.dropped])
+  }
+
+  const sessions: AsyncSessions = {
+    async open(identity, sink) {
+      const socket = newSocket()
+      const [epoch = '', ...messages] = (await run('open', identity.sessionId, openArgs(identity, socket, 0))) ?? []
+      hearAll(messages)
+      const session = createHeld(identity, socket, sink, String(epoch), newUpstream())
+      held.set(identity.sessionId, session)
+      return { epoch: session.epoch, upstream: session.upstream }
+    },
+    async sinkToReplace(id, identity) {
+      const found = await look(id)
+      if (found === undefined || !isOwn(found, identity)) return undefined
+      const isHeld = found.socket !== ''
+      return sinkAt(isHeld ? found.holder : found.lastHolder, id, isHeld ? found.socket : found.lastSocket)
+    },
+    async resume({ sessionId, epoch, seq, replied }, identity, sink, at) {
+      const socket = newSocket()
+      const own = held.get(sessionId) ?? last.get(sessionId)
+      const hash = participantHash(identity.participant)
+      const seen = Number.isSafeInteger(seq) ? seq : -1
+      const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
+      const args = [
+        sessionId,
+        hash,
+        deviceField(identity),
+        epoch,
+        seen,
+        replied ?? 0,
+        socket,
+        at,
+        options.resumeWindowMs,
+      ]
+      const [found = '', ...rest] = (await run('resume', sessionId, [...args, ...mine])) ?? []
+      if (found === '') {
+        hearAll(rest)
+        return undefined
+      }
+      const [stored, isOwnSocket, ...calls] = rest
+      const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
+      const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
+      session.delivered = seen
+      learnCalls(session, calls as string[])
+      held.set(sessionId, session)
+      last.delete(sessionId)
+      return { epoch: session.epoch, upstream }
+    },
+    async ready(id) {
+      const session = held.get(id)
+      if (session === undefined || session.ready) return
+      const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
+      if (result === 'trimmed') session.sink.close(1013, 'try again later')
+      if (result !== 'ready') {
+        hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
+        return result === 'gone' ? compare(session).then(() => sessions.ready(id)) : undefined
+      }
+      session.ready = true
+      hearAll(messages)
+      offerAll(session, entries as Entry[], Number(head))
+      holder.catchUp(session)
+    },
+    async openDetached(identity, at) {
+      now = Math.max(now, at)
+      hearAll((await run('open', identity.sessionId, openArgs(identity, '', at)))?.slice(1))
+    },
+    async detach(id, sink, clean, at) {
+      const session = held.get(id)
+      if (session === undefined || session.sink !== sink) return false
+      now = at
+      const { socket, upstream } = session
+      const args = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
+      const [result = 0, ...messages] = (await run('detach', id, args)) ?? []
+      if (result === -1) {
+        await beginAgain(session)
+        return sessions.detach(id, sink, clean, at)
+      }
+      giveUp(session)
+      hearAll(messages)
+      return result === 1
+    },
+    async sinkOf(id) {
+      const here = held.get(id)
+      if (here !== undefined) return here.sink
+      const found = await look(id)
+      return found === undefined ? undefined : sinkAt(found.holder, id, found.socket)
+    },
+    liveOf: (participant) => live(participant, 'all'),
+    append: (id, push) => append(id, push),
+    async appendRung(participant, push, except) {
+      hearAll(await runFor('rung', participant, [push.kind, nameOf(push), push.version ?? '', push.text, ...except]))
+    },
+    ring: (id, call) => touch(id, 'ring', nameOf({ call })),
+    prove: (id, seq) => touch(id, 'prove', Number.isSafeInteger(seq) ? seq : 0),
+    hold: (id, call, settled) => touch(id, 'hold', nameOf({ call }), settled ? '1' : '0'),
+    release: (id, call) => touch(id, 'release', nameOf({ call })),
+    holdsAny: async (id) => (await look(id))?.holds ?? false,
+    async inCall(id) {
+      const found = await look(id)
+      return found !== undefined && (found.holds || found.rings)
+    },
+    async move(call, from, to) {
+      if (from === to || tagOfSessionId(from) !== tagOfSessionId(to)) return
+      hearAll(await run('move', from, [nameOf({ call }), from, to]))
+    },
+    owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
+    async collectFinals(identity) {
+      hearAll(await run('collect', identity.sessionId, [identity.sessionId, deviceField(identity)]))
+    },
+    sweep(at) {
+      now = at
+      for (const [id, before] of last) if (at - before.at > 2 * longestMs) last.delete(id)
+    },
+  }
+
+  function isOwn(found: { hash: unknown; device: unknown; extended: unknown }, identity: SessionIdentity): boolean {
+    return (
+      found.extended === '1' &&
+      found.hash === participantHash(identity.participant) &&
+      found.device === deviceField(identity)
+    )
+  }
+
+  return {
+    sessions,
+    async start() {
+      await store.ready()
+      await channel.start()
+      comparing = setInterval(() => {
+        comparisons++
+        void holder.compareHeads(comparisons % compareAllEvery === 0).catch(onError)
+      }, compareMs)
+    },
+    compareHeads: () => holder.compareHeads(true),
+    async settled() {
+      await channel.heard()
+      await holder.idle()
+    },
+    async close() {
+      clearInterval(comparing)
+      await Promise.all([...held.values(), ...last.values()].map(park)).catch(onError)
+      await channel.close()
+      store.close()
+    },
+  }
+}
+
+function newSocket(): string {
+  return randomBytes(9).toString('base64url')
+}
+
+function newUpstream(): Upstream {
+  return { handled: 0, replies: [], dropped: 0 }
+}
+
+function readUpstream(text: string): Upstream {
+  return text === '' ? newUpstream() : JSON.parse(text)
+}

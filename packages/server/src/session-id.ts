@@ -1,0 +1,26 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type Participant, participantKey } from './call/call.ts'
+
+/**
+ * A session id is 128 random bits [ID2] behind 18 bits of a hash of its participant: sessions of one participant are
+ * found in one place wherever sessions are spread. So few bits say nothing of who it is.
+ */
+const tagLength = 3
+const pattern = /^[A-Za-z0-9_-]{25}$/
+
+export function participantHash(participant: Participant): string {
+  return createHash('sha256').update(participantKey(participant)).digest('base64url')
+}
+
+export function newSessionId(participant: Participant): string {
+  return participantHash(participant).slice(0, tagLength) + randomBytes(16).toString('base64url')
+}
+
+/** Undefined for what is no session id: clients name them, too. */
+export function tagOfSessionId(sessionId: string): string | undefined {
+  return pattern.test(sessionId) ? sessionId.slice(0, tagLength) : undefined
+}
+
+export function tagOfHash(hash: string): string {
+  return hash.slice(0, tagLength)
+}

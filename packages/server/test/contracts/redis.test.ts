@@ -1,0 +1,135 @@
+import { afterAll, beforeAll } from 'bun:test'
+import { Redis } from 'ioredis'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import type { AsyncSessions, Sink } from '../../src/ports.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import type { OpenSessions, SessionsHarness } from './session-parts.ts'
+import { registerSessionsContract } from './sessions.ts'
+
+/** One server for all; each store of the suite has a database of its own, because a suite may empty it. */
+let server: RedisServer
+let databases = 0
+beforeAll(async () => {
+  server = await startRedis(['--databases', '64'])
+})
+afterAll(() => server.stop())
+
+interface Nodes {
+  readonly nodes: readonly RedisSessions[]
+  readonly lost: { sessionId: string; epoch: string }[]
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): Promise<Nodes> {
+  databases++
+  const url = `${server.url}/${databases}`
+  const lost: { sessionId: string; epoch: string }[] = []
+  const failures: unknown[] = []
+  const nodes = Array.from({ length: count }, () =>
+    createRedisSessions({
+      ...windows,
+      url,
+      node: crypto.randomUUID(),
+      onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+      onError: (error) => void failures.push(error),
+    }),
+  )
+  await Promise.all(nodes.map((node) => node.start()))
+  const client = new Redis(url)
+  return {
+    nodes,
+    lost,
+    flush: async () => void (await client.flushdb()),
+    async close() {
+      await Promise.all(nodes.map((node) => node.close()))
+      client.disconnect()
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+function harnessOf({ nodes, lost, flush, close }: Nodes, sessions: AsyncSessions): SessionsHarness {
+  const settled = async () => void (await Promise.all(nodes.map((node) => node.settled())))
+  const loseLogs = async () => {
+    await settled()
+    await flush()
+    for (const node of nodes) await node.compareHeads()
+  }
+  return { sessions, lost, loseLogs, settled, close }
+}
+
+registerSessionsContract('redis', async (windows) => {
+  const started = await startNodes(1, windows)
+  return harnessOf(started, started.nodes[0]!.sessions)
+})
+
+/**
+ * Two nodes: sockets are on one or the other, a session changes the node when it comes back, and whatever can be said to
+ * any node is said to the one that does not hold the socket.
+ */
+function acrossNodes([one, two]: readonly AsyncSessions[], settled: () => Promise<void>): AsyncSessions {
+  if (one === undefined || two === undefined) throw new Error('two nodes')
+  const homes = new Map<string, AsyncSessions>()
+  let turn = 0
+  const next = () => (turn++ % 2 === 0 ? one : two)
+  const home = (id: string) => homes.get(id) ?? one
+  const away = (id: string) => (home(id) === one ? two : one)
+  return {
+    async open(identity, sink) {
+      homes.set(identity.sessionId, next())
+      return home(identity.sessionId).open(identity, sink)
+    },
+    sinkToReplace: (id, identity) => home(id).sinkToReplace(id, identity),
+    async resume(request, identity, sink, at) {
+      const there = away(request.sessionId)
+      // What arrivals do [RES1]: the socket of before is retired first.
+      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity)
+      await older?.retire()
+      const open = await there.resume(request, identity, sink, at)
+      if (open !== undefined) homes.set(request.sessionId, there)
+      // The node of before hears of it a moment later.
+      await settled()
+      return open
+    },
+    ready: (id) => home(id).ready(id),
+    openDetached: (identity, at) => next().openDetached(identity, at),
+    async detach(id, sink, clean, at) {
+      for (const node of [home(id), away(id)]) {
+        if (!(await node.detach(id, sink, clean, at))) continue
+        // Clocks of nodes agree.
+        for (const each of [one, two]) await each.sweep(at)
+        return true
+      }
+      return false
+    },
+    sinkOf: (id) => home(id).sinkOf(id),
+    liveOf: (participant) => next().liveOf(participant),
+    append: (id, push) => away(id).append(id, push),
+    appendRung: (participant, push, except) => next().appendRung(participant, push, except),
+    ring: (id, call) => away(id).ring(id, call),
+    prove: (id, seq) => home(id).prove(id, seq),
+    hold: (id, call, settled) => away(id).hold(id, call, settled),
+    release: (id, call) => away(id).release(id, call),
+    holdsAny: (id) => away(id).holdsAny(id),
+    inCall: (id) => away(id).inCall(id),
+    move: (call, from, to) => next().move(call, from, to),
+    owing: (identity) => next().owing(identity),
+    collectFinals: (identity) => next().collectFinals(identity),
+    async sweep(at) {
+      for (const node of [one, two]) await node.sweep(at)
+    },
+  }
+}
+
+registerSessionsContract('redis, two nodes', async (windows) => {
+  const started = await startNodes(2, windows)
+  const settled = async () => void (await Promise.all(started.nodes.map((node) => node.settled())))
+  return harnessOf(
+    started,
+    acrossNodes(
+      started.nodes.map(({ sessions }) => sessions),
+      settled,
+    ),
+  )
+})

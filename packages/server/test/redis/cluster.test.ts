@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import {
+  comeBack,
+  numbersOf,
+  openReady,
+  pushes,
+  relays,
+  resumeWindowMs,
+  somebody,
+  upTo,
+  windowMs,
+} from '../contracts/session-parts.ts'
+import { registerSessionsContract } from '../contracts/sessions.ts'
+import { startCluster } from '../support/redis.ts'
+
+/** Three masters: a script that touched two slots would fail here. */
+let cluster: Awaited<ReturnType<typeof startCluster>>
+beforeAll(async () => {
+  cluster = await startCluster()
+})
+afterAll(() => cluster.stop())
+
+async function startNode(lost: { sessionId: string; epoch: string }[] = []): Promise<RedisSessions> {
+  const node = createRedisSessions({
+    url: cluster.url,
+    node: crypto.randomUUID(),
+    windowMs,
+    resumeWindowMs,
+    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+    onError: (error) => console.error(error),
+  })
+  await node.start()
+  return node
+}
+
+registerSessionsContract('redis cluster', async () => {
+  const lost: { sessionId: string; epoch: string }[] = []
+  const node = await startNode(lost)
+  const loseLogs = async () => {
+    for (const { url } of cluster.servers) {
+      const client = new Redis(url)
+      await client.flushall()
+      client.disconnect()
+    }
+    await node.compareHeads()
+  }
+  return { sessions: node.sessions, lost, loseLogs, settled: () => node.settled(), close: () => node.close() }
+})
+
+test('[RES1] sessions of many participants, on both of two nodes', async () => {
+  const [one, two] = [await startNode(), await startNode()]
+  try {
+    for (let i = 0; i < 30; i++) {
+      const participant = somebody()
+      const here = await openReady(one.sessions, { participant })
+      await two.sessions.hold(here.id, 'c', true)
+      expect(await relays(two.sessions, here.id, 'c', upTo(5))).toEqual(upTo(5).map(() => 'sent' as const))
+      expect(await two.sessions.append(here.id, pushes.state('c', 2, 6))).toBe('sent')
+      await two.sessions.appendRung(participant, pushes.final('c', 3, 9), [])
+      const arrived = async () => {
+        await one.compareHeads()
+        await one.settled()
+      }
+      await arrived()
+      expect(numbersOf(here.socket)).toEqual(upTo(6))
+      await one.sessions.detach(here.id, here.socket, false, 0)
+      const older = await two.sessions.sinkToReplace(here.id, here.identity)
+      await older?.retire()
+      const back = await comeBack(two.sessions, here, 3)
+      expect(back && numbersOf(back.socket)).toEqual([4, 5, 6])
+    }
+  } finally {
+    await one.close()
+    await two.close()
+  }
+})

@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { StoreError } from '../../src/ports.ts'
+import {
+  comeBack,
+  numbersOf,
+  openReady,
+  pushes,
+  relays,
+  resumeOf,
+  resumeWindowMs,
+  seqsOf,
+  upTo,
+  windowMs,
+} from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+let server: RedisServer
+let nodes: RedisSessions[] = []
+const lost: { sessionId: string; epoch: string }[] = []
+beforeEach(async () => {
+  server = await startRedis()
+  lost.length = 0
+})
+afterEach(async () => {
+  await Promise.all(nodes.map((node) => node.close().catch(() => {})))
+  nodes = []
+  await server.stop()
+})
+
+async function startNode(): Promise<RedisSessions> {
+  const node = createRedisSessions({
+    url: server.url,
+    node: crypto.randomUUID(),
+    windowMs,
+    resumeWindowMs,
+    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+    // Lost connections are what is tested.
+    onError: () => {},
+  })
+  await node.start()
+  nodes.push(node)
+  return node
+}
+
+/** Until the store answers again. */
+async function isBack({ sessions }: RedisSessions): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    try {
+      await sessions.holdsAny('AAA0000000000000000000000')
+      return
+    } catch {
+      await Bun.sleep(25)
+    }
+  }
+  throw new Error('the store does not come back')
+}
+
+async function kindOf(work: () => unknown): Promise<string> {
+  try {
+    await work()
+    return 'none'
+  } catch (error) {
+    return error instanceof StoreError ? error.kind : String(error)
+  }
+}
+
+test('[RES2] [RES4] a store that comes back with less than it had: every older log is void', async () => {
+  const node = await startNode()
+  const { sessions } = node
+  const [here, away] = [await openReady(sessions), await openReady(sessions)]
+  for (const { id } of [here, away]) await relays(sessions, id, 'c', upTo(3))
+  await sessions.detach(away.id, away.socket, false, 0)
+  const client = new Redis(server.url)
+  await client.save()
+  client.disconnect()
+  for (const { id } of [here, away]) await relays(sessions, id, 'c', [4, 5])
+  await server.kill()
+  await server.restart()
+  await isBack(node)
+  // It has the numbers that the client saw, and other contents under them.
+  await relays(sessions, away.id, 'c', upTo(9, 6))
+  expect(await sessions.resume(resumeOf(away, 3), away.identity, away.socket, 0)).toBeUndefined()
+  await relays(sessions, here.id, 'c', [6, 7])
+  await node.settled()
+  expect(lost.map(({ sessionId }) => sessionId)).toEqual([here.id])
+  expect(numbersOf(here.socket)).toEqual(upTo(7))
+  expect(seqsOf(here.socket)).toEqual([1, 2, 3, 4, 5, 1, 2])
+})
+
+test('[RES4] a store that comes back empty: sessions with a socket are told, with their places', async () => {
+  const node = await startNode()
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  await sessions.hold(seen.id, 'c', true)
+  await relays(sessions, seen.id, 'c', upTo(3))
+  await server.kill()
+  expect(await kindOf(() => sessions.append(seen.id, pushes.relay('c', 4)))).toMatch(/unavailable|unknown/)
+  expect(await kindOf(() => sessions.append(seen.id, pushes.relay('c', 4)))).toBe('unavailable')
+  await server.restart()
+  await isBack(node)
+  await node.compareHeads()
+  expect(lost.map(({ sessionId }) => sessionId)).toEqual([seen.id])
+  expect(await sessions.holdsAny(seen.id)).toBe(true)
+  await sessions.detach(seen.id, seen.socket, false, 0)
+  expect(await comeBack(sessions, { ...seen, epoch: lost[0]?.epoch ?? '' }, 0)).toBeDefined()
+})
+
+test('a store that does not answer: nothing waits for more than 5 s, and it goes on after', async () => {
+  const node = await startNode()
+  const seen = await openReady(node.sessions)
+  process.kill(server.pid, 'SIGSTOP')
+  const start = performance.now()
+  expect(await kindOf(() => node.sessions.append(seen.id, pushes.relay('c', 1)))).toBe('unknown')
+  expect(performance.now() - start).toBeLessThan(5_000)
+  process.kill(server.pid, 'SIGCONT')
+  await isBack(node)
+  expect(await node.sessions.append(seen.id, pushes.relay('c', 2))).toBe('sent')
+  await node.settled()
+  // What was unknown was done, or not: never twice, and never after what came later.
+  expect([[2], [1, 2]]).toContainEqual(numbersOf(seen.socket))
+}, 20_000)
+
+test('[ORD2] appends of three nodes at once: each once, in the order of the log', async () => {
+  const [one, two, three] = [await startNode(), await startNode(), await startNode()]
+  const seen = await openReady(one.sessions)
+  const appends = [one, two, three].flatMap(({ sessions }, i) =>
+    upTo(170).map((n) => sessions.append(seen.id, pushes.relay('c', i * 1_000 + n))),
+  )
+  expect(new Set(await Promise.all(appends))).toEqual(new Set(['sent']))
+  await one.settled()
+  expect(seqsOf(seen.socket)).toEqual(upTo(510))
+  for (const i of [0, 1, 2]) {
+    const own = numbersOf(seen.socket).filter((n) => Math.floor(n / 1_000) === i)
+    expect(own).toEqual(upTo(170).map((n) => i * 1_000 + n))
+  }
+})
+
+test('[ORD2] what was said while a subscription was lost is read from the log', async () => {
+  const [one, two] = [await startNode(), await startNode()]
+  const seen = await openReady(one.sessions)
+  const client = new Redis(server.url)
+  await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  client.disconnect()
+  await relays(two.sessions, seen.id, 'c', upTo(20))
+  for (let tries = 0; tries < 400 && seen.socket.told.length < 20; tries++) await Bun.sleep(25)
+  expect(numbersOf(seen.socket)).toEqual(upTo(20))
+}, 20_000)
+
+test('[PLACE4] a node that died holds no socket that gives a sign of life', async () => {
+  const [one, two] = [await startNode(), await startNode()]
+  const seen = await openReady(one.sessions)
+  const sink = await two.sessions.sinkOf(seen.id)
+  expect(await sink?.probe()).toBe(true)
+  await sink?.retire()
+  await one.close()
+  for (let tries = 0; tries < 20; tries++) {
+    if ((await (await two.sessions.sinkOf(seen.id))?.probe()) === false) return
+  }
+  throw new Error('the node that is gone counts as alive')
+}, 60_000)

@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+
+export interface RedisServer {
+  readonly port: number
+  readonly url: string
+  readonly pid: number
+  /** Ends the process at once, as a crash does. */
+  kill(): Promise<void>
+  /** Starts it again on the same port, with what is in its directory. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A throw-away redis-server on a free port of the loopback address; nothing of it stays. */
+export async function startRedis(args: readonly string[] = []): Promise<RedisServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'ringwire-redis-'))
+  let child: ReturnType<typeof spawn> | undefined
+  let port = 0
+  for (let tries = 0; child === undefined; tries++) {
+    port = await freePort()
+    const started = spawn(port, directory, args)
+    if (await answers(port, started)) child = started
+    // Somebody else was quicker to take the port.
+    else if (tries > 5) throw new Error('redis-server does not start')
+  }
+  let running = child
+  const kill = async () => {
+    running.kill('SIGKILL')
+    await running.exited
+  }
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    get pid() {
+      return running.pid
+    },
+    kill,
+    async restart() {
+      running = spawn(port, directory, args)
+      if (!(await answers(port, running))) throw new Error('redis-server does not start again')
+    },
+    async stop() {
+      await kill()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+function spawn(port: number, directory: string, args: readonly string[]) {
+  return Bun.spawn(
+    [
+      ...['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''],
+      ...['--appendonly', 'no', '--maxmemory-policy', 'noeviction', ...args],
+    ],
+    { stdout: 'ignore', stderr: 'inherit' },
+  )
+}
+
+/** Three masters that share the slots: real processes. */
+export async function startCluster(): Promise<{ url: string; servers: readonly RedisServer[]; stop(): Promise<void> }> {
+  const nodes = await Promise.all(
+    [0, 1, 2].map(async () => {
+      const bus = await freePort()
+      const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000']
+      return { bus, server: await startRedis(args) }
+    }),
+  )
+  const servers = nodes.map(({ server }) => server)
+  const clients = servers.map(({ url }) => new Redis(url))
+  const [first] = nodes
+  for (const [i, client] of clients.entries()) {
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', Math.floor((i * 16_384) / 3), Math.floor(((i + 1) * 16_384) / 3) - 1)
+    if (i > 0) await client.call('CLUSTER', 'MEET', '127.0.0.1', first!.server.port, first!.bus)
+  }
+  for (const client of clients) {
+    for (let tries = 0; tries < 1_000; tries++) {
+      const [info, slots] = await Promise.all([client.call('CLUSTER', 'INFO'), client.call('CLUSTER', 'SLOTS')])
+      if (String(info).includes('cluster_state:ok') && (slots as unknown[]).length === 3) break
+      await Bun.sleep(20)
+    }
+    client.disconnect()
+  }
+  const url = `redis+cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
+  return { url, servers, stop: async () => void (await Promise.all(servers.map((server) => server.stop()))) }
+}
+
+async function answers(port: number, child: { exitCode: number | null }): Promise<boolean> {
+  for (let tries = 0; tries < 400 && child.exitCode === null; tries++) {
+    if (await ping(port)) return child.exitCode === null
+    await Bun.sleep(10)
+  }
+  return false
+}
+
+function ping(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
+  socket.on('data', (data) => {
+    socket.destroy()
+    resolve(data.toString().startsWith('+PONG'))
+  })
+  socket.on('error', () => resolve(false))
+  return promise
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const server = createServer().once('error', reject)
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+  })
+  return promise
+}
