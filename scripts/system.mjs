@@ -41,6 +41,18 @@ const systemPackages = {
     dnf: 'haproxy',
     brew: 'haproxy',
   },
+  postgresql: {
+    programs: ['/usr/lib/postgresql/*/bin/postgres', 'postgres', '/opt/homebrew/opt/postgresql@17/bin/postgres'],
+    apt: 'postgresql',
+    dnf: 'postgresql-server',
+    brew: 'postgresql@17',
+  },
+  redis: {
+    programs: ['redis-server'],
+    apt: 'redis-server',
+    dnf: 'redis',
+    brew: 'redis',
+  },
 }
 
 function isProgram(path) {

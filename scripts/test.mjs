@@ -39,6 +39,6 @@ if (files.length === 0) {
   console.log(`No test file matches ${filters.join(' ')}.`)
   finish({ passed: 0, failed: 1, failedFiles: [] })
 } else {
-  if (files.some(usesService)) requireSystem(['chromium', 'coturn', 'nginx', 'haproxy'])
+  if (files.some(usesService)) requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis'])
   finish(await runFiles({ root, bun, files, isHeavy: runsBrowsers }))
 }

@@ -163,15 +163,20 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
     const live = await store.liveCallsOf(session.participant)
     return live.flatMap((call) => {
-      const side = sideOf(call, session.participant)
-      return side === undefined ? [] : [activeCall(call, side, session.sessionId)]
+      const now = newest(call)
+      const side = sideOf(now, session.participant)
+      return side === undefined || !isLive(now) ? [] : [activeCall(now, side, session.sessionId)]
     })
   }
 
   /** The call may have moved on while the read was under way: the newer version is the true one. */
-  function ring(session: ClientSession, read: Call): void {
+  function newest(read: Call): Call {
     const known = delivery.known.get(callKey(read))
-    const call = known !== undefined && known.version > read.version ? known : read
+    return known !== undefined && known.version > read.version ? known : read
+  }
+
+  function ring(session: ClientSession, read: Call): void {
+    const call = newest(read)
     if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'callee') return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     sessions.append(session.sessionId, { kind: 'ringing', call: callKey(call), version: call.version, text })
@@ -238,7 +243,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (!isLive(call)) return
     expectBack(call, now)
     if (call.status === 'ringing') expectRung(call, now)
-    delivery.learn(call)
+    delivery.adopt(call)
     if (call.status === 'accepted') {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
       const text = JSON.stringify({ event: 'call.accepted', data: acceptedData(call) })

@@ -76,7 +76,22 @@ export function createCalls(options: CallsOptions): Calls {
   let uncertain = false
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
-    return handOn(await noting(store.transition(ref, (call) => decide(call, command, clock.now(), durations))))
+    const wasGone = isGone(command)
+    return handOn(
+      await noting(
+        store.transition(ref, (call) =>
+          // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
+          call !== undefined && wasGone && !isGone(command)
+            ? { ok: true as const, call, steps: [] }
+            : decide(call, command, clock.now(), durations),
+        ),
+      ),
+    )
+  }
+
+  /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
+  function isGone(command: CallCommand): boolean {
+    return command.type === 'lose' && sessions.sinkOf(command.sessionId) === undefined
   }
 
   async function noting<T>(commit: MaybePromise<T>): Promise<T> {
@@ -94,9 +109,9 @@ export function createCalls(options: CallsOptions): Calls {
     const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
     const stored: Call[] = [...(await store.liveCalls()), ...over.map(({ call }) => call)]
     for (const call of stored) {
-      const known = delivery.known.get(callKey(call))?.version ?? 0
-      if (known >= call.version) continue
-      for (const step of await store.stepsAfter(call, known)) handOn({ ok: true, call: step.call, steps: [step] })
+      const told = delivery.toldOf(call)
+      if (told >= call.version) continue
+      for (const step of await store.stepsAfter(call, told)) handOn({ ok: true, call: step.call, steps: [step] })
     }
     uncertain = false
   }

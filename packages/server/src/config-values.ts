@@ -238,6 +238,36 @@ function parseBootstrapKey(entry: string): BootstrapKey | string {
   return { keyId, secret, products: [...new Set(products)] }
 }
 
+const postgresSchemes = ['postgres:', 'postgresql:']
+const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/** Where the database is. Its password never shows in a problem. */
+export function postgresUrl(): ValueType<string> {
+  return {
+    label: 'postgres URL',
+    parse(value) {
+      const url = URL.canParse(value) ? new URL(value) : undefined
+      if (url === undefined || !postgresSchemes.includes(url.protocol) || url.hostname === '') {
+        return bad('must be like postgres://user:password@host:5432/database?sslmode=verify-full')
+      }
+      if (url.pathname.length < 2) return bad('names no database')
+      const mode = url.searchParams.get('sslmode')
+      if (mode !== null && !sslModes.includes(mode)) return bad(`has an sslmode that is none of ${sslModes.join(', ')}`)
+      const warning = 'has no sslmode: the connection to the database is not encrypted'
+      return mode === null && !isLoopbackHost(url.hostname) ? ok(value, [warning]) : ok(value)
+    },
+  }
+}
+
+/** Whether a host, as written in a URL or a Host header without its port, can only be this machine. */
+export function isLoopbackHost(name: string): boolean {
+  const bare = name
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+  return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(?:\.\d{1,3}){3}$/.test(bare)
+}
+
 /** A variable of a later version: setting it now must not be ignored. */
 export function notYet(reason: string): ValueType<null> {
   return { label: 'not in this version', parse: () => bad(reason) }

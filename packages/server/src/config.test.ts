@@ -219,11 +219,43 @@ describe('what belongs together', () => {
   })
 
   test('a store of a later version is refused, never ignored, and its URL does not show', () => {
-    for (const name of ['DATABASE_URL', 'REDIS_URL']) {
-      const [problem = ''] = problems({ [name]: 'scheme://user:pass@host/db' })
-      expect(problem).toContain(`${name} is set, but this version runs embedded only`)
-      expect(problem).not.toContain('pass')
+    const [problem = ''] = problems({ REDIS_URL: 'redis://user:pass@host/db' })
+    expect(problem).toContain('REDIS_URL is set, but this version runs as one process')
+    expect(problem).not.toContain('pass')
+  })
+
+  test('DATABASE_URL names a PostgreSQL database; what is wrong with it never shows its password', () => {
+    for (const url of [
+      'postgres://u:secret@127.0.0.1:5432/calls',
+      'postgresql://localhost/calls?sslmode=verify-full',
+    ]) {
+      expect(loadConfig({ DATABASE_URL: url })).toMatchObject({ ok: true, config: { databaseUrl: url }, warnings: [] })
     }
+    for (const [url, problem] of [
+      ['mysql://u:secret@h/calls', 'must be like postgres://'],
+      ['secret', 'must be like postgres://'],
+      ['postgres:///calls?password=secret', 'must be like postgres://'],
+      ['postgres://u:secret@h', 'names no database'],
+      ['postgres://u:secret@h/calls?sslmode=on', 'has an sslmode that is none of disable'],
+    ] as const) {
+      const [found = ''] = problems({ DATABASE_URL: url })
+      expect(found).toContain(`DATABASE_URL ${problem}`)
+      expect(found).not.toContain('secret')
+    }
+  })
+
+  test('a database elsewhere without sslmode warns', () => {
+    expect(loadConfig({ DATABASE_URL: 'postgres://u:secret@db.example.com/calls' }).warnings).toEqual([
+      'DATABASE_URL: has no sslmode: the connection to the database is not encrypted',
+    ])
+  })
+
+  test('RINGWIRE_RETENTION_DAYS is of PostgreSQL', () => {
+    expect(problems({ RINGWIRE_RETENTION_DAYS: '30' })).toEqual([
+      'RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls',
+    ])
+    const loaded = loadConfig({ RINGWIRE_RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/calls' })
+    expect(loaded).toMatchObject({ ok: true, config: { retentionDays: 30 } })
   })
 
   test('an unknown variable of Ringwire warns; others are nobody’s business', () => {

@@ -15,6 +15,7 @@ import {
   host,
   iceUrls,
   integer,
+  isLoopbackHost,
   type JwtSecret,
   jwtSecrets,
   type MessageRate,
@@ -22,6 +23,7 @@ import {
   notYet,
   oneOf,
   origins,
+  postgresUrl,
   type Rate,
   rate,
   type TrustProxy,
@@ -31,6 +33,7 @@ import {
 } from './config-values.ts'
 
 export type { BootstrapKey, JwtSecret, MessageRate, Rate, TrustProxy }
+export { isLoopbackHost }
 
 interface Setting<T> {
   readonly name: string
@@ -81,7 +84,7 @@ const duration = (name: string, ms: number, description: string, max = longest) 
   setting(name, integer(1, max), String(ms), description, { unit: 'ms' })
 const limit = (name: string, value: string, description: string) => setting(name, rate(), value, description)
 
-const embeddedOnly = 'is set, but this version runs embedded only (SQLite, one process): unset it'
+const oneProcess = 'is set, but this version runs as one process: unset it'
 
 export const settings = {
   host: setting('RINGWIRE_HOST', host(), '127.0.0.1', 'Address to listen on.'),
@@ -96,18 +99,18 @@ export const settings = {
   dataDir: setting('RINGWIRE_DATA_DIR', text('directory'), './data', 'Directory of the database and of made secrets.'),
   databaseUrl: unset(
     'DATABASE_URL',
-    notYet(embeddedOnly),
+    postgresUrl(),
     null,
     'unset: SQLite in the data directory',
-    'Refused: this version runs embedded only.',
+    'The PostgreSQL database that holds calls and keys; sslmode and sslrootcert are read from it. One process uses it.',
     { secret: true },
   ),
   redisUrl: unset(
     'REDIS_URL',
-    notYet(embeddedOnly),
+    notYet(oneProcess),
     null,
     'unset: in process',
-    'Refused: this version runs embedded only.',
+    'Refused: this version runs as one process.',
     { secret: true },
   ),
   sqliteSynchronous: setting(
@@ -115,6 +118,13 @@ export const settings = {
     oneOf('FULL', 'NORMAL'),
     'FULL',
     'FULL: what was answered survives a power loss. NORMAL: it survives a crash of the process.',
+  ),
+  retentionDays: unset(
+    'RINGWIRE_RETENTION_DAYS',
+    integer(1, 36_500),
+    null,
+    'unset: for ever',
+    'How many days calls are kept after their end; needs DATABASE_URL.',
   ),
   jwtSecrets: unset(
     'RINGWIRE_JWT_SECRETS',
@@ -242,7 +252,7 @@ export const settings = {
 
 type Settings = typeof settings
 export type Config = {
-  readonly [K in Exclude<keyof Settings, 'databaseUrl' | 'redisUrl'>]: Settings[K] extends Setting<infer T> ? T : never
+  readonly [K in Exclude<keyof Settings, 'redisUrl'>]: Settings[K] extends Setting<infer T> ? T : never
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -307,19 +317,13 @@ function contradictions(config: Partial<Config>): string[] {
       problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
     }
   }
+  if (config.retentionDays && config.databaseUrl === null) {
+    problems.push('RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls')
+  }
   if (demo && address !== undefined && !isLoopbackHost(address)) {
     problems.push('RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1')
   }
   return problems
-}
-
-/** Whether a host, as written in a URL or a Host header without its port, can only be this machine. */
-export function isLoopbackHost(name: string): boolean {
-  const bare = name
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '')
-  return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(?:\.\d{1,3}){3}$/.test(bare)
 }
 
 export interface SettingRow {

@@ -1,4 +1,14 @@
-import { type Call, callKey, isLive, type Place, participantOf, placeOf, type Side } from './call/call.ts'
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  isLive,
+  type LiveCall,
+  type Place,
+  participantOf,
+  placeOf,
+  type Side,
+} from './call/call.ts'
 import { lateRelayMs } from './call/decide.ts'
 import type { Notice, Step } from './call/effects.ts'
 import type { Push, Sessions } from './ports.ts'
@@ -10,8 +20,15 @@ export interface Delivery {
   readonly known: KnownCalls
   /** Hands on what was committed, once and in order: places, notices, then what waited for the accept. */
   apply(step: Step): void
-  /** Takes over a call from the store without telling anybody: at start, or when first named here. */
+  /** Takes over a call from the store without telling anybody: at start, where nobody else will. */
+  adopt(call: LiveCall): void
+  /**
+   * The same for a call that is first named here. What is known already is brought forward by `apply` alone, and so is a
+   * call whose first step is on its way here while it can be read: a read may be faster than the answer to a commit.
+   */
   learn(call: Call): void
+  /** The last version of a call whose notices were handed on here; 0 where none were. */
+  toldOf(call: CallRef): number
   /** Keeps a message of a side that may not be forwarded before the accept; false when it is full [REL2]. */
   keepForAccept(call: Call, from: { side: Side; sessionId: string }, push: Push): boolean
   /** Forgets calls that are over for longer than a minute. */
@@ -34,20 +51,33 @@ interface Waiting {
 export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delivery {
   const known = new Map<string, Call>()
   const waiting = new Map<string, Map<string, Waiting>>()
+  /** Of calls that were learned: up to which version their notices were handed on. */
+  const learned = new Map<string, number>()
+
+  function told(key: string): number {
+    return learned.get(key) ?? known.get(key)?.version ?? 0
+  }
 
   function apply(step: Step): void {
     const { call } = step
     const key = callKey(call)
     const before = known.get(key)
-    if (before !== undefined && before.version >= call.version) return
-    known.set(key, call)
-    if (isLive(call)) {
-      for (const side of ['caller', 'callee'] as const) movePlace(key, before, call, side)
-    }
+    if (told(key) >= call.version) return
+    if (before === undefined || before.version <= call.version) {
+      learned.delete(key)
+      take(key, call, before)
+    } else learned.set(key, call.version)
     for (const notice of step.event.notices) deliver(key, call, notice)
     if (step.event.type === 'accepted') handOverWaiting(key, call)
     if (!isLive(call)) forgetPlaces(key, call, before)
-    onApplied(call)
+    onApplied(known.get(key) ?? call)
+  }
+
+  /** From now on this is the call. */
+  function take(key: string, call: Call, before: Call | undefined): void {
+    known.set(key, call)
+    if (!isLive(call)) return
+    for (const side of ['caller', 'callee'] as const) movePlace(key, before, call, side)
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */
@@ -114,14 +144,19 @@ export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delive
   return {
     known,
     apply,
+    toldOf: (ref) => told(callKey(ref)),
+    adopt(call) {
+      const key = callKey(call)
+      if (known.has(key)) return
+      take(key, call, undefined)
+      onApplied(call)
+    },
     learn(call) {
       const key = callKey(call)
-      const before = known.get(key)
-      if (before !== undefined && before.version >= call.version) return
-      known.set(key, call)
-      if (!isLive(call)) return
-      for (const side of ['caller', 'callee'] as const) movePlace(key, undefined, call, side)
-      onApplied(call)
+      if (known.has(key)) return
+      learned.set(key, 0)
+      take(key, call, undefined)
+      if (isLive(call)) onApplied(call)
     },
     keepForAccept(call, from, push) {
       const key = callKey(call)
@@ -141,7 +176,9 @@ export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delive
     },
     sweep(now) {
       for (const [key, call] of known) {
-        if (!isLive(call) && now - call.endedAt > lateRelayMs) known.delete(key)
+        if (isLive(call) || now - call.endedAt <= lateRelayMs) continue
+        known.delete(key)
+        learned.delete(key)
       }
     },
   }

@@ -54,7 +54,14 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
     delivery.learn(call)
-    return pass(call, side, sender, event, data)
+    const now = newest(call)
+    return isLive(now) ? pass(now, side, sender, event, data) : now.status
+  }
+
+  /** The call may have moved on while its store was asked. */
+  function newest(read: Call): Call {
+    const known = delivery.known.get(callKey(read))
+    return known !== undefined && known.version > read.version ? known : read
   }
 
   function pass(call: Call, side: Side, sender: RelaySender, event: RelayEvent, data: RelayData): RelayResult {

@@ -3,7 +3,8 @@ import { createMessageParser } from '@ringwire/protocol/envelope'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server } from 'bun'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { openSqlite, type SqliteStores } from './adapters/sqlite/open.ts'
+import { openPostgres } from './adapters/postgres/open.ts'
+import { openSqlite } from './adapters/sqlite/open.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
@@ -20,7 +21,7 @@ import { type ClientAddress, createClientAddress } from './http/client-address.t
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
-import type { Clock, Sessions } from './ports.ts'
+import type { CallStore, Clock, ProductStore, Sessions } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -41,10 +42,35 @@ export interface RingwireServer {
   stop(): Promise<void>
 }
 
-/** The stores of a data directory, opened beside a running service: for the command line. */
-export function openStore(config: Pick<Config, 'dataDir' | 'sqliteSynchronous'>): Promise<SqliteStores> {
-  return openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false })
+/** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
+interface Stores {
+  readonly calls: CallStore
+  readonly products: ProductStore
+  close(): Promise<void>
 }
+
+type StoreConfig = Pick<Config, 'databaseUrl' | 'dataDir' | 'sqliteSynchronous'>
+
+/** The stores, opened beside a running service: for the command line. */
+export function openStore(config: StoreConfig): Promise<Stores> {
+  const { databaseUrl, dataDir, sqliteSynchronous } = config
+  if (databaseUrl !== null) return openPostgres({ url: databaseUrl, readers: 1, writers: 1 })
+  return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false })
+}
+
+/** The stores of the serving process. */
+function openStores(config: Config, clock: Clock, logger: Logger): Promise<Stores> {
+  const { databaseUrl, dataDir, sqliteSynchronous, retentionDays } = config
+  if (databaseUrl === null) return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
+  return openPostgres({
+    url: databaseUrl,
+    clock,
+    retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
+    onError: (error) => logger.error({ error }, 'calls that are old enough could not be removed'),
+  })
+}
+
+const dayMs = 86_400_000
 
 /** The parts that know calls, wired together. */
 interface Domain {
@@ -63,12 +89,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
   let close: () => Promise<void> = async () => {}
 
   async function start(): Promise<{ url: string }> {
-    const stores = await openSqlite({
-      dataDir: config.dataDir,
-      synchronous: config.sqliteSynchronous,
-      exclusive: true,
-      clock,
-    })
+    const stores = await openStores(config, clock, logger)
     close = stores.close
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config)
@@ -136,7 +157,7 @@ interface DomainDeps {
   readonly config: Config
   readonly logger: Logger
   readonly clock: Clock
-  readonly stores: SqliteStores
+  readonly stores: Stores
   readonly limits: Limits
 }
 
@@ -187,7 +208,7 @@ const finalsMs = 120_000
 
 type Demo = ReturnType<typeof createDemo>
 
-async function mountDemo(stores: SqliteStores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
+async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
   if (!isLoopbackHost(config.host)) throw new Error('RINGWIRE_DEMO needs RINGWIRE_HOST to be a loopback address')
   const key = await ensureDemoKey(stores.products, config, clock.now())
   return createDemo({ serviceUrl: url, ...key })
@@ -230,12 +251,7 @@ function urlOf(server: Server<unknown>, config: Config): string {
   return `${scheme}://${host}:${server.port}`
 }
 
-async function shutDown(
-  server: Server<unknown>,
-  gateway: Gateway,
-  domain: Domain,
-  stores: SqliteStores,
-): Promise<void> {
+async function shutDown(server: Server<unknown>, gateway: Gateway, domain: Domain, stores: Stores): Promise<void> {
   await gateway.closeAll()
   gateway.stop()
   domain.deadlines.stop()

@@ -69,11 +69,21 @@ export async function withStore<T>(
   work: (store: OpenStore, config: Config) => T | Promise<T>,
 ): Promise<T> {
   const { config } = requireConfig(surroundings)
-  const store = await inDataDir(config, () => surroundings.openStore(config))
+  const store = await openStoreOf(surroundings, config)
   try {
     return await work(store, config)
   } finally {
     await store.close()
+  }
+}
+
+async function openStoreOf(surroundings: Surroundings, config: Config): Promise<OpenStore> {
+  if (config.databaseUrl === null) return inDataDir(config, () => surroundings.openStore(config))
+  try {
+    return await surroundings.openStore(config)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(exitCodes.failed, `The database (DATABASE_URL) cannot be used: ${reason}`)
   }
 }
 

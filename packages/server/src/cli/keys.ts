@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { hashSecret } from '../auth/product-auth.ts'
+import type { Config } from '../config.ts'
 import type { ProductKey } from '../ports.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
 import { keyId, names, whole } from './options.ts'
@@ -59,7 +60,7 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
       )
     }
     await store.products.putKey({ keyId: id, secretHash: hashSecret(secret), products, origin: 'cli' }, now)
-    if (!options.json) surroundings.err(`Stored in ${resolve(config.dataDir)}\n`)
+    if (!options.json) surroundings.err(`Stored in ${placeOf(config)}\n`)
   })
   if (options.json) return printJson(surroundings, { key_id: id, secret, products })
   surroundings.out(`Key ID    ${id}\nSecret    ${secret}\nProducts  ${products.join(', ')}\n`)
@@ -129,4 +130,8 @@ async function requireKey(
   const key = await products.findKey(id, now)
   if (key === undefined) throw new CommandFailure(exitCodes.negative, `There is no key ${id}.`)
   return key
+}
+
+function placeOf({ databaseUrl, dataDir }: Config): string {
+  return databaseUrl === null ? resolve(dataDir) : 'the database (DATABASE_URL)'
 }

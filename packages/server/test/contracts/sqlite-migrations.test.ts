@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
-import { type Migration, migrate, readMigrations } from '../../src/adapters/sqlite/migrations.ts'
+import { migrate, migrationFiles } from '../../src/adapters/sqlite/migrations.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
@@ -71,7 +72,7 @@ describe('migrations', () => {
     const options = { dataDir: dir.path, synchronous: 'NORMAL', exclusive: true } as const
     await (await openSqlite(options)).close()
     await (await openSqlite(options)).close()
-    const known = readMigrations()
+    const known = readMigrations(migrationFiles)
     await apply(...known, { number: known.length + 1, name: '9999_future.sql', sql: 'CREATE TABLE future (x)' })
     await expect(openSqlite(options)).rejects.toThrow('newer than this version of Ringwire')
   })

@@ -19,7 +19,8 @@ export class Service {
   /** What it wrote to stdout. */
   out = ''
   readonly dataDir: string
-  private readonly env: Record<string, string>
+  /** What it is configured with, where that is not the default of these tests. */
+  readonly env: Readonly<Record<string, string>>
   private process: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
 
   constructor(env: Record<string, string> = {}) {

@@ -1,7 +1,8 @@
 import type { Database, Statement } from 'bun:sqlite'
 import type { Step } from '../../call/effects.ts'
+import { eventColumns, pushEvent } from '../sql/rows.ts'
 import { isNothingWritten, isRowProblem, type SqlValue, unknownOutcome } from './connection.ts'
-import { eventColumns, pushCall, pushEvent, type Write, writes } from './rows.ts'
+import { pushCall, type Write, writes } from './rows.ts'
 
 /*
  * A batch on its way to the writer thread is one flat array: such an array crosses threads for less than half of what

@@ -3,8 +3,9 @@ import type { CallRef, LiveCall, OverCall, Participant } from '../../call/call.t
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { HistoryPage, HistoryQuery } from '../../ports.ts'
+import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { SqlValue } from './connection.ts'
-import { type CallRow, callColumns, callOf, type EventRow, eventOf, type StoredCall } from './rows.ts'
+import { callColumns, type StoredCall, type StoredRow } from './rows.ts'
 
 /** Every read of calls: each one finds its rows through an index. */
 export interface CallReads {
@@ -43,11 +44,11 @@ export const historySql = `
 const start = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
 
 export function createCallReads(db: Database): CallReads {
-  const load = db.query<CallRow, [string, string]>(loadSql)
-  const live = db.query<CallRow, []>(liveSql)
-  const overSince = db.query<CallRow & EventRow, [number]>(overSinceSql)
+  const load = db.query<StoredRow, [string, string]>(loadSql)
+  const live = db.query<StoredRow, []>(liveSql)
+  const overSince = db.query<StoredRow & EventRow, [number]>(overSinceSql)
   const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
-  const history = db.query<CallRow, SqlValue[]>(historySql)
+  const history = db.query<StoredRow, SqlValue[]>(historySql)
   const ping = db.query('SELECT 1 FROM schema_migrations')
 
   function readLive(): StoredCall<LiveCall>[] {

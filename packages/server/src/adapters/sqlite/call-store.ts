@@ -2,11 +2,11 @@ import { type Call, type CallRef, callKey, type LiveCall, type Participant, part
 import type { Step } from '../../call/effects.ts'
 import type { MaybePromise } from '../../maybe.ts'
 import { type CallStore, type Changes, type InviteSituation, StoreError } from '../../ports.ts'
+import { createKeyLocks } from '../sql/key-locks.ts'
 import { conflict, encodeStep, refused } from './batch.ts'
 import type { CallReads } from './call-reads.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { createKeyLocks } from './key-locks.ts'
 import type { LiveCalls } from './live-calls.ts'
 import { writeOf } from './rows.ts'
 

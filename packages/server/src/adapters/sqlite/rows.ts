@@ -1,44 +1,19 @@
-import { type Call, isLive, type Party, type Place } from '../../call/call.ts'
-import type { By, CallEvent, Notice, Step } from '../../call/effects.ts'
+import { type Call, isLive, type Party } from '../../call/call.ts'
+import type { Step } from '../../call/effects.ts'
+import {
+  type CallRow,
+  endColumns,
+  headColumns,
+  identityColumns,
+  movingColumns,
+  pushEnd,
+  pushHead,
+  pushMoving,
+} from '../sql/rows.ts'
 import type { SqlValue } from './connection.ts'
 
-/** A call as its row holds it. */
-export interface CallRow {
-  id: number
-  product: string
-  call_uuid: string
-  caller_role: string
-  caller_user_id: string
-  caller_name: string | null
-  callee_role: string
-  callee_user_id: string
-  context_type: string
-  context_id: string
-  call_type: string
-  metadata: string | null
-  started_at: number
-  ring_timeout_ms: number
-  version: number
-  status: Call['status']
-  callee_name: string | null
-  ring_expires_at: number
-  caller_place: string
-  callee_place: string | null
-  silenced: string | null
-  accepted_at: number | null
-  connected_at: number | null
-  ended_at: number | null
-  end_reason: string | null
-}
-
-export interface EventRow {
-  type: CallEvent['type']
-  at: number
-  by_user_id: string | null
-  by_role: string | null
-  by_session_id: string | null
-  notices: string | null
-}
+/** A row, with its key. */
+export type StoredRow = CallRow & { id: number }
 
 /** A call, and its key in the database. */
 export interface StoredCall<C extends Call = Call> {
@@ -46,45 +21,17 @@ export interface StoredCall<C extends Call = Call> {
   readonly call: C
 }
 
-const identity = ['product', 'call_uuid']
-const head = [
-  'caller_role',
-  'caller_user_id',
-  'caller_name',
-  'callee_role',
-  'callee_user_id',
-  'context_type',
-  'context_id',
-  'call_type',
-  'metadata',
-  'started_at',
-  'ring_timeout_ms',
-]
-const moving = [
-  'version',
-  'status',
-  'callee_name',
-  'ring_expires_at',
-  'caller_place',
-  'callee_place',
-  'silenced',
-  'accepted_at',
-  'connected_at',
-]
-const end = ['ended_at', 'end_reason']
-
-export const callColumns = ['id', ...identity, ...head, ...moving, ...end]
-export const eventColumns = ['version', 'type', 'at', 'by_user_id', 'by_role', 'by_session_id', 'notices']
+export const callColumns = ['id', ...identityColumns, ...headColumns, ...movingColumns, ...endColumns]
 
 /**
  * The four ways to write a call's row. An update names only the columns that change: SQLite rewrites every index that
  * has a named column, and a live call's transitions touch none.
  */
 export const writes = {
-  create: { code: 0, columns: [...identity, ...head, ...moving, ...end] },
-  live: { code: 1, columns: moving },
-  over: { code: 2, columns: [...moving, ...end] },
-  whole: { code: 3, columns: [...head, ...moving, ...end] },
+  create: { code: 0, columns: [...identityColumns, ...headColumns, ...movingColumns, ...endColumns] },
+  live: { code: 1, columns: movingColumns },
+  over: { code: 2, columns: [...movingColumns, ...endColumns] },
+  whole: { code: 3, columns: [...headColumns, ...movingColumns, ...endColumns] },
 } as const
 
 export type Write = keyof typeof writes
@@ -97,7 +44,7 @@ export function writeOf(step: Step, stored: Call | undefined): Write {
   return isLive(stored) ? 'live' : 'whole'
 }
 
-/** Whether the columns of `head` are the same; a transition hands the parts on, so the very same objects are there. */
+/** Whether the columns of `headColumns` are the same; a transition hands the parts on, so the very same objects are there. */
 function sameHead(a: Call, b: Call): boolean {
   return (
     sameParty(a.caller, b.caller) &&
@@ -121,108 +68,5 @@ export function pushCall(out: SqlValue[], write: Write, call: Call): void {
   if (write === 'create') out.push(call.product, call.callUuid)
   if (write === 'create' || write === 'whole') pushHead(out, call)
   pushMoving(out, call)
-  if (write !== 'live') {
-    if (isLive(call)) out.push(null, null)
-    else out.push(call.endedAt, call.endReason)
-  }
-}
-
-function pushHead(out: SqlValue[], call: Call): void {
-  out.push(
-    call.caller.role,
-    call.caller.userId,
-    call.caller.displayName,
-    call.callee.role,
-    call.callee.userId,
-    call.contextType,
-    call.contextId,
-    call.callType,
-    call.metadata === null ? null : JSON.stringify(call.metadata),
-    call.startedAt,
-    call.ringTimeoutMs,
-  )
-}
-
-function pushMoving(out: SqlValue[], call: Call): void {
-  const ringing = call.status === 'ringing'
-  const calleePlace = ringing ? null : call.calleePlace
-  out.push(
-    call.version,
-    call.status,
-    call.callee.displayName,
-    call.ringExpiresAt,
-    JSON.stringify(call.callerPlace),
-    calleePlace === null ? null : JSON.stringify(calleePlace),
-    ringing && call.silenced.length > 0 ? JSON.stringify(call.silenced) : null,
-    ringing ? null : call.acceptedAt,
-    ringing ? null : call.connectedAt,
-  )
-}
-
-/** The values of a step's event in the order of `eventColumns`. */
-export function pushEvent(out: SqlValue[], { call, event }: Step): void {
-  const { by, notices } = event
-  out.push(
-    call.version,
-    event.type,
-    event.at,
-    by?.userId ?? null,
-    by?.role ?? null,
-    by?.sessionId ?? null,
-    notices.length === 0 ? null : JSON.stringify(notices),
-  )
-}
-
-/** A row back as the call that it was written from. */
-export function callOf(row: CallRow): Call {
-  const base = {
-    product: row.product,
-    callUuid: row.call_uuid,
-    version: row.version,
-    caller: { userId: row.caller_user_id, role: row.caller_role, displayName: row.caller_name },
-    callee: { userId: row.callee_user_id, role: row.callee_role, displayName: row.callee_name },
-    contextType: row.context_type,
-    contextId: row.context_id,
-    callType: row.call_type,
-    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, unknown>),
-    startedAt: row.started_at,
-    ringTimeoutMs: row.ring_timeout_ms,
-    ringExpiresAt: row.ring_expires_at,
-    callerPlace: placeOf(row.caller_place),
-  }
-  if (row.status === 'ringing') {
-    const silenced = row.silenced === null ? [] : (JSON.parse(row.silenced) as string[])
-    return { ...base, status: row.status, silenced }
-  }
-  const { accepted_at: acceptedAt, connected_at: connectedAt } = row
-  const calleePlace = row.callee_place === null ? null : placeOf(row.callee_place)
-  if (row.status === 'accepted' || row.status === 'connected') {
-    if (calleePlace === null || acceptedAt === null) throw incomplete(row)
-    return { ...base, status: row.status, calleePlace, acceptedAt, connectedAt }
-  }
-  const { ended_at: endedAt, end_reason: endReason } = row
-  if (endedAt === null || endReason === null) throw incomplete(row)
-  return { ...base, status: row.status, calleePlace, acceptedAt, connectedAt, endedAt, endReason }
-}
-
-function placeOf(text: string): Place {
-  return JSON.parse(text) as Place
-}
-
-function incomplete(row: CallRow): Error {
-  return new Error(`The row of call ${row.call_uuid} is ${row.status} without what that status has.`)
-}
-
-export function eventOf(row: EventRow): CallEvent {
-  return {
-    type: row.type,
-    at: row.at,
-    by: byOf(row),
-    notices: row.notices === null ? [] : (JSON.parse(row.notices) as Notice[]),
-  }
-}
-
-function byOf(row: EventRow): By | null {
-  const { by_user_id: userId, by_role: role, by_session_id: sessionId } = row
-  return userId === null || role === null || sessionId === null ? null : { userId, role, sessionId }
+  if (write !== 'live') pushEnd(out, call)
 }

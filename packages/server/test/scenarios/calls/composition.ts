@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from 'bun:test'
+import { Postgres } from '../../support/postgres.ts'
 import { Service } from '../../support/service.ts'
 
 export type Env = Readonly<Record<string, string>>
@@ -18,6 +19,16 @@ export const startEmbedded: Start = async (env = {}) => {
     await service.dispose()
     throw error
   }
+}
+
+/** One process, PostgreSQL, everything else in memory; every service has a database of its own. */
+export function startOnPostgres(): Start {
+  let server: Postgres | undefined
+  beforeAll(async () => {
+    server = await Postgres.start()
+  })
+  afterAll(() => server?.dispose())
+  return async (env = {}) => startEmbedded({ DATABASE_URL: (await server?.database()) ?? '', ...env })
 }
 
 /** One service for all tests of the block that calls this. */

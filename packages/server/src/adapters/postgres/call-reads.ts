@@ -1,0 +1,151 @@
+import type { Call, CallRef, LiveCall, OverCall, Participant } from '../../call/call.ts'
+import { isLive, sideOf } from '../../call/call.ts'
+import type { Step } from '../../call/effects.ts'
+import type { HistoryPage, HistoryQuery, InviteSituation } from '../../ports.ts'
+import {
+  type CallRow,
+  callOf,
+  type EventRow,
+  endColumns,
+  eventOf,
+  headColumns,
+  identityColumns,
+  movingColumns,
+} from '../sql/rows.ts'
+import type { Connections, Row, SqlParameter } from './connections.ts'
+
+/** Every read of calls: each one finds its rows through an index, and sees what was committed before it began. */
+export interface CallReads {
+  load(ref: CallRef, deadline?: number): Promise<Call | undefined>
+  situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
+  liveOf(participant: Participant): Promise<LiveCall[]>
+  live(): Promise<LiveCall[]>
+  overSince(since: number): Promise<{ call: OverCall; step: Step }[]>
+  stepsAfter(ref: CallRef, version: number): Promise<Step[]>
+  history(query: HistoryQuery): Promise<HistoryPage>
+  ping(): Promise<void>
+}
+
+/** bigint comes as text; every instant fits a double. */
+const bigints = ['started_at', 'ring_expires_at', 'accepted_at', 'connected_at', 'ended_at']
+const columns = [...identityColumns, ...headColumns, ...movingColumns, ...endColumns]
+  .map((column) => (bigints.includes(column) ? `calls.${column}::float8 AS ${column}` : `calls.${column}`))
+  .join(', ')
+const eventColumns = 'type, at::float8 AS at, by_user_id, by_role, by_session_id, notices'
+
+export const loadSql = `SELECT ${columns} FROM calls WHERE call_uuid = $1 AND product = $2`
+
+const liveHalf = (side: 'caller' | 'callee', first: number) => `
+  SELECT ${columns} FROM calls
+  WHERE ended_at IS NULL AND product = $1 AND ${side}_user_id = $${first} AND ${side}_role = $${first + 1}`
+const liveHalves = (first: number) => `${liveHalf('caller', first)} UNION ALL ${liveHalf('callee', first)}`
+export const liveOfSql = liveHalves(2)
+export const situationSql = `
+  SELECT ${columns} FROM calls WHERE product = $1 AND call_uuid = $2
+  UNION ALL ${liveHalves(3)} UNION ALL ${liveHalves(5)}`
+
+/** What is live, in few bytes; then the rows that are not known yet. */
+export const liveVersionsSql = `SELECT json_agg(json_build_array(id, version))::text AS live FROM calls WHERE ended_at IS NULL`
+export const liveByIdSql = `SELECT calls.id::float8 AS id, ${columns} FROM calls WHERE id = ANY ($1::text::bigint[])`
+
+export const overSinceSql = `
+  SELECT ${columns}, ${eventColumns}
+  FROM calls JOIN call_events ON call_events.call_id = calls.id AND call_events.version = calls.version
+  WHERE calls.ended_at >= $1::float8::bigint ORDER BY calls.ended_at`
+
+export const stepsAfterSql = `
+  SELECT ${columns}, call_events.version AS event_version, ${eventColumns}
+  FROM calls JOIN call_events ON call_events.call_id = calls.id
+  WHERE call_uuid = $1 AND product = $2 AND call_events.version > $3::int ORDER BY call_events.version`
+
+const historyHalf = (side: 'caller' | 'callee') => `
+  (SELECT * FROM calls
+   WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) < ($4::text::bigint, $5)
+   ORDER BY started_at DESC, call_uuid DESC LIMIT $6::int)`
+
+/** Both directions, each in the order of its index, merged [HIST1]. */
+export const historySql = `
+  SELECT ${columns} FROM (${historyHalf('caller')} UNION ALL ${historyHalf('callee')}) AS calls
+  ORDER BY calls.started_at DESC, calls.call_uuid DESC LIMIT $6::int`
+
+/** Before the first page: later than every call. */
+const start = { startedAt: '9223372036854775807', callUuid: '' }
+
+export function createCallReads(connections: Connections): CallReads {
+  /** Live calls as they were read last, by the key of their row. */
+  let lastLive = new Map<number, LiveCall>()
+
+  function read(text: string, values: readonly SqlParameter[], deadline?: number): Promise<Row[]> {
+    return connections.run(text, values, { repeatable: true, ...(deadline !== undefined && { deadline }) })
+  }
+
+  /** Of ten thousand live calls few have changed since the last sweep: only those are read whole. */
+  async function live(): Promise<LiveCall[]> {
+    const [row] = await read(liveVersionsSql, [])
+    const versions = new Map<number, number>(JSON.parse(row.live ?? '[]') as [number, number][])
+    const known = lastLive
+    const now = new Map<number, LiveCall>()
+    const missing: number[] = []
+    for (const [id, version] of versions) {
+      const call = known.get(id)
+      if (call?.version === version) now.set(id, call)
+      else missing.push(id)
+    }
+    for (let from = 0; from < missing.length; from += 1000) {
+      for (const row of await read(liveByIdSql, [`{${missing.slice(from, from + 1000)}}`])) {
+        const call = callOf(row)
+        if (isLive(call)) now.set(row.id, call)
+      }
+    }
+    lastLive = now
+    return [...now.values()]
+  }
+
+  return {
+    async load(ref, deadline) {
+      const [row] = await read(loadSql, [ref.callUuid, ref.product], deadline)
+      return row === undefined ? undefined : callOf(row)
+    },
+    async situation(caller, callee, callUuid, deadline) {
+      const { product } = caller
+      const values = [product, callUuid, caller.userId, caller.role, callee.userId, callee.role]
+      const calls = distinct(await read(situationSql, values, deadline))
+      const isOfThem = (call: Call) => sideOf(call, caller) !== undefined || sideOf(call, callee) !== undefined
+      return {
+        sameUuid: calls.find((call) => call.callUuid === callUuid),
+        live: calls.filter(isLive).filter(isOfThem),
+      }
+    },
+    async liveOf({ product, userId, role }) {
+      return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
+    },
+    live,
+    async overSince(since) {
+      const rows: (CallRow & EventRow)[] = await read(overSinceSql, [since])
+      return rows.flatMap((row) => {
+        const call = callOf(row)
+        return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
+      })
+    },
+    async stepsAfter(ref, version) {
+      const rows = await read(stepsAfterSql, [ref.callUuid, ref.product, version])
+      return rows.map((row) => ({ call: { ...callOf(row), version: row.event_version }, event: eventOf(row) }))
+    },
+    async history({ participant, limit, after }) {
+      const { product, role, userId } = participant
+      const { startedAt, callUuid } = after ?? start
+      const rows = await read(historySql, [userId, role, product, String(startedAt), callUuid, limit + 1])
+      return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
+    },
+    async ping() {
+      await read('SELECT FROM schema_migrations LIMIT 1', [])
+    },
+  }
+}
+
+/** A call between two participants is a row of both; a self-call would be one of either side. */
+function distinct(rows: readonly CallRow[]): Call[] {
+  const calls = new Map<string, Call>()
+  for (const row of rows) if (!calls.has(row.call_uuid)) calls.set(row.call_uuid, callOf(row))
+  return [...calls.values()]
+}

@@ -1,0 +1,226 @@
+import { SQL } from 'bun'
+import { failureOf, unavailable } from './failures.ts'
+
+export interface ConnectionOptions {
+  /** DATABASE_URL. */
+  readonly url: string
+  /** So long a statement may wait for a connection and its answer, in ms. */
+  readonly limitMs: number
+  /** Server settings of the session. */
+  readonly session: Readonly<Record<string, string>>
+}
+
+export type SqlParameter = string | number | boolean | Uint8Array | null
+// biome-ignore lint/suspicious/noExplicitAny: the caller says what its statement gives.
+export type Row = any
+
+/** Figures since the start, for metrics and tests. */
+export interface ConnectionCounts {
+  readonly opened: number
+  readonly lost: number
+}
+
+export interface RunOptions {
+  /** A read that was interrupted is sent again; a write is not: its outcome is unknown. */
+  readonly repeatable: boolean
+  /** On the clock of performance.now(). */
+  readonly deadline?: number
+}
+
+const firstBackoffMs = 20
+const maxBackoffMs = 1000
+
+interface Job extends Required<RunOptions> {
+  readonly text: string
+  readonly values: readonly SqlParameter[]
+  resolve(rows: Row[]): void
+  reject(error: Error): void
+}
+
+/**
+ * Connections that carry one statement at a time, each of it a transaction of its own: nothing is open between two of
+ * them. A connection is a `Bun.SQL` of size one, so that a statement which takes too long takes only its own along.
+ */
+export class Connections {
+  readonly #options: ConnectionOptions
+  readonly #queue: Job[] = []
+  readonly #idle: Connection[] = []
+  readonly #all: Connection[] = []
+  readonly #size: number
+  #closed = false
+  #lastError: Error | undefined
+  /** Since when no connection could be made. */
+  #downSince: number | undefined
+  #counts = { opened: 0, lost: 0 }
+
+  constructor(options: ConnectionOptions, size: number) {
+    this.#options = options
+    this.#size = size
+  }
+
+  get counts(): ConnectionCounts {
+    return { ...this.#counts }
+  }
+
+  /** How many statements can be sent at once without waiting for one another. */
+  get free(): number {
+    return this.#idle.length + this.#size - this.#all.length
+  }
+
+  /** Runs one statement; rejects with a StoreError, or with an Error where PostgreSQL refused the statement itself. */
+  run(text: string, values: readonly SqlParameter[], options: RunOptions): Promise<Row[]> {
+    if (this.#closed) return Promise.reject(unavailable('The store is closed.'))
+    const now = performance.now()
+    const { repeatable, deadline = now + this.#options.limitMs } = options
+    // Down for longer than anybody waits: who asks now is told at once, while one of the others tries to connect.
+    if (this.#downSince !== undefined && now - this.#downSince > this.#options.limitMs && this.#queue.length > 0) {
+      return Promise.reject(this.#refusal())
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ text, values, repeatable, deadline, resolve, reject })
+      this.#start()
+    })
+  }
+
+  /** What is under way is finished, what waits is refused. */
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const job of this.#queue.splice(0)) job.reject(unavailable('The store is closed.'))
+    await Promise.all(this.#all.map((connection) => connection.finished))
+    await Promise.all(this.#all.map((connection) => connection.drop()))
+  }
+
+  #start(): void {
+    let connection = this.#idle.pop()
+    if (connection === undefined && this.#all.length < this.#size) {
+      connection = new Connection(this.#options)
+      this.#all.push(connection)
+    }
+    if (connection !== undefined) connection.finished = this.#serve(connection)
+  }
+
+  /** Works off what waits, then rests. */
+  async #serve(connection: Connection): Promise<void> {
+    let backoffMs = firstBackoffMs
+    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+      if (performance.now() >= job.deadline) {
+        job.reject(this.#refusal())
+      } else if (await this.#isConnected(connection, job)) {
+        backoffMs = firstBackoffMs
+        await this.#carryOut(connection, job)
+      } else {
+        this.#queue.unshift(job)
+        await Bun.sleep(Math.min(backoffMs, Math.max(0, job.deadline - performance.now())))
+        backoffMs = Math.min(maxBackoffMs, backoffMs * 2)
+      }
+    }
+    this.#idle.push(connection)
+  }
+
+  async #isConnected(connection: Connection, job: Job): Promise<boolean> {
+    if (connection.isOpen) return true
+    try {
+      await connection.open(job.deadline)
+      this.#counts.opened++
+      this.#downSince = undefined
+      this.#lastError = undefined
+      return true
+    } catch (error) {
+      // What the server said explains more than that the last attempt had no time left.
+      if (this.#lastError === undefined || !isTimeout(error)) this.#lastError = failureOf(error, false).error
+      this.#downSince ??= performance.now()
+      return false
+    }
+  }
+
+  async #carryOut(connection: Connection, job: Job): Promise<void> {
+    try {
+      job.resolve(await connection.run(job.text, job.values, job.deadline))
+    } catch (error) {
+      const failure = failureOf(error, true)
+      if (failure.kind !== 'lost') return job.reject(failure.error)
+      this.#counts.lost++
+      this.#lastError = failure.error
+      await connection.drop()
+      if (!job.repeatable) job.reject(failure.error)
+      else if (this.#closed || performance.now() >= job.deadline) job.reject(this.#refusal())
+      else this.#queue.unshift(job)
+    }
+  }
+
+  #refusal(): Error {
+    const why = this.#lastError === undefined ? '' : `: ${this.#lastError.message}`
+    return unavailable(`PostgreSQL does not answer${why}`)
+  }
+}
+
+class Connection {
+  finished: Promise<void> = Promise.resolve()
+  readonly #options: ConnectionOptions
+  #sql: SQL | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+  }
+
+  get isOpen(): boolean {
+    return this.#sql !== undefined
+  }
+
+  async open(deadline: number): Promise<void> {
+    const { url, session } = this.#options
+    const sql = openClient(url, session, () => {
+      if (this.#sql === sql) this.#sql = undefined
+    })
+    try {
+      await within(sql.connect(), deadline)
+      this.#sql = sql
+    } catch (error) {
+      void sql.close({ timeout: 0 })
+      throw error
+    }
+  }
+
+  async run(text: string, values: readonly SqlParameter[], deadline: number): Promise<Row[]> {
+    const sql = this.#sql as SQL
+    return await within(sql.unsafe(text, [...values]), deadline)
+  }
+
+  /** Ends the connection, and with it what is under way on it. */
+  async drop(): Promise<void> {
+    const sql = this.#sql
+    this.#sql = undefined
+    await sql?.close({ timeout: 0 })
+  }
+}
+
+/** One connection that is never closed for being idle or old, and fails rather than connects again by itself. */
+export function openClient(url: string, session: Readonly<Record<string, string>>, onclose: () => void): SQL {
+  return new SQL({ url, max: 1, idleTimeout: 0, maxLifetime: 0, connection: session, onclose })
+}
+
+/** A statement, or an attempt to connect, that is given up at its deadline. */
+async function within<T>(attempt: PromiseLike<T>, deadline: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(timeout()), Math.max(1, deadline - performance.now()))
+  try {
+    return await Promise.race([attempt, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const timeoutCode = 'ERR_POSTGRES_TIMEOUT'
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.code === timeoutCode
+}
+
+function timeout(): Error {
+  return new SQL.PostgresError('PostgreSQL took too long.', {
+    code: timeoutCode,
+    detail: '',
+    hint: '',
+    severity: '',
+  })
+}

@@ -1,0 +1,111 @@
+import { StoreError } from '../../ports.ts'
+import { commitSql, encodeBatch, refusedOf, type Write } from './batch.ts'
+import type { Connections, Row } from './connections.ts'
+
+/** Figures since the start, for metrics and tests. */
+export interface CommitCounts {
+  readonly commits: number
+  readonly transitions: number
+}
+
+export interface GroupCommit {
+  /**
+   * True where the transition is committed, false where a guard failed and nothing was written. At the deadline, on the
+   * clock of performance.now(), nobody waits any more: what has been sent by then is of unknown outcome.
+   */
+  commit(write: Write, deadline: number): Promise<boolean>
+  readonly counts: CommitCounts
+}
+
+/** A batch stays well within the time limit, and its locks within those of the server. */
+const maxBatch = 200
+/** Where PostgreSQL ended a transaction for the sake of others (deadlock, serialization), it is sent again so often. */
+const maxRepeats = 3
+
+interface Waiting {
+  readonly write: Write
+  resolve(written: boolean): void
+  reject(error: Error): void
+}
+
+/**
+ * Commits transitions over a few connections. One is sent at once where a connection is free; what comes meanwhile goes
+ * together with the next one, in one statement. No two transitions of a batch touch the same call or participant.
+ */
+export function createGroupCommit(connections: Connections): GroupCommit {
+  let queue: Waiting[] = []
+  const counts = { commits: 0, transitions: 0 }
+
+  function send(): void {
+    while (queue.length > 0 && connections.free > 0) void commitBatch(takeBatch())
+  }
+
+  /** In the order of arrival; what meets a row of an earlier one waits for the next batch. */
+  function takeBatch(): Waiting[] {
+    const batch: Waiting[] = []
+    const left: Waiting[] = []
+    const keys = new Set<string>()
+    for (const waiting of queue) {
+      if (batch.length === maxBatch || waiting.write.keys.some((key) => keys.has(key))) left.push(waiting)
+      else batch.push(waiting)
+      for (const key of waiting.write.keys) keys.add(key)
+    }
+    queue = left
+    return batch
+  }
+
+  async function commitBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const refused = await write(batch)
+      counts.commits++
+      counts.transitions += batch.length
+      for (const [t, { resolve }] of batch.entries()) resolve(!refused.has(t))
+    } catch (error) {
+      // A value that PostgreSQL refuses: the other transitions of the batch do not suffer from it.
+      if (!(error instanceof StoreError) && batch.length > 1) for (const one of batch) void commitBatch([one])
+      else for (const { reject } of batch) reject(error as Error)
+    } finally {
+      send()
+    }
+  }
+
+  async function write(batch: readonly Waiting[]): Promise<Set<number>> {
+    const values = encodeBatch(batch.map((waiting) => waiting.write))
+    for (let repeats = 0; ; repeats++) {
+      try {
+        const rows: Row[] = await connections.run(commitSql, values, { repeatable: false })
+        return refusedOf(rows[0].refused)
+      } catch (error) {
+        if (repeats === maxRepeats || !isRolledBack(error)) throw error
+      }
+    }
+  }
+
+  return {
+    async commit(write, deadline) {
+      const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+      const giveUp = () => {
+        const isQueued = queue.includes(waiting)
+        queue = queue.filter((it) => it !== waiting)
+        reject(new StoreError(isQueued ? 'unavailable' : 'unknown', 'The commit took too long.'))
+      }
+      const timer = setTimeout(giveUp, Math.max(1, deadline - performance.now()))
+      const waiting: Waiting = { write, resolve, reject }
+      queue.push(waiting)
+      send()
+      try {
+        return await promise
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    get counts() {
+      return { ...counts }
+    },
+  }
+}
+
+function isRolledBack(error: unknown): boolean {
+  const cause = error instanceof StoreError ? (error.cause as { errno?: unknown } | undefined) : undefined
+  return String(cause?.errno).startsWith('40')
+}

@@ -1,0 +1,35 @@
+import { type Call, type CallRef, callKey } from '../../call/call.ts'
+
+/**
+ * Calls as this process saw them last. Others write too, so what is known here may be old: it is believed only where the
+ * guard on the version checks it.
+ */
+export interface KnownCalls {
+  find(ref: CallRef): Call | undefined
+  /** An older version than the one that is known is no news. */
+  note(call: Call): void
+  forget(ref: CallRef): void
+}
+
+export function createKnownCalls(most: number): KnownCalls {
+  /** The one that was noted last is the last one. */
+  const calls = new Map<string, Call>()
+  return {
+    find: (ref) => calls.get(callKey(ref)),
+    note(call) {
+      const key = callKey(call)
+      const known = calls.get(key)
+      if (known !== undefined && known.version >= call.version) return
+      calls.delete(key)
+      calls.set(key, call)
+      if (calls.size <= most) return
+      for (const oldest of calls.keys()) {
+        calls.delete(oldest)
+        break
+      }
+    },
+    forget(ref) {
+      calls.delete(callKey(ref))
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { SQL } from 'bun'
+import type { CallStore, Clock, ProductStore } from '../../ports.ts'
+import { createCallReads } from './call-reads.ts'
+import { createCallStore } from './call-store.ts'
+import { Connections } from './connections.ts'
+import { failureOf } from './failures.ts'
+import { type CommitCounts, createGroupCommit } from './group-commit.ts'
+import { migrate } from './migrations.ts'
+import { createProductStore } from './product-store.ts'
+import { createRetention, type Retention } from './retention.ts'
+
+export interface PostgresOptions {
+  /** DATABASE_URL: postgres://user:password@host:port/database?sslmode=… */
+  readonly url: string
+  readonly clock?: Pick<Clock, 'now'>
+  /** Nothing that is asked of the store takes longer. */
+  readonly limitMs?: number
+  /** Connections for reads. */
+  readonly readers?: number
+  /** Batches that may be in flight at once. */
+  readonly writers?: number
+  /** How long calls are kept after their end; for ever where it is not given. */
+  readonly retentionMs?: number | undefined
+  /** Told what goes wrong while nobody waits for it. */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface PostgresStores {
+  readonly calls: CallStore
+  readonly products: ProductStore
+  /** Commits of calls so far. */
+  counts(): CommitCounts
+  /** Removes the calls that ended before an instant. */
+  readonly prune: Retention['prune']
+  close(): Promise<void>
+}
+
+const defaultLimitMs = 5000
+
+/**
+ * Every statement finds its rows through an index. A plan that was made while a table was small would be kept until its
+ * next ANALYZE, however much the table has grown by then.
+ */
+export const plannerSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' } as const
+
+/** Opens the stores in a PostgreSQL database and brings its schema up to date. */
+export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
+  const { url, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs, onError = () => {} } = options
+  try {
+    await migrate(url, clock.now())
+  } catch (error) {
+    throw startFailure(error)
+  }
+  const session = {
+    application_name: 'ringwire',
+    // What nobody waits for any more does not go on for long in the server either.
+    statement_timeout: String(limitMs),
+    default_transaction_isolation: 'read committed',
+    ...plannerSettings,
+  }
+  const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
+  const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
+  const commits = createGroupCommit(writers)
+  const close = once(async () => {
+    retention.stop()
+    await Promise.all([readers.close(), writers.close()])
+  })
+  const retention = createRetention({ connections: readers, clock, retentionMs: retentionMs ?? 0, onError })
+  if (retentionMs !== undefined) retention.start()
+  return {
+    calls: createCallStore({ reads: createCallReads(readers), commits, limitMs, close }),
+    products: createProductStore(readers, close),
+    counts: () => commits.counts,
+    prune: retention.prune,
+    close,
+  }
+}
+
+/** Why the stores cannot be opened, without the address and its password. */
+function startFailure(error: unknown): unknown {
+  return error instanceof SQL.PostgresError ? failureOf(error, false).error : error
+}
+
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => {
+    closing ??= close()
+    return closing
+  }
+}

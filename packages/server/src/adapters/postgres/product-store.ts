@@ -1,0 +1,105 @@
+import { defaultProductSettings, type ProductKey, type ProductSettings, type ProductStore } from '../../ports.ts'
+import type { Connections, Row, SqlParameter } from './connections.ts'
+
+/** The secrets that are valid at an instant, the current one first. */
+const keysSql = (where: string) => `
+  SELECT product_keys.key_id, products, disabled, origin, created_at::float8 AS created_at, secret_hash
+  FROM product_keys JOIN product_key_secrets USING (key_id)
+  WHERE ${where} (valid_until IS NULL OR valid_until > $1::float8::bigint)
+  ORDER BY product_keys.key_id, valid_until IS NOT NULL, valid_until DESC`
+const findKeySql = keysSql('product_keys.key_id = $2 AND')
+const listKeysSql = keysSql('')
+
+/** Makes a secret the current one, of the key that the statement around it names. */
+const putSecretSql = (key: string) => `
+  INSERT INTO product_key_secrets (key_id, secret_hash) SELECT key_id, $2::bytea FROM ${key}
+  ON CONFLICT (key_id, secret_hash) DO UPDATE SET valid_until = NULL`
+
+const putKeySql = `
+  WITH key AS (
+    INSERT INTO product_keys (key_id, products, disabled, origin, created_at)
+    VALUES ($1, $3, false, $4, $5::float8::bigint)
+    ON CONFLICT (key_id) DO UPDATE SET products = excluded.products, disabled = false, origin = excluded.origin
+    RETURNING key_id
+  ), dropped AS (
+    DELETE FROM product_key_secrets WHERE key_id = $1 AND secret_hash <> $2::bytea
+  ) ${putSecretSql('key')}`
+
+const rotateKeySql = `
+  WITH key AS (
+    SELECT key_id FROM product_keys WHERE key_id = $1 FOR UPDATE
+  ), retired AS (
+    UPDATE product_key_secrets SET valid_until = $3::float8::bigint
+    WHERE key_id = $1 AND valid_until IS NULL AND secret_hash <> $2::bytea
+  ), dropped AS (
+    DELETE FROM product_key_secrets
+    WHERE key_id = $1 AND valid_until <= $4::float8::bigint AND secret_hash <> $2::bytea
+  ) ${putSecretSql('key')} RETURNING key_id`
+
+const setDisabledSql = 'UPDATE product_keys SET disabled = $2::boolean WHERE key_id = $1 RETURNING key_id'
+const settingsSql = 'SELECT * FROM product_settings WHERE product = $1'
+const listSettingsSql = 'SELECT * FROM product_settings ORDER BY product'
+const putSettingsSql = `
+  INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES ($1, $2, $3::boolean, $4::int)
+  ON CONFLICT (product) DO UPDATE
+  SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`
+
+interface SettingsRow {
+  product: string
+  busy: ProductSettings['busy']
+  reveal_busy: boolean
+  ring_timeout_ms: number | null
+}
+
+/** Product keys and settings, each read from the database: what another process changed is seen at once. */
+export function createProductStore(connections: Connections, close: () => Promise<void>): ProductStore {
+  const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
+    // Each of the writes leaves the same behind when it is done twice.
+    connections.run(text, values, { repeatable: true })
+
+  return {
+    findKey: async (keyId, now) => keysOf(await run(findKeySql, [now, keyId]))[0],
+    listKeys: async (now) => keysOf(await run(listKeysSql, [now])),
+    async putKey({ keyId, secretHash, products, origin }, now) {
+      await run(putKeySql, [keyId, secretHash, JSON.stringify(products), origin, now])
+    },
+    setDisabled: async (keyId, disabled) => (await run(setDisabledSql, [keyId, disabled])).length > 0,
+    rotateKey: async (keyId, secretHash, oldValidUntil, now) =>
+      (await run(rotateKeySql, [keyId, secretHash, oldValidUntil, now])).length > 0,
+    async settings(product) {
+      const [row] = await run(settingsSql, [product])
+      return row === undefined ? defaultProductSettings : settingsOf(row)
+    },
+    listSettings: async () =>
+      (await run(listSettingsSql, [])).map((row) => ({ product: row.product, settings: settingsOf(row) })),
+    async putSettings(product, { busy, revealBusy, ringTimeoutMs }) {
+      await run(putSettingsSql, [product, busy, revealBusy, ringTimeoutMs])
+    },
+    close,
+  }
+}
+
+/** Rows of one key follow each other, one per secret. */
+function keysOf(rows: readonly Row[]): ProductKey[] {
+  const keys: (ProductKey & { secretHashes: Uint8Array[] })[] = []
+  for (const row of rows) {
+    const secretHash = new Uint8Array(row.secret_hash)
+    const last = keys.at(-1)
+    if (last !== undefined && last.keyId === row.key_id) last.secretHashes.push(secretHash)
+    else {
+      keys.push({
+        keyId: row.key_id,
+        secretHashes: [secretHash],
+        products: JSON.parse(row.products) as string[],
+        disabled: row.disabled,
+        origin: row.origin,
+        createdAt: row.created_at,
+      })
+    }
+  }
+  return keys
+}
+
+function settingsOf(row: SettingsRow): ProductSettings {
+  return { busy: row.busy, revealBusy: row.reveal_busy, ringTimeoutMs: row.ring_timeout_ms }
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.ts'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
+import { StoreError } from '../../src/ports.ts'
+import { Postgres } from '../support/postgres.ts'
+
+const first: Migration = { number: 1, name: '0001_a.sql', sql: 'CREATE TABLE a (x integer); INSERT INTO a VALUES (1);' }
+const second: Migration = { number: 2, name: '0002_b.sql', sql: 'CREATE TABLE b (x integer); UPDATE a SET x = x + 1;' }
+const broken: Migration = {
+  number: 2,
+  name: '0002_b.sql',
+  sql: 'CREATE TABLE b (x integer); UPDATE nowhere SET x = 1;',
+}
+
+describe('migrations', () => {
+  let server: Postgres
+  let url: string
+  beforeAll(async () => {
+    server = await Postgres.start()
+  })
+  beforeEach(async () => {
+    url = await server.database()
+  })
+  afterAll(() => server.dispose())
+
+  const numbers = async () =>
+    (await server.query('SELECT number FROM schema_migrations ORDER BY number', url)).map(({ number }) => number)
+  const tables = async () =>
+    (
+      await server.query(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+        url,
+      )
+    ).map(({ relname }) => relname)
+  const failure = (action: Promise<unknown>) => action.then(() => undefined, String)
+
+  test('run once each, in order, and only forward', async () => {
+    await migrate(url, 1, [first])
+    await migrate(url, 2, [first, second])
+    await migrate(url, 3, [first, second])
+    expect(await numbers()).toEqual([1, 2])
+    expect((await server.query('SELECT x FROM a', url))[0]?.x).toBe(2)
+  })
+
+  test('one that fails leaves nothing behind, and the next start goes on', async () => {
+    expect(await failure(migrate(url, 1, [first, broken]))).toContain('nowhere')
+    expect(await numbers()).toEqual([1])
+    expect(await tables()).not.toContain('b')
+    await migrate(url, 2, [first, second])
+    expect(await numbers()).toEqual([1, 2])
+  })
+
+  test('are safe when several nodes start at once', async () => {
+    await Promise.all(Array.from({ length: 12 }, () => migrate(url, 1, [first, second])))
+    expect(await numbers()).toEqual([1, 2])
+    expect((await server.query('SELECT x FROM a', url))[0]?.x).toBe(2)
+    const fresh = await server.database()
+    const stores = await Promise.all(
+      Array.from({ length: 6 }, () => openPostgres({ url: fresh, readers: 1, writers: 1 })),
+    )
+    await Promise.all(stores.map((store) => store.calls.ping()))
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  test('a newer database is refused, and one whose migration was another', async () => {
+    await migrate(url, 1, [first, second])
+    expect(await failure(migrate(url, 1, [first]))).toContain('newer than this version')
+    expect(await failure(migrate(url, 1, [{ ...first, sql: 'SELECT 1' }, second]))).toContain('another 0001_a.sql')
+  })
+
+  test('the real ones open a store; a newer database is refused by it', async () => {
+    const known = readMigrations(migrationFiles)
+    await (await openPostgres({ url })).close()
+    await migrate(url, 2, [...known, { number: known.length + 1, name: '0099_later.sql', sql: 'SELECT 1;' }])
+    expect(await failure(openPostgres({ url }))).toContain('newer than this version')
+  })
+
+  test('a database that is not UTF8 is refused', async () => {
+    await server.query("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+    expect(await failure(openPostgres({ url: server.url('latin') }))).toContain('needs UTF8')
+  })
+
+  test('a server that is not there is one StoreError without the password', async () => {
+    const nowhere = 'postgres://user:the-password@127.0.0.1:1/db'
+    const error = await openPostgres({ url: nowhere }).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(StoreError)
+    expect(String(error)).not.toContain('the-password')
+    expect(await failure(openPostgres({ url: `${server.url('missing')}` }))).toContain('"missing" does not exist')
+  })
+})

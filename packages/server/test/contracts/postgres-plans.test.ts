@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { SQL } from 'bun'
+import {
+  historySql,
+  liveByIdSql,
+  liveOfSql,
+  liveVersionsSql,
+  loadSql,
+  overSinceSql,
+  situationSql,
+  stepsAfterSql,
+} from '../../src/adapters/postgres/call-reads.ts'
+import { plannerSettings } from '../../src/adapters/postgres/open.ts'
+import { pruneSql } from '../../src/adapters/postgres/retention.ts'
+import { Postgres } from '../support/postgres.ts'
+import { callLife } from './call-life.ts'
+import { created, participant, ringing, there, touched } from './calls.ts'
+import { openHarness, type PostgresHarness } from './postgres-harness.ts'
+
+/** What PostgreSQL does for each read, on tables as a busy service has them. */
+describe('every read finds its rows through an index', () => {
+  let server: Postgres
+  let harness: PostgresHarness
+  let sql: SQL
+  beforeAll(async () => {
+    server = await Postgres.start()
+    harness = await openHarness(server)
+    sql = new SQL({ url: harness.url, max: 1, connection: plannerSettings })
+    // 200,000 calls of 2,000 people; one of them, user-0, is in every tenth; 200 are live.
+    await sql.unsafe(`
+      INSERT INTO calls (
+        product, call_uuid, caller_role, caller_user_id, callee_role, callee_user_id, context_type, context_id, call_type,
+        started_at, ring_timeout_ms, version, status, ring_expires_at, caller_place, ended_at, end_reason
+      )
+      SELECT
+        'clinic', gen_random_uuid(), 'patient', 'user-' || CASE WHEN n % 10 = 0 THEN 0 ELSE n % 2000 END, 'patient',
+        'user-' || (n * 7) % 2000, 't', 'c', 'audio', 1000000 + n, 45000, 2,
+        CASE WHEN n % 1000 = 1 THEN 'ringing' ELSE 'ended' END, 1045000 + n, '{}',
+        CASE WHEN n % 1000 = 1 THEN NULL ELSE 1050000 + n END, 'hangup'
+      FROM generate_series(1, 200000) AS n`)
+    await sql.unsafe(`
+      INSERT INTO call_events (call_id, version, type, at) SELECT id, v, 'ended', 0 FROM calls, generate_series(1, 2) AS v`)
+    await sql.unsafe('ANALYZE calls, call_events')
+  }, 60_000)
+  afterAll(async () => {
+    await sql.close()
+    await harness.close()
+    await server.dispose()
+  })
+
+  async function plan(statement: string, values: readonly (string | number)[]): Promise<string> {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN ${statement}`, [...values])
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  }
+
+  const busiest = ['user-0', 'patient', 'clinic']
+  const reads: [string, string, (string | number)[]][] = [
+    ['load', loadSql, ['u', 'clinic']],
+    ['live calls of a participant', liveOfSql, ['clinic', 'user-0', 'patient']],
+    ['what an invite needs to see', situationSql, ['clinic', 'u', 'user-0', 'patient', 'user-1', 'patient']],
+    ['live calls', liveVersionsSql, []],
+    ['live calls by their keys', liveByIdSql, ['{1,2,3}']],
+    ['calls that ended since', overSinceSql, [1_249_000]],
+    ['steps after a version', stepsAfterSql, ['u', 'clinic', 1]],
+    ['[HIST1] history, first page', historySql, [...busiest, '9223372036854775807', '', 31]],
+    ['[HIST1] history, a later page', historySql, [...busiest, '1100000', 'u', 101]],
+    ['calls that are old enough', pruneSql, [1_051_000, 500]],
+  ]
+  for (const [what, statement, values] of reads) {
+    test(`${what}: no sequential scan`, async () => {
+      const text = await plan(statement, values)
+      expect(text).not.toContain('Seq Scan')
+      expect(text).toMatch(/Index (Only )?Scan|Bitmap Index Scan/)
+    })
+  }
+
+  test('[HIST1] history is merged from two indexes in their own order, nothing is sorted', async () => {
+    const text = await plan(historySql, [...busiest, '1200000', 'u', 31])
+    expect(text).not.toMatch(/Sort\b(?! Key)/)
+    for (const index of ['calls_by_caller', 'calls_by_callee'])
+      expect(text).toContain(`Index Scan Backward using ${index}`)
+  })
+
+  test('[HIST1] the page of a participant with 20,000 calls reads few rows', async () => {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${historySql}`, [
+      ...busiest,
+      '9223372036854775807',
+      '',
+      101,
+    ])
+    const counts = rows.flatMap((row) =>
+      [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
+    )
+    expect(counts.length).toBeGreaterThan(2)
+    expect(Math.max(...counts)).toBeLessThanOrEqual(101)
+  })
+
+  test("a live call's transitions touch no index (HOT)", async () => {
+    const store = harness.store()
+    const counters = async () => {
+      const [row] = await sql.unsafe(
+        "SELECT n_tup_upd::int AS all, n_tup_hot_upd::int AS hot FROM pg_stat_user_tables WHERE relname = 'calls'",
+      )
+      return row as { all: number; hot: number }
+    }
+    const before = await counters()
+    const calls = Array.from({ length: 50 }, () => ringing())
+    for (const call of calls) await store.transition(call, () => ({ steps: [created(call)] }))
+    for (const call of calls) await store.transition(call, (now) => ({ steps: [touched(there(now), 'x')] }))
+    // A session that ends hands its counts over.
+    await harness.reopen()
+    let after = await counters()
+    while (after.all - before.all < 50) {
+      await Bun.sleep(20)
+      after = await counters()
+    }
+    expect(after.hot - before.hot).toBe(50)
+  })
+
+  test('also while the tables grow and nobody has counted their rows yet', async () => {
+    const fresh = await openHarness(server)
+    const counters = () =>
+      server.query(
+        `SELECT seq_scan::int AS scans, n_tup_ins::int AS rows FROM pg_stat_user_tables
+         WHERE relname IN ('calls', 'call_events')`,
+        fresh.url,
+      )
+    // The indexes were made by reading the tables.
+    while ((await counters()).some(({ scans }) => scans === 0)) await Bun.sleep(5)
+    await server.query('SELECT pg_stat_reset()', fresh.url)
+    const lives = Array.from({ length: 400 }, () => callLife())
+    for (let step = 0; step < 5; step++) await Promise.all(lives.map((life) => life[step]?.(fresh.store())))
+    await fresh.store().liveCalls()
+    await fresh.store().history({ participant: participant('nobody'), limit: 30, after: undefined })
+    await fresh.reopen()
+    while ((await counters()).some(({ rows }) => rows < 400)) await Bun.sleep(5)
+    expect((await counters()).map(({ scans }) => scans)).toEqual([0, 0])
+    await fresh.close()
+  })
+})

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SQL } from 'bun'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import type { LiveCall } from '../../src/call/call.ts'
+import { Postgres } from '../support/postgres.ts'
+import { created, ended, ringing } from './calls.ts'
+import { openHarness } from './postgres-harness.ts'
+
+let server: Postgres
+beforeAll(async () => {
+  server = await Postgres.start()
+})
+afterAll(() => server.dispose())
+
+const dayMs = 86_400_000
+
+async function fill(url: string, count: number, endedAt: number): Promise<void> {
+  const sql = new SQL({ url, max: 1 })
+  await sql.unsafe(
+    `WITH made AS (
+       INSERT INTO calls (
+         product, call_uuid, caller_role, caller_user_id, callee_role, callee_user_id, context_type, context_id, call_type,
+         started_at, ring_timeout_ms, version, status, ring_expires_at, caller_place, ended_at, end_reason
+       )
+       SELECT 'clinic', gen_random_uuid(), 'r', 'a', 'r', 'b', 't', 'c', 'audio', 0, 1, 1, 'ended', 1, '{}', $1::float8, 'x'
+       FROM generate_series(1, $2::int) RETURNING id
+     ) INSERT INTO call_events (call_id, version, type, at) SELECT id, 1, 'ended', 0 FROM made`,
+    [endedAt, count],
+  )
+  await sql.close()
+}
+
+test('calls that ended before the instant go with their events, the others stay', async () => {
+  const harness = await openHarness(server)
+  const store = harness.store()
+  const now = 100 * dayMs
+  const [live, old, young] = [ringing(), ringing(), ringing()]
+  for (const call of [live, old, young]) await store.transition(call, () => ({ steps: [created(call)] }))
+  await store.transition(old, (call) => ({ steps: [ended(call as LiveCall, now - 1)] }))
+  await store.transition(young, (call) => ({ steps: [ended(call as LiveCall, now)] }))
+  await fill(harness.url, 1200, now - 5)
+  // Two nodes at once leave each other's rows alone.
+  const other = await openPostgres({ url: harness.url })
+  const removed = await Promise.all([harness.stores().prune(now), other.prune(now)])
+  expect((removed[0] ?? 0) + (removed[1] ?? 0)).toBe(1201)
+  await other.close()
+  expect(await store.load(old)).toBeUndefined()
+  expect((await store.load(live))?.status).toBe('ringing')
+  expect((await store.load(young))?.status).toBe('ended')
+  const sql = new SQL({ url: harness.url, max: 1 })
+  const [row] = await sql.unsafe('SELECT count(*)::int AS count FROM call_events')
+  expect(row.count).toBe(3)
+  await sql.close()
+  await harness.close()
+})
+
+test('with a setting the store does it by itself, without one it keeps all', async () => {
+  const url = await server.database()
+  const keeping = await openPostgres({ url })
+  await fill(url, 700, Date.now() - 3 * dayMs)
+  await fill(url, 1, Date.now() - dayMs)
+  const count = async () => {
+    const page = { participant: { product: 'clinic', role: 'r', userId: 'a' }, after: undefined }
+    return (await keeping.calls.history({ ...page, limit: 2 })).calls.length
+  }
+  expect(await count()).toBe(2)
+  const pruning = await openPostgres({ url, retentionMs: 2 * dayMs })
+  while ((await count()) > 1) await Bun.sleep(10)
+  await pruning.close()
+  await keeping.close()
+})

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll } from 'bun:test'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { Postgres } from '../support/postgres.ts'
+import { registerCallStoreContract } from './call-store.ts'
+import { registerCallStoreNodesContract } from './call-store-nodes.ts'
+import { openHarness } from './postgres-harness.ts'
+import { registerProductStoreContract } from './product-store.ts'
+
+let server: Postgres
+beforeAll(async () => {
+  server = await Postgres.start()
+})
+afterAll(() => server.dispose())
+
+registerCallStoreContract('PostgreSQL', () => openHarness(server))
+
+registerCallStoreNodesContract('PostgreSQL', async () => {
+  const harness = await openHarness(server)
+  const other = await openPostgres({ url: harness.url })
+  return {
+    nodes: [harness.store(), other.calls],
+    versions: harness.versions,
+    async close() {
+      await other.close()
+      await harness.close()
+    },
+  }
+})
+
+registerProductStoreContract('PostgreSQL', async () => {
+  const url = await server.database()
+  const [one, other] = [await openPostgres({ url }), await openPostgres({ url })]
+  return {
+    store: one.products,
+    other: other.products,
+    async close() {
+      await one.close()
+      await other.close()
+    },
+  }
+})

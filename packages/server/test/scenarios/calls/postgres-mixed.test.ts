@@ -1,0 +1,5 @@
+import { startOnPostgres } from './composition.ts'
+import { registerMixed } from './mixed.ts'
+
+const start = startOnPostgres()
+registerMixed('PostgreSQL', start)

@@ -1,0 +1,5 @@
+import { startOnPostgres } from './composition.ts'
+import { registerRestart } from './restart.ts'
+
+const start = startOnPostgres()
+registerRestart('PostgreSQL', start)

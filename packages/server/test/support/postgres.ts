@@ -1,0 +1,194 @@
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { SQL, type Subprocess } from 'bun'
+import { findSystemProgram } from '../../../../scripts/system.mjs'
+
+const superuser = 'ringwire'
+/** Test hosts may have little shared memory; nothing of a killed server may stay behind outside of its directory. */
+const settings = {
+  listen_addresses: '127.0.0.1',
+  fsync: 'on',
+  shared_buffers: '64MB',
+  dynamic_shared_memory_type: 'mmap',
+  max_connections: '200',
+  max_wal_size: '256MB',
+  log_min_messages: 'fatal',
+  unix_socket_directories: '',
+}
+
+/** A PostgreSQL server of its own, with all of its data in a directory that is removed at the end. */
+export class Postgres {
+  /** What the server wrote to its log. */
+  log = ''
+  readonly port: number
+  readonly dataDir: string
+  private readonly bin: string
+  private readonly directory: string
+  private readonly user: string[]
+  private server: Subprocess<'ignore', 'ignore', 'pipe'> | undefined
+  private databases = 0
+
+  private constructor(bin: string, directory: string, user: string[], port: number) {
+    this.bin = bin
+    this.directory = directory
+    this.dataDir = join(directory, 'data')
+    this.user = user
+    this.port = port
+  }
+
+  /** Makes a cluster and starts it. PostgreSQL refuses to run as root: then it runs as the system's own user for it. */
+  static async start(): Promise<Postgres> {
+    const program = findSystemProgram('postgresql')
+    if (program === undefined) throw new Error('PostgreSQL is missing: node scripts/system.mjs postgresql')
+    const directory = mkdtempSync(join(tmpdir(), 'ringwire-postgres-'))
+    let user: string[] = []
+    if (process.getuid?.() === 0) {
+      const [uid, gid] = ['-u', '-g'].map((flag) => Number(output(['id', flag, 'postgres'])))
+      chownSync(directory, uid as number, gid as number)
+      user = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--']
+    }
+    const postgres = new Postgres(dirname(program), directory, user, await freePort())
+    try {
+      // The server itself runs with fsync; only making the files does not wait for the disk.
+      const initdb = ['-D', postgres.dataDir, '-U', superuser, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C']
+      output(postgres.command('initdb', initdb))
+      await postgres.up()
+    } catch (error) {
+      await postgres.dispose()
+      throw error
+    }
+    return postgres
+  }
+
+  private command(program: string, args: readonly string[]): string[] {
+    return [...this.user, join(this.bin, program), ...args]
+  }
+
+  get pid(): number {
+    return this.server?.pid ?? 0
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://${superuser}@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** Starts the server, or starts it again on the same data; resolves when it takes connections. */
+  async up(extra: Readonly<Record<string, string>> = {}): Promise<void> {
+    const options = Object.entries({ ...settings, port: String(this.port), ...extra })
+    const args = ['-D', this.dataDir, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+    const server = Bun.spawn(this.command('postgres', args), {
+      cwd: this.directory,
+      env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'pipe',
+    })
+    this.server = server
+    void this.collect(server.stderr)
+    const ready = this.command('pg_isready', ['-q', '-h', '127.0.0.1', '-p', String(this.port)])
+    while (Bun.spawnSync(ready).exitCode !== 0) {
+      if (server.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${this.log}`)
+      await Bun.sleep(20)
+    }
+  }
+
+  private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder()
+    for await (const bytes of stream) this.log += decoder.decode(bytes, { stream: true })
+  }
+
+  /** The address of a new, empty database. */
+  async database(): Promise<string> {
+    const name = `test_${++this.databases}`
+    await this.query(`CREATE DATABASE ${name}`)
+    return this.url(name)
+  }
+
+  /** Runs one statement on a connection of its own. */
+  // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement gives.
+  async query(statement: string, url = this.url()): Promise<any[]> {
+    const sql = new SQL({ url, max: 1 })
+    try {
+      return await sql.unsafe(statement)
+    } finally {
+      await sql.close()
+    }
+  }
+
+  /** Ends every other connection, as an administrator or a failover does. */
+  async terminateBackends(database: string): Promise<number> {
+    const rows = await this.query(
+      `SELECT count(pg_terminate_backend(pid))::int AS count FROM pg_stat_activity
+       WHERE datname = '${database}' AND pid <> pg_backend_pid()`,
+    )
+    return rows[0]?.count ?? 0
+  }
+
+  /** Ends connections every few milliseconds, for as long as it is told to. */
+  async storm(database: string, goesOn: () => boolean): Promise<void> {
+    const sql = new SQL({ url: this.url(), max: 1 })
+    while (goesOn()) {
+      await sql.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+      await Bun.sleep(Math.random() * 20)
+    }
+    await sql.close()
+  }
+
+  /** The server and all of its processes stop where they are, or go on. */
+  freeze(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    process.kill(this.pid, signal)
+    for (const pid of this.children()) process.kill(pid, signal)
+  }
+
+  /** kill -9 of the server: its processes end at once, and the next start recovers from the log. */
+  async kill(): Promise<void> {
+    process.kill(this.pid, 'SIGSTOP')
+    for (const pid of [this.pid, ...this.children()]) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It ended when its parent did.
+      }
+    }
+    await this.server?.exited
+  }
+
+  private children(): number[] {
+    const list = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8').trim()
+    return list === '' ? [] : list.split(' ').map(Number)
+  }
+
+  /** Stops it at once and removes all of its data. */
+  async dispose(): Promise<void> {
+    if (this.server?.exitCode === null) {
+      this.server.kill('SIGCONT')
+      // SIGINT is PostgreSQL's fast stop: it ends its connections and its own processes.
+      this.server.kill('SIGINT')
+      const patience = setTimeout(() => this.server?.kill('SIGKILL'), 10_000)
+      await this.server.exited
+      clearTimeout(patience)
+    }
+    rmSync(this.directory, { recursive: true, force: true })
+  }
+}
+
+function output(command: string[]): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command)
+  if (exitCode !== 0) throw new Error(`${command.join(' ')} failed:\n${stderr}`)
+  return stdout.toString().trim()
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
+  if (address === null || typeof address === 'string') throw new Error('no port is free')
+  return address.port
+}
