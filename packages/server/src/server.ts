@@ -21,7 +21,7 @@ import { type ClientAddress, createClientAddress } from './http/client-address.t
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
-import type { CallStore, Clock, ProductStore, Sessions } from './ports.ts'
+import type { CallStore, Clock, Nodes, ProductStore, Sessions } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -101,6 +101,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const iceServers = createIceServers(config)
     const gateway = createGateway({
       config,
+      node: config.nodeId,
       tokens,
       limits,
       sessions: domain.sessions,
@@ -169,17 +170,24 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
     maxDurationMs: config.maxCallMs,
   }
   const steady = createSteadyClock(clock)
+  const nodes: Nodes = { self: config.nodeId, isDead: (node) => node !== config.nodeId, others: () => [] }
   const sessions = createMemorySessions({
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     onLogLost: (session, epoch) => void arrivals.reset(session, epoch).catch(onError),
   })
-  const delivery = createDelivery({ sessions, onApplied: (call) => deadlines.watch(call) })
   const onError = (error: unknown) => logger.error({ error }, 'a call could not be looked after')
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    onApplied: (call) => deadlines.watch(call),
+    onError,
+  })
   const calls = createCalls({
     store,
     products: stores.products,
     sessions,
+    nodes,
     delivery,
     limits,
     clock: steady,
@@ -190,12 +198,13 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
   const deadlines = createDeadlines({
     store,
     sessions,
+    nodes,
     clock: steady,
     durations,
     run: calls.run,
     async onSweep(now) {
       delivery.sweep(now)
-      await calls.reconcile()
+      await calls.reconcile(false)
     },
     onError,
   })

@@ -30,7 +30,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
   async function handedOn({ identity, id }: Seen, call = 'c'): Promise<number[]> {
     const { participant, deviceId } = identity
     const taker = await openReady(sessions(), { participant, deviceId })
-    await sessions().move(call, id, taker.id)
+    await sessions().move(call, id, taker.id, true)
     await given().settled()
     return numbersOf(taker.socket)
   }

@@ -65,6 +65,7 @@ const scriptNames = [
   'append',
   'collect',
   'detach',
+  'gate',
   'head',
   'keep',
   'live',
@@ -77,7 +78,10 @@ const scriptNames = [
   'ready',
   'resume',
   'rung',
+  'take',
+  'told',
   'touch',
+  'wait',
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
 
@@ -176,7 +180,7 @@ function readScripts(): Map<ScriptName, { text: string; sha: string }> {
   const session = read('session')
   return new Map(
     scriptNames.map((name) => {
-      const shared = name === 'nodes' ? [] : name === 'append' ? [log] : [log, session]
+      const shared = name === 'nodes' || name === 'told' ? [] : name === 'append' ? [log] : [log, session]
       const text = [...shared, read(name)].join('\n')
       return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),
