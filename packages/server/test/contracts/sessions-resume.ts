@@ -31,6 +31,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
     await relays(sessions(), seen.id, 'c', [1, 2])
     await sessions().append(seen.id, state('c', 7, 3))
     await relays(sessions(), seen.id, 'c', [4, 5])
+    await given().settled()
     return seen
   }
 
