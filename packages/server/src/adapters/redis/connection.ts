@@ -96,6 +96,7 @@ export type Entry = [string, string[]]
 const scriptNames = [
   'append',
   'collect',
+  'consume',
   'detach',
   'head',
   'keep',
@@ -107,11 +108,14 @@ const scriptNames = [
   'park',
   'read',
   'ready',
+  'refund',
   'resume',
   'rung',
   'touch',
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
+/** Those that know nothing of sessions. */
+const alone: readonly ScriptName[] = ['consume', 'nodes', 'refund']
 
 interface Pending {
   readonly until: number
@@ -268,7 +272,7 @@ function readScripts(): Map<ScriptName, { text: string; sha: string }> {
   const session = read('session')
   return new Map(
     scriptNames.map((name) => {
-      const shared = name === 'nodes' ? [] : name === 'append' ? [log] : [log, session]
+      const shared = alone.includes(name) ? [] : name === 'append' ? [log] : [log, session]
       const text = [...shared, read(name)].join('\n')
       return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),
