@@ -2,6 +2,7 @@ import { createDemo } from '@ringwire/demo/demo'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server } from 'bun'
+import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
@@ -92,7 +93,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const stores = await openStores(config, clock, logger)
     close = stores.close
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
-    const limits = createLimits(config)
+    const limits = createLimits(config, createMemoryCounters())
     const domain = createDomain({ config, logger, clock, stores, limits })
     domain.deadlines.start()
     await domain.arrivals.recover()
