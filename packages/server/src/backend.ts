@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { createPostgresNodes } from './adapters/postgres/nodes.ts'
@@ -7,6 +6,7 @@ import { createRedisBackend } from './adapters/redis/open.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { newNodeName } from './node-name.ts'
 import type { Logger } from './observability/logger.ts'
 import type { CallStore, Clock, Counters, Nodes, ProductStore, SessionIdentity, Sessions } from './ports.ts'
 
@@ -98,8 +98,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
 /** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
   const { config, logger, onLogLost, onDeath } = options
-  // A node that starts again under its name is another run: what the last one held, it does not.
-  const self = `${config.nodeId}.${randomBytes(4).toString('hex')}`
+  const self = newNodeName(config.nodeId)
   const nodes = createPostgresNodes({
     url: databaseUrl,
     self,

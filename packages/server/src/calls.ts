@@ -50,7 +50,14 @@ export interface CallsOptions {
   readonly maxRinging: number
 }
 
-export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: ErrorBody }
+export type Outcome<T> =
+  | {
+      readonly ok: true
+      readonly value: T
+      /** Where the answer comes before others have heard of what it is about: when they have. */
+      readonly handedOn?: Promise<void>
+    }
+  | { readonly ok: false; readonly error: ErrorBody }
 
 /** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
 const reconcileMarginMs = 10_000
@@ -120,9 +127,9 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
-  async function handOn<D extends Decision | InviteDecision>(decision: D): Promise<D> {
+  async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
-      const done = delivery.apply(step)
+      const done = delivery.apply(step, first)
       if (done instanceof Promise) await done
       if (isLive(step.call)) loseDeadHolders(step.call)
     }
@@ -143,8 +150,15 @@ export function createCalls(options: CallsOptions): Calls {
     const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
     let decision = await run(ref, command)
     if (!decision.ok && (await holderDied(session, ref, decision))) decision = await run(ref, command)
+    // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
+    if (decision.steps.length === 0) await tellAbout(ref, decision)
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
     return { ok: true, value: decision.call }
+  }
+
+  async function tellAbout(ref: CallRef, decision: Decision): Promise<void> {
+    const call = decision.ok ? decision.call : await store.load(ref)
+    if (call !== undefined) await delivery.catchUp(call)
   }
 
   /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */
@@ -188,30 +202,39 @@ export function createCalls(options: CallsOptions): Calls {
     const rung = await sessions.liveOf(callee)
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
-    const decision = await handOn(
-      await noting(
-        store.invite(caller, callee, callUuid, (situation) =>
-          decideInvite(
-            situation,
-            {
-              actor: session,
-              callee: { userId: callee.userId, role: callee.role },
-              callUuid,
-              freshUuid,
-              contextType: data.context_type ?? session.contextType,
-              contextId: data.context_id ?? session.contextId,
-              callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
-              ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
-              metadata: data.metadata ?? null,
-              rate,
-              maxRinging: options.maxRinging,
-              busy: settings.busy,
-            },
-            clock.now(),
-          ),
+    const decision = await noting(
+      store.invite(caller, callee, callUuid, (situation) =>
+        decideInvite(
+          situation,
+          {
+            actor: session,
+            callee: { userId: callee.userId, role: callee.role },
+            callUuid,
+            freshUuid,
+            contextType: data.context_type ?? session.contextType,
+            contextId: data.context_id ?? session.contextId,
+            callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+            ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+            metadata: data.metadata ?? null,
+            rate,
+            maxRinging: options.maxRinging,
+            busy: settings.busy,
+          },
+          clock.now(),
         ),
       ),
     )
+    // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
+    // call, its inviter has heard of it.
+    const isNew = decision.ok && decision.created
+    const older = handOn({ ...decision, steps: decision.steps.slice(0, isNew ? -1 : undefined) })
+    const handedOn = isNew
+      ? handOn(
+          { ...decision, steps: decision.steps.slice(-1) },
+          older.then(() => {}),
+        )
+      : older
+    await older
     // What counts is what leaves a call behind, ringing or busy [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
@@ -219,9 +242,9 @@ export function createCalls(options: CallsOptions): Calls {
       if (decision.code === 'CALL_GLARE') await tellOfWaiting(session, decision)
       return { ok: false, error: errorOf(decision) }
     }
-    const reached = await isAnybodyThere(callee, rung)
-    const invited = invitedData(decision.call, reached)
-    return { ok: true, value: settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited }
+    const invited = invitedData(decision.call, rung.length > 0)
+    const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
+    return { ok: true, value, handedOn: handedOn.then(() => {}) }
   }
 
   /** The call that waits rings before the inviter hears of it, also where another node is just handing it on [INV6]. */
@@ -229,15 +252,6 @@ export function createCalls(options: CallsOptions): Calls {
     const { product } = session.participant
     const waiting = await store.load({ product, callUuid: details.call_uuid ?? '' })
     if (waiting !== undefined) await delivery.catchUp(waiting)
-  }
-
-  async function isAnybodyThere(callee: Participant, before: readonly string[]): Promise<boolean> {
-    try {
-      return (await sessions.liveOf(callee)).length > 0
-    } catch (error) {
-      if (error instanceof StoreError) return before.length > 0
-      throw error
-    }
   }
 
   async function alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>> {

@@ -208,7 +208,7 @@ describe('what belongs together', () => {
     const found = problems({
       RINGWIRE_PORT: 'x',
       RINGWIRE_TLS_CERT: 'a.pem',
-      REDIS_URL: 'redis://x',
+      REDIS_URL: 'http://x',
       RINGWIRE_DEMO: '2',
     })
     expect(found).toHaveLength(4)
@@ -218,10 +218,18 @@ describe('what belongs together', () => {
     }
   })
 
-  test('a store of a later version is refused, never ignored, and its URL does not show', () => {
+  test('REDIS_URL is for nodes, which share a database and the secrets of their tokens', () => {
+    const REDIS_URL = 'redis://user:pass@127.0.0.1'
+    expect(problems({ REDIS_URL })).toEqual([
+      expect.stringContaining('REDIS_URL needs DATABASE_URL'),
+      expect.stringContaining('REDIS_URL needs RINGWIRE_JWT_SECRETS'),
+    ])
     const [problem = ''] = problems({ REDIS_URL: 'redis://user:pass@host/db' })
-    expect(problem).toContain('REDIS_URL is set, but this version runs as one process')
+    expect(problem).toContain('REDIS_URL has a path')
     expect(problem).not.toContain('pass')
+    const DATABASE_URL = 'postgres://u:secret@127.0.0.1:5432/calls'
+    const RINGWIRE_JWT_SECRETS = `one:${'A'.repeat(43)}`
+    expect(loadConfig({ REDIS_URL, DATABASE_URL, RINGWIRE_JWT_SECRETS })).toMatchObject({ ok: true, warnings: [] })
   })
 
   test('DATABASE_URL names a PostgreSQL database; what is wrong with it never shows its password', () => {

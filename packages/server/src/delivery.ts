@@ -23,9 +23,9 @@ export interface Delivery {
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. What cannot be handed on now, because the sessions' store is away, is owed: see
-   * `isOwing`. Never rejects.
+   * `takeOwing`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
    */
-  apply(step: Step): MaybePromise<void>
+  apply(step: Step, first?: Promise<void>): MaybePromise<void>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
   adopt(call: LiveCall): MaybePromise<void>
   /** The same for one that is over, all but its last step. */
@@ -51,16 +51,18 @@ export interface DeliveryOptions {
   readonly onError: (error: unknown) => void
 }
 
+const sides = ['caller', 'callee'] as const
+
 export function createDelivery({ sessions, stepsAfter, onApplied, onError }: DeliveryOptions): Delivery {
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<void>>()
   let owing = false
 
-  function apply(step: Step): MaybePromise<void> {
+  function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
     learn(step.call)
-    return inTurn(key, () => applyNow(key, step))
+    return inTurn(key, () => (first === undefined ? applyNow(key, step) : first.then(() => applyNow(key, step))))
   }
 
   function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
@@ -104,21 +106,22 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
   function handOn(key: string, { call, event }: Step): MaybePromise<void> {
     const ends = overStatuses.some((status) => status === event.type)
     const isAnswer = event.type === 'accepted'
+    const moves = (event.moved ?? []).map(({ side, from }) => move(key, call, side, from))
     // Each session's own are in this order; the order between sessions is nobody's concern.
-    const work: MaybePromise<unknown>[] = []
-    for (const { side, from } of event.moved ?? []) {
-      const place = placeOf(call, side)
-      if (place !== null) work.push(move(key, call, side, place, from))
-    }
-    if (!ends) for (const side of ['caller', 'callee'] as const) work.push(hold(key, call, side, isAnswer))
-    for (const notice of event.notices) work.push(deliver(key, call, notice))
-    if (isAnswer) work.push(handOverKept(key, call))
-    if (ends) work.push(...releasePlaces(key, call))
-    return andThen(allDone(work), () => sessions.setTold(key, call.version, ends))
+    return andThen(allDone(moves), () => {
+      const holds = ends ? [] : sides.map((side) => hold(key, call, side, isAnswer))
+      const notices = event.notices.map((notice) => deliver(key, call, notice))
+      return andThen(allDone([...holds, ...notices]), () => {
+        const last = [...(isAnswer ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
+        return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
+      })
+    })
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */
-  function move(key: string, call: Call, side: Side, place: Place, from: string): MaybePromise<unknown> {
+  function move(key: string, call: Call, side: Side, from: string): MaybePromise<unknown> {
+    const place = placeOf(call, side)
+    if (place === null) return undefined
     return andThen(remember(key, call, side, place, false), () =>
       sessions.move(key, from, place.sessionId, place.settled),
     )
@@ -199,7 +202,7 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
     adopt(call) {
       const key = callKey(call)
       learn(call)
-      const holds = (['caller', 'callee'] as const).map((side) => hold(key, call, side, false))
+      const holds = sides.map((side) => hold(key, call, side, false))
       return andThen(allDone(holds), () => sessions.setTold(key, call.version, false))
     },
     adoptOver: (call) => sessions.setTold(callKey(call), call.version - 1, true),

@@ -137,7 +137,7 @@ describe('help and usage', () => {
   test('a bad configuration ends every command that needs it with 1, one line per problem', async () => {
     for (const args of ['serve', 'keys list', 'token --product p --user u --role r --peer-role x']) {
       const { code, out, err } = await run(args, {
-        env: { RINGWIRE_PORT: 'x', REDIS_URL: 'redis://h', RINGWIRE_PROT: '1' },
+        env: { RINGWIRE_PORT: 'x', REDIS_URL: 'http://h', RINGWIRE_PROT: '1' },
       })
       expect([args, code, out]).toEqual([args, 1, ''])
       expect(err.trim().split('\n')).toEqual([

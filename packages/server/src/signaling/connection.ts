@@ -147,7 +147,10 @@ export class Connection implements Sink {
     }
     this.busy = true
     result
-      .then((done) => this.finish(done))
+      .then((done) => {
+        this.finish(done)
+        return done.handedOn
+      })
       .finally(() => this.next())
       .catch(() => this.close(1011, 'internal error'))
   }

@@ -27,7 +27,9 @@ export interface DispatchResult {
   /** The number of the request, where it had one and took effect [EXT4]. */
   readonly n: number | undefined
   /** The session goes on with a new token [WS5]. */
-  readonly refreshed?: SessionClaims
+  readonly refreshed?: SessionClaims | undefined
+  /** The next request has to wait for this, though the reply is there [ORD1]. */
+  readonly handedOn?: Promise<void> | undefined
 }
 
 export interface Dispatch {
@@ -53,7 +55,12 @@ const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefin
 type Answer =
   | { readonly error: ErrorBody }
   | { readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true } }
-  | { readonly event: 'call.invited' | 'auth.refreshed'; readonly data: unknown; readonly refreshed?: SessionClaims }
+  | {
+      readonly event: 'call.invited' | 'auth.refreshed'
+      readonly data: unknown
+      readonly refreshed?: SessionClaims | undefined
+      readonly handedOn?: Promise<void> | undefined
+    }
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
 export function createDispatch(options: DispatchOptions): Dispatch {
@@ -72,9 +79,10 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
         if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
-        return calls
-          .invite(session, request.data)
-          .then((outcome) => (outcome.ok ? { event: 'call.invited', data: outcome.value } : outcome))
+        return calls.invite(session, request.data).then((outcome) => {
+          if (!outcome.ok) return outcome
+          return { event: 'call.invited', data: outcome.value, handedOn: outcome.handedOn }
+        })
       case 'call.accept':
         return calls.verb(session, 'accept', request.data.call_uuid, null).then(acknowledged)
       case 'call.connected':
@@ -122,7 +130,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const finish = (answer: Answer): DispatchResult => {
       const reply = replyTo(session, request.requestId, answer)
       const result = { reply, malformed: false, n }
-      return 'refreshed' in answer ? { ...result, refreshed: answer.refreshed } : result
+      return 'event' in answer ? { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn } : result
     }
     try {
       const answer = handle(session, request)

@@ -42,7 +42,7 @@ export class InProcessService extends Service {
 
   override async start(): Promise<this> {
     const loaded = loadConfig({
-      RINGWIRE_PORT: this.url === '' ? '0' : new URL(this.url).port,
+      RINGWIRE_PORT: this.address === '' ? '0' : new URL(this.address).port,
       RINGWIRE_DATA_DIR: this.dataDir,
       RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,
       RINGWIRE_INVITE_RATE: 'off',
@@ -55,7 +55,7 @@ export class InProcessService extends Service {
     const { config } = loaded
     const destination = {
       write: (line: string) => {
-        this.log += line
+        this.logged += line
       },
     }
     this.server = createServer({
@@ -63,7 +63,7 @@ export class InProcessService extends Service {
       logger: createLogger({ level: config.logLevel, destination }),
       clock: this.clock,
     })
-    this.url = (await this.server.start()).url
+    this.address = (await this.server.start()).url
     return this
   }
 

@@ -13,15 +13,25 @@ export type TokenWish = Partial<TokenRequest> & { user_id: string }
 
 /** The service as its own process, with real sockets and a data directory of its own. */
 export class Service {
-  url = ''
-  /** What it logged. */
-  log = ''
+  /** Its own address, once it has been started. */
+  protected address = ''
+  /** What it logged itself. */
+  protected logged = ''
   /** What it wrote to stdout. */
   out = ''
   readonly dataDir: string
   /** What it is configured with, where that is not the default of these tests. */
   readonly env: Readonly<Record<string, string>>
   private process: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
+
+  get url(): string {
+    return this.address
+  }
+
+  /** What it logged. */
+  get log(): string {
+    return this.logged
+  }
 
   constructor(env: Record<string, string> = {}) {
     this.dataDir = mkdtempSync(join(tmpdir(), 'ringwire-test-'))
@@ -30,7 +40,7 @@ export class Service {
 
   /** Starts it, or starts it again on the same data and, where it had one, the same port. */
   async start(env: Record<string, string> = {}): Promise<this> {
-    const port = this.url === '' ? '0' : new URL(this.url).port
+    const port = this.address === '' ? '0' : new URL(this.address).port
     const child = Bun.spawn([process.execPath, mainFile, 'serve'], {
       env: {
         PATH: process.env.PATH ?? '',
@@ -54,12 +64,12 @@ export class Service {
     let text = ''
     while (!text.includes('\n')) {
       const { done, value } = await reader.read()
-      if (done) throw new Error(`the service did not start:\n${text}${this.log}`)
+      if (done) throw new Error(`the service did not start:\n${text}${this.logged}`)
       text += new TextDecoder().decode(value)
     }
     const url = /Ringwire listens on (\S+)/.exec(text)?.[1]
     if (url === undefined) throw new Error(`no URL in: ${text}`)
-    this.url = url
+    this.address = url
     reader.releaseLock()
     this.out += text
     void this.collectOut(child.stdout)
@@ -68,7 +78,7 @@ export class Service {
 
   private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder()
-    for await (const bytes of stream) this.log += decoder.decode(bytes, { stream: true })
+    for await (const bytes of stream) this.logged += decoder.decode(bytes, { stream: true })
   }
 
   private async collectOut(stream: ReadableStream<Uint8Array>): Promise<void> {

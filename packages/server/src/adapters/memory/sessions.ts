@@ -126,7 +126,6 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     session.places?.delete(call)
     settle(session, call)
     session.ringing?.delete(call)
-    session.versions?.delete(call)
     session.kept?.delete(call)
     session.gates?.delete(call)
     if (session.sink !== undefined) return
@@ -256,7 +255,9 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     },
     release(sessionId, call) {
       const session = sessions.get(sessionId)
-      if (session !== undefined) release(session, call)
+      if (session === undefined) return
+      session.versions?.delete(call)
+      release(session, call)
     },
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
     inCall(sessionId) {

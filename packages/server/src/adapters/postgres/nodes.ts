@@ -1,3 +1,4 @@
+import { isSameNode } from '../../node-name.ts'
 import type { Clock, Nodes } from '../../ports.ts'
 import { Connections } from './connections.ts'
 
@@ -31,7 +32,7 @@ const samples = 16
 /** Counts on, and reads everybody's count. What is a day old is of no interest any more. */
 export const beatSql = `
   WITH beat AS (
-    INSERT INTO nodes (name, beats, seen_at) VALUES ($1, 1, clock_timestamp())
+    INSERT INTO nodes (name, beats, started_at, seen_at) VALUES ($1, 1, clock_timestamp(), clock_timestamp())
     ON CONFLICT (name) DO UPDATE SET beats = nodes.beats + 1, seen_at = excluded.seen_at
   ), forgotten AS (
     DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
@@ -40,20 +41,22 @@ export const beatSql = `
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
     coalesce((
       SELECT json_agg(json_build_array(
-        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
+        name, beats, has_left, extract(epoch FROM started_at)::float8, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
       )) FROM nodes WHERE name <> $1
     ), '[]')::text AS others`
 
 interface Seen {
   beats: number
   hasLeft: boolean
+  /** By the database's clock, in seconds. */
+  startedAt: number
   /** When its count was first seen at what it is, on the monotonic clock. */
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
 }
 
-type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number]
+type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, startedAt: number, ageMs: number]
 
 /** The nodes that serve on one database, by their heartbeats there. */
 export function createPostgresNodes({ url, self, onDeath, onError }: PostgresNodesOptions): PostgresNodes {
@@ -81,19 +84,26 @@ export function createPostgresNodes({ url, self, onDeath, onError }: PostgresNod
     beatAt = now
     for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now)
     for (const [name, { hasLeft, since }] of seen) {
-      if (!dead.has(name) && (hasLeft || now - since > deadMs)) {
+      if (!dead.has(name) && (hasLeft || now - since > deadMs || isReplaced(name))) {
         dead.add(name)
         onDeath(name)
       }
     }
   }
 
-  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number): void {
+  /** Its node runs again. */
+  function isReplaced(name: string): boolean {
+    if (isSameNode(name, self)) return true
+    const { startedAt = 0 } = seen.get(name) ?? {}
+    return [...seen].some(([other, each]) => each.startedAt > startedAt && isSameNode(other, name))
+  }
+
+  function learnOther([name, beats, hasLeft, startedAt, ageMs]: OtherRow, now: number): void {
     const known = seen.get(name)
-    if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
+    if (known === undefined) seen.set(name, { beats, hasLeft, startedAt, since: now, ageMs })
     else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       Object.assign(known, { beats, hasLeft, since: now, ageMs })
-      if (!hasLeft) dead.delete(name)
+      if (!hasLeft && !isReplaced(name)) dead.delete(name)
     }
   }
 

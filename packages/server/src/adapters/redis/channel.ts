@@ -1,3 +1,4 @@
+import { isSameNode } from '../../node-name.ts'
 import { type Client, connect, type Store } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
@@ -41,6 +42,7 @@ export function createChannel(options: ChannelOptions): Channel {
   const waiting = new Map<string, (answer: string | undefined) => void>()
   /** When each node was last known to live; when this one began to listen for that, and last could. */
   const seen = new Map<string, number>()
+  let living: ReadonlySet<string> = new Set()
   let listensSince = 0
   let beatAt = 0
   let subscriber: Client | undefined
@@ -104,7 +106,7 @@ export function createChannel(options: ChannelOptions): Channel {
       subscriber?.disconnect()
       subscribe(false)
     }
-    const [living] = await Promise.all([
+    const [names] = await Promise.all([
       store.run('nodes', ['rw:nodes'], [node, deadMs]),
       store.publish(mine, `B ${last}`),
     ])
@@ -115,11 +117,15 @@ export function createChannel(options: ChannelOptions): Channel {
       for (const other of seen.keys()) seen.set(other, now)
     }
     beatAt = now
-    for (const other of living) seen.set(String(other), now)
+    living = new Set(names.map(String))
+    for (const other of living) seen.set(other, now)
     for (const [other, at] of seen) if (now - at > deadMs) seen.delete(other)
   }
 
   function isAlive(other: string): boolean {
+    // An earlier run of this node, or of one that has started again.
+    if (other !== node && isSameNode(other, node)) return false
+    if (!living.has(other)) for (const each of living) if (isSameNode(each, other)) return false
     return seen.has(other) || performance.now() - listensSince < deadMs
   }
 

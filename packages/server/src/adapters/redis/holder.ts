@@ -52,13 +52,13 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (what === 'E') take(session, pushOf(rest, message.slice(lineEnd + 1)))
     else if (what === 'L') lost(session, first)
     else if (what === 'X') giveUp(session)
+    else if (what === 'V') session.versions.delete(first)
     else if (what === 'R' && first === '1') session.ringing.add(call)
     else if (what === 'R') session.ringing.delete(call)
     else if (what === 'P' && first !== '-') session.places.set(call, first === '1')
     else if (what === 'P') {
       session.places.delete(call)
       session.ringing.delete(call)
-      session.versions.delete(call)
     }
   }
 

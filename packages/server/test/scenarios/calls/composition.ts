@@ -1,5 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
+import { NodePair } from '../../support/node-pair.ts'
 import { Postgres } from '../../support/postgres.ts'
+import { type RedisServer, startRedis } from '../../support/redis.ts'
 import { Service } from '../../support/service.ts'
 
 export type Env = Readonly<Record<string, string>>
@@ -29,6 +31,49 @@ export function startOnPostgres(): Start {
   })
   afterAll(() => server?.dispose())
   return async (env = {}) => startEmbedded({ DATABASE_URL: (await server?.database()) ?? '', ...env })
+}
+
+const jwtSecrets = `test:${'A'.repeat(43)}`
+
+/** What makes a service a node: a database and a Redis of its own, in servers that the tests of a file share. */
+function sharedStores(): () => Promise<Env> {
+  let server: Postgres | undefined
+  let redis: RedisServer | undefined
+  let databases = 0
+  beforeAll(async () => {
+    ;[server, redis] = await Promise.all([Postgres.start(), startRedis(['--databases', '256'])])
+  })
+  afterAll(async () => {
+    await Promise.all([server?.dispose(), redis?.stop()])
+  })
+  return async () => {
+    databases++
+    return {
+      DATABASE_URL: (await server?.database()) ?? '',
+      REDIS_URL: `${redis?.url}/${databases}`,
+      RINGWIRE_JWT_SECRETS: jwtSecrets,
+    }
+  }
+}
+
+/** One node on PostgreSQL and Redis. */
+export function startNode(): Start {
+  const stores = sharedStores()
+  return async (env = {}) => startEmbedded({ RINGWIRE_NODE_ID: 'one', ...(await stores()), ...env })
+}
+
+/** Two nodes on PostgreSQL and Redis; whoever connects does so to the one and the other in turn. */
+export function startTwoNodes(): Start {
+  const stores = sharedStores()
+  return async (env = {}) => {
+    const pair = new NodePair({ ...unlimited, ...(await stores()), ...env })
+    try {
+      return await pair.start()
+    } catch (error) {
+      await pair.dispose()
+      throw error
+    }
+  }
 }
 
 /** One service for all tests of the block that calls this. */

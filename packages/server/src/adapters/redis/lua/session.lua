@@ -165,9 +165,10 @@ local function hold(h, name, settled)
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' ' .. settled .. ' ' .. name)
 end
 
+-- Of a place that passed on the versions stay: it may come back.
 local function release(h, name)
   local before = h['P' .. name]
-  for _, letter in ipairs({ 'P', 'R', 'V', 'N', 'G', 'K' }) do drop(h, letter .. name) end
+  for _, letter in ipairs({ 'P', 'R', 'N', 'G', 'K' }) do drop(h, letter .. name) end
   drop(h, 'Nk' .. name)
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end

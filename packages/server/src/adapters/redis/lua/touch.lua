@@ -12,6 +12,7 @@ elseif what == 'hold' then
   hold(h, name, ARGV[9])
   if ARGV[10] == '1' and not h['G' .. name] then put(h, 'G' .. name, '1') end
 else
+  if drop(h, 'V' .. name) then tell(h, 'V ' .. h.sid .. ' ' .. h.s .. ' ' .. name) end
   release(h, name)
   if h.n == '' and isForgettable(h) then forget(h) return { found, unpack(out) } end
 end

@@ -1,0 +1,5 @@
+import { startNode } from './composition.ts'
+import { registerHistory } from './history.ts'
+
+const start = startNode()
+registerHistory('one node', start)

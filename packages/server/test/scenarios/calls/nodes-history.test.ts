@@ -1,0 +1,5 @@
+import { startTwoNodes } from './composition.ts'
+import { registerHistory } from './history.ts'
+
+const start = startTwoNodes()
+registerHistory('two nodes', start)

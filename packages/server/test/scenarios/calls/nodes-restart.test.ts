@@ -1,0 +1,5 @@
+import { startTwoNodes } from './composition.ts'
+import { registerRestart } from './restart.ts'
+
+const start = startTwoNodes()
+registerRestart('two nodes', start)
