@@ -213,20 +213,22 @@ export function serviceRows(call: LiveCall): Row[] {
     const place = placeOf(call, side)
     if (place === null) continue
     const holder = side === 'caller' ? caller : callee
-    const lost = must(
-      decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations),
-      live,
-    )
-    add(
-      'the connection is lost',
-      side,
-      call,
-      { type: 'lose', sessionId: place.sessionId, node: place.node },
-      start + 5500,
-    )
+    const loss = { type: 'lose', sessionId: place.sessionId, node: place.node } as const
+    const lost = must(decide(call, loss, start + 5500, durations), live)
+    add('the connection is lost', side, call, loss, start + 5500)
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
     add('the device connects again, as a new session', side, lost, { type: 'arrive', actor: back }, start + 5600)
     add('the same session comes back', side, lost, { type: 'arrive', actor: holder }, start + 5600)
+    const elsewhere = { ...holder, node: 'another node' }
+    const took = decide(call, { type: 'arrive', actor: elsewhere }, start + 5500, durations)
+    add(
+      'the same session comes back on another node, its loss unseen',
+      side,
+      call,
+      { type: 'arrive', actor: elsewhere },
+      start + 5500,
+    )
+    add('the node that it left sees the loss', side, must(took, live), loss, start + 5600)
     const named = { type: 'arrive', actor: back, resumes: holder.sessionId } as const
     add('a new session names the lost one', side, lost, named, start + 5600)
     add(
@@ -242,6 +244,7 @@ export function serviceRows(call: LiveCall): Row[] {
   const length = call.status === 'ringing' ? durations.ringTimeoutMs : durations.maxDurationMs
   add(`${limit} (${seconds(length)})`, '', call, { type: 'time' }, due(call))
   add('the service starts again', '', call, { type: 'restart', nodes: [] }, start + 5600)
+  add('a node starts again, others hold the places', '', call, { type: 'restart', nodes: [caller.node] }, start + 5600)
   return rows
 }
 

@@ -28,8 +28,9 @@ function isUnsettled({ call, event }: Step): boolean {
 function stepText(step: Step): string {
   const { call, event } = step
   const quiet = quietSteps[event.type]
-  if (quiet !== undefined && isUnsettled(step)) return `${quiet}, unsettled`
-  if (quiet !== undefined) return quiet
+  const queue = event.moved === undefined ? '' : ', with its queue'
+  if (quiet !== undefined && isUnsettled(step)) return `${quiet}, unsettled${queue}`
+  if (quiet !== undefined) return `${quiet}${queue}`
   const reason = 'endReason' in call ? ` (${call.endReason})` : ''
   return `**${call.status}**${reason}`
 }
@@ -131,7 +132,8 @@ export function callStatesPage(): string {
     ),
     'In the tables, "caller" and "callee" are the session that holds the place of that side; while the call rings, ' +
       '"callee" is any session of the callee. A place is vacant while its holder has no connection, and unsettled while ' +
-      'the holder took it by connecting alone [PLACE2]. A code is the answer in `call.error`. "No change" is success: for ' +
+      'the holder took it by connecting alone; its queue is what its last holder was not proven to have received ' +
+      '[PLACE2]. A code is the answer in `call.error`. "No change" is success: for ' +
       '`webrtc.*` on a live call it is what is relayed [REL1, REL2], on a call that is over it is dropped [END1]. Whoever ' +
       'has no part in a call gets `CALL_NOT_FOUND`. `call.status` reaches extended sessions alone [EXT5].',
     '## call.invite',

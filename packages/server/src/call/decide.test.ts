@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import {
   actorOf,
-  alice,
   aliceOne,
   answeredCall,
   bob,
@@ -20,7 +19,7 @@ import { type Actor, type CallCommand, type Decision, decide } from './decide.ts
 
 const now = start + 10_000
 const ask = (call: Call | undefined, command: CallCommand, at = now) => decide(call, command, at, durations)
-const verb = (type: 'accept' | 'connected' | 'relay' | 'arrive', actor: Actor): CallCommand => ({ type, actor })
+const verb = (type: 'accept' | 'connected' | 'relay', actor: Actor): CallCommand => ({ type, actor })
 const end = (actor: Actor, reason: string | null = null): CallCommand => ({ type: 'end', actor, reason })
 const cancel = (actor: Actor): CallCommand => ({ type: 'cancel', actor, reason: null })
 const reject = (actor: Actor, reason: string | null = null, rung: readonly string[] = []): CallCommand => ({
@@ -30,7 +29,6 @@ const reject = (actor: Actor, reason: string | null = null, rung: readonly strin
   rung,
 })
 
-const aliceTablet = actorOf(alice, 'a-2', 'tablet')
 const bobMobile = actorOf(bob, 'b-2', 'mobile')
 
 /** What became of the call, and who is told what, in one line each. */
@@ -207,102 +205,6 @@ test('[END1] on a call that is over only accept fails, and relays for a minute',
   const over = start + ringMs
   expect(ask(call, verb('relay', aliceOne), over + 59_999).ok).toBe(true)
   expect(outcome(ask(call, verb('relay', aliceOne), over + 60_000))).toBe('CALL_INVALID_STATE')
-})
-
-test('[PLACE3] a held place is never taken, and who is without it ends nothing', () => {
-  for (const command of [
-    verb('relay', aliceTablet),
-    end(aliceTablet),
-    cancel(aliceTablet),
-    verb('connected', bobMobile),
-    end(bobMobile),
-  ]) {
-    expect(outcome(ask(answeredCall(), command))).toBe('CALL_NOT_PARTICIPANT')
-  }
-  expect(ask(answeredCall(), verb('arrive', actorOf(alice, 'a-9', 'phone'))).steps).toEqual([])
-})
-
-test('[PLACE2] a vacant place is taken by any session of the participant that names the call', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, verb('relay', aliceTablet))
-  expect(decision.ok && decision.call.callerPlace).toEqual(heldBy(aliceTablet))
-  expect(decision.steps[0]?.event).toMatchObject({ type: 'place_taken', by: { sessionId: 'a-2' }, notices: [] })
-  expect(outcome(ask(call, end(aliceTablet)))).toEqual(['ended hangup', 'call.ended hangup to callee'])
-})
-
-test('[PLACE2] who connects with the device of the holder, or with none as it had none, takes the place', () => {
-  const phone = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const back = ask(phone, verb('arrive', actorOf(alice, 'a-3', 'phone')))
-  expect(back.ok && back.call.callerPlace).toMatchObject({ state: 'held', sessionId: 'a-3', settled: false })
-  expect(ask(phone, verb('arrive', aliceTablet)).steps).toEqual([])
-  expect(ask(phone, verb('arrive', actorOf(alice, 'a-4'))).steps).toEqual([])
-  const nameless = answeredCall({ callerPlace: leftBy(actorOf(alice, 'a-1'), start + 6_000) })
-  expect(ask(nameless, verb('arrive', actorOf(alice, 'a-4'))).steps).toHaveLength(1)
-  expect(ask(nameless, verb('arrive', aliceTablet)).steps).toEqual([])
-})
-
-test('[PLACE2] [RES1] the session that left comes back to its place as it had it, whoever else waits', () => {
-  for (const settled of [true, false]) {
-    const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, settled) })
-    const back = ask(call, verb('arrive', aliceOne))
-    expect(back.ok && back.call.callerPlace).toEqual(heldBy(aliceOne, settled))
-    expect(back.steps[0]?.event).toMatchObject({ type: 'place_taken', notices: [] })
-  }
-  const taken = answeredCall({ callerPlace: heldBy(aliceTablet) })
-  expect(ask(taken, verb('arrive', aliceOne)).steps).toEqual([])
-})
-
-test('[PLACE2] [RES2] a new session that names the one that left has its place for good, on the same device', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, false) })
-  const arrive = (actor: Actor, resumes: string) => ask(call, { type: 'arrive', actor, resumes })
-  const phone = actorOf(alice, 'a-3', 'phone')
-  const named = arrive(phone, 'a-1')
-  expect(named.ok && named.call.callerPlace).toEqual(heldBy(phone))
-  expect(outcome(ask(named.ok ? named.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
-  const other = arrive(phone, 'a-7')
-  expect(other.ok && other.call.callerPlace).toEqual(heldBy(phone, false))
-  expect(arrive(aliceTablet, 'a-1').steps).toEqual([])
-  expect(arrive(actorOf(alice, 'a-4'), 'a-1').steps).toEqual([])
-  const held: CallCommand = { type: 'arrive', actor: phone, resumes: 'a-1' }
-  expect(ask(answeredCall(), held).steps).toEqual([])
-})
-
-test('[PLACE2] a place taken by connecting passes on until its holder has spoken', () => {
-  const call = answeredCall({ callerPlace: heldBy(actorOf(alice, 'a-3', 'phone'), false) })
-  const passed = ask(call, verb('relay', aliceTablet))
-  expect(passed.ok && passed.call.callerPlace).toEqual(heldBy(aliceTablet))
-  const spoken = ask(call, verb('relay', actorOf(alice, 'a-3', 'phone')))
-  expect(spoken.steps[0]?.event.type).toBe('place_settled')
-  expect(outcome(ask(spoken.ok ? spoken.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
-})
-
-test('[END3] a loss starts the clock of the place that the session held, and of nothing else', () => {
-  const decision = ask(answeredCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node })
-  expect(decision.ok && decision.call).toMatchObject({
-    callerPlace: { state: 'vacant', since: now, sessionId: 'a-1', deviceId: 'phone' },
-    calleePlace: { state: 'held' },
-  })
-  expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2', node: aliceOne.node }).steps).toEqual([])
-  expect(ask(overCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
-})
-
-test('[END3] after a restart every place is vacant and every lost clock starts in full', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, { type: 'restart', nodes: [] }, start + 100_000)
-  expect(decision.ok && decision.call).toMatchObject({
-    callerPlace: { state: 'vacant', since: start + 100_000 },
-    calleePlace: { state: 'vacant', since: start + 100_000 },
-  })
-})
-
-test('[END3] while the store was away lost clocks stood still; who is there stays', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, { type: 'away' }, start + 100_000)
-  expect(decision.ok && decision.call).toMatchObject({
-    callerPlace: { state: 'vacant', since: start + 100_000 },
-    calleePlace: { state: 'held' },
-  })
-  expect(ask(answeredCall(), { type: 'away' }).steps).toEqual([])
 })
 
 test('[RING1] [END3] a jump of the wall clock leaves what remains', () => {

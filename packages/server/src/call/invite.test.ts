@@ -11,6 +11,7 @@ import {
   dave,
   heldBy,
   leftBy,
+  onNode,
   overCall,
   ringingCall,
   start,
@@ -101,6 +102,18 @@ test('[INV3] [PLACE2] a repeated invite takes the place that its session lost, a
     const decision = invite([call], { actor: tablet, callUuid: call.callUuid }, call)
     expect(steps(decision)).toEqual(['01 place_taken'])
     expect(decision.ok && decision.call).toMatchObject({ status: call.status, callerPlace: heldBy(tablet) })
+    expect(decision.steps[0]?.event.moved).toEqual([{ side: 'caller', from: 'a-1' }])
+  }
+})
+
+test('[INV3] [INV7] an invite repeated from another node brings its place there, and nothing passes on', () => {
+  const call = ringingCall()
+  const there = onNode(aliceOne, 'elsewhere')
+  for (const same of [call, undefined]) {
+    const decision = invite([call], { actor: there, ...(same !== undefined && { callUuid: same.callUuid }) }, same)
+    expect(decision).toMatchObject({ ok: true, created: false, call: { callUuid: call.callUuid } })
+    expect(decision.ok && decision.call.callerPlace).toEqual(heldBy(there))
+    expect(decision.steps[0]?.event).not.toHaveProperty('moved')
   }
 })
 

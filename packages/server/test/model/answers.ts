@@ -80,9 +80,10 @@ function checkRung(call: Call, actor: Actor, verb: Verb, decision: Decision, run
   }
 }
 
+/** It has the place for good, and the place says where it is. */
 function holds(call: Call, side: Side, actor: Actor): boolean {
   const place = seatIn(call, side)
-  return place?.state === 'held' && place.sessionId === actor.sessionId && place.settled
+  return place?.state === 'held' && place.sessionId === actor.sessionId && place.node === actor.node && place.settled
 }
 
 function checkSeated(call: Call, side: Side, actor: Actor, verb: Verb, decision: Decision) {

@@ -1,4 +1,5 @@
 import { isAnswered, isLive, type LiveCall } from '../../src/call/call.ts'
+import type { Actor } from '../../src/call/decide.ts'
 import type { InviteCommand, InviteDecision } from '../../src/call/invite.ts'
 import { cause, commit } from './commit.ts'
 import { type Machine, violated } from './machine.ts'
@@ -55,7 +56,7 @@ function checkInvite(asked: Asked, decision: InviteDecision) {
   const mine = command.actor.sessionId
   if (named !== undefined && named.caller === person) {
     if (named.callee !== event.to) return mustRefuse(decision, 'CALL_ID_CONFLICT')
-    return mustRepeat(decision, named, mine, 'INV3')
+    return mustRepeat(decision, named, command.actor, 'INV3')
   }
   const calls = draft.calls.filter(({ call }) => isLive(call))
   const waiting = calls.find(
@@ -63,7 +64,7 @@ function checkInvite(asked: Asked, decision: InviteDecision) {
   )
   const vacant = waiting?.call.callerPlace.state === 'vacant'
   if (waiting !== undefined && (vacant || waiting.call.callerPlace.sessionId === mine)) {
-    return mustRepeat(decision, waiting, mine, 'INV7')
+    return mustRepeat(decision, waiting, command.actor, 'INV7')
   }
   const ringing = calls.filter((each) => each.call.status === 'ringing' && each.caller === person && each !== waiting)
   if (!command.rate.ok || ringing.length >= command.maxRinging) return mustRefuse(decision, 'RATE_LIMITED')
@@ -83,7 +84,7 @@ function mustRefuse(decision: InviteDecision, code: string) {
   } else if (decision.steps.length > 0) violated('INV1', `an invite refused with ${code} changed something`)
 }
 
-function mustRepeat(decision: InviteDecision, tracked: TrackedCall, mine: string, rule: string) {
+function mustRepeat(decision: InviteDecision, tracked: TrackedCall, { sessionId: mine, node }: Actor, rule: string) {
   if (!decision.ok) return violated(rule, `a repeated invite is refused: ${decision.code}`)
   if (decision.created || decision.call.callUuid !== tracked.call.callUuid)
     violated(rule, 'a repeated invite made a call')
@@ -91,7 +92,7 @@ function mustRepeat(decision: InviteDecision, tracked: TrackedCall, mine: string
   const { callerPlace: was } = tracked.call
   const { callerPlace: is } = decision.call
   const hears = isLive(tracked.call) && (was.state === 'vacant' || !was.settled || was.sessionId === mine)
-  if (hears && !(is.state === 'held' && is.settled && is.sessionId === mine))
+  if (hears && !(is.state === 'held' && is.settled && is.sessionId === mine && is.node === node))
     violated('PLACE2', 'it did not take the place')
 }
 

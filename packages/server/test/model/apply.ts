@@ -10,8 +10,11 @@ import {
   type Draft,
   draftOf,
   final,
+  homeOf,
+  isThere,
   nextDue,
   openSession,
+  restartUnder,
   resumeSession,
   rung,
   type Setup,
@@ -25,6 +28,8 @@ import {
   type WorldEvent,
 } from './world.ts'
 
+type Event<What> = Extract<WorldEvent, { readonly what: What }>
+
 /** What an event makes of a world; the same world where nothing changes. Every rule is checked on the way. */
 export function apply(machine: Machine, setup: Setup, world: World, event: WorldEvent): World {
   const draft = draftOf(world)
@@ -37,11 +42,13 @@ export function apply(machine: Machine, setup: Setup, world: World, event: World
 function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent): boolean {
   switch (event.what) {
     case 'connect':
-      connect(machine, setup, draft, event.client, event.names === true)
+      connect(machine, setup, draft, event)
       return true
     case 'resume':
-      resume(machine, setup, draft, event.client)
+      resume(machine, setup, draft, event)
       return true
+    case 'note':
+      return arriveAtOwn(machine, setup, draft, event.client)
     case 'die': {
       const client = draft.clients[event.client]!
       draft.clients[event.client] = { ...client, line: 'dead' }
@@ -51,12 +58,14 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
     case 'observe':
       lose(machine, setup, draft, event.client)
       return true
+    case 'late':
+      return loseBehind(machine, setup, draft, event.client)
     case 'timer':
     case 'sweep':
       return passTime(machine, setup, draft, event.what)
     case 'restart':
-      for (const index of draft.clients.keys()) closeSession(draft, index, false)
-      everyCall(machine, setup, draft, { type: 'restart', nodes: [] })
+      for (const index of draft.clients.keys()) restartUnder(draft, index, event.serving)
+      everyCall(machine, setup, draft, { type: 'restart', nodes: event.serving === undefined ? [] : [event.serving] })
       return true
     case 'away':
       return everyCall(machine, setup, draft, { type: 'away' })
@@ -75,10 +84,12 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
  * A new session: first the service looks what it may take, then it rings for what rings [PLACE2, PLACE4, WS4]. What the
  * session that it names had is its own [RES2].
  */
-function connect(machine: Machine, setup: Setup, draft: Draft, index: number, isNaming: boolean) {
+function connect(machine: Machine, setup: Setup, draft: Draft, event: Event<'connect'>) {
+  const { client: index, names = false, node = homeOf(setup, event.client) } = event
+  loseBehind(machine, setup, draft, index)
   if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index)
-  const resumes = isNaming ? draft.clients[index]?.left?.actor.sessionId : undefined
-  const actor = openSession(draft, setup, index)
+  const resumes = names ? draft.clients[index]?.left?.actor.sessionId : undefined
+  const actor = openSession(draft, setup, index, node)
   const { person } = draft.clients[index]!
   for (const [at, { call }] of draft.calls.entries()) {
     if (!isLive(call) || sideIn(draft.calls[at]!, person) === undefined) continue
@@ -88,16 +99,25 @@ function connect(machine: Machine, setup: Setup, draft: Draft, index: number, is
 }
 
 /** The same session again: its own places are asked for alone, and what began to ring meanwhile rings [RES1]. */
-function resume(machine: Machine, setup: Setup, draft: Draft, index: number) {
-  const actor = resumeSession(draft, index)
-  const { person } = draft.clients[index]!
-  for (const [at, tracked] of [...draft.calls.entries()]) {
+function resume(machine: Machine, setup: Setup, draft: Draft, { client, node, unnoted }: Event<'resume'>) {
+  resumeSession(draft, client, node)
+  if (unnoted !== true) arriveAtOwn(machine, setup, draft, client)
+  for (const [at, { call, callee }] of draft.calls.entries()) {
+    if (call.status === 'ringing' && callee === draft.clients[client]?.person) tell(draft, at, client, rung)
+  }
+}
+
+/** A session takes its own places along to where it is; true where that was news. */
+function arriveAtOwn(machine: Machine, setup: Setup, draft: Draft, index: number): boolean {
+  const { actor, person } = draft.clients[index]!
+  if (actor === undefined) return violated('world', 'a session that is not there arrived')
+  const before = [...draft.calls]
+  for (const [at, tracked] of before.entries()) {
     const side = sideIn(tracked, person)
     if (!isLive(tracked.call) || side === undefined) continue
-    const isOwn = seatIn(tracked.call, side)?.sessionId === actor.sessionId
-    if (isOwn) arrive(machine, setup, draft, at, actor, undefined)
-    if (tracked.call.status === 'ringing' && side === 'callee') tell(draft, at, index, rung)
+    if (seatIn(tracked.call, side)?.sessionId === actor.sessionId) arrive(machine, setup, draft, at, actor, undefined)
   }
+  return before.some((tracked, at) => draft.calls[at] !== tracked)
 }
 
 function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor: Actor, resumes: string | undefined) {
@@ -108,8 +128,9 @@ function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor:
   const client = clientOf(draft, actor.sessionId)
   const side = sideIn(draft.calls[at]!, draft.clients[client]!.person)
   const place = side === undefined ? null : seatIn(call, side)
-  const isDevices = place?.deviceId === actor.deviceId || place?.sessionId === actor.sessionId
-  const takes = place?.state === 'vacant' && isDevices
+  const isOwn = place?.sessionId === actor.sessionId
+  const takes =
+    place?.state === 'held' ? isOwn && place.node !== actor.node : isOwn || place?.deviceId === actor.deviceId
   if (decision.steps.length !== (takes ? 1 : 0)) violated('PLACE2', 'who connected did not take what its device left')
   commit(setup, draft, decision.steps, { ...cause(draft, 'arrive', client), names: resumes })
 }
@@ -118,12 +139,27 @@ function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor:
 function lose(machine: Machine, setup: Setup, draft: Draft, index: number) {
   const { sessionId = '', node = '' } = draft.clients[index]?.actor ?? {}
   closeSession(draft, index, true)
+  loseOn(machine, setup, draft, sessionId, node)
+}
+
+/** The node that a session left for another one sees at last that the socket there is gone; true where there was one. */
+function loseBehind(machine: Machine, setup: Setup, draft: Draft, index: number): boolean {
+  const client = draft.clients[index]!
+  const sessionId = (client.actor ?? client.left?.actor)?.sessionId
+  if (client.behind === undefined || sessionId === undefined) return false
+  draft.clients[index] = { ...client, behind: undefined }
+  loseOn(machine, setup, draft, sessionId, client.behind)
+  return true
+}
+
+function loseOn(machine: Machine, setup: Setup, draft: Draft, sessionId: string, node: string) {
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
     const decision = machine.decide(call, { type: 'lose', sessionId, node }, draft.now, setup.durations)
-    const held = placesOf(call).some((place) => place.state === 'held' && place.sessionId === sessionId)
+    const isHeld = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
+    const held = placesOf(call).some(isHeld)
     if (decision.steps.length !== (held ? 1 : 0)) violated('END3', 'a loss is not noted, or a loss of nothing is')
-    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), sessionId })
+    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), lost: { sessionId, node } })
   }
 }
 
@@ -160,13 +196,15 @@ function everyCall(
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
     const { steps } = machine.decide(call, command, draft.now, setup.durations)
-    const waits = placesOf(call).some((place) => place.state === 'vacant')
-    const expected = command.type === 'away' && !waits ? 0 : 1
+    const serving = command.type === 'restart' ? command.nodes[0] : undefined
+    const isServed = (place: Place) => place.state === 'held' && (command.type === 'away' || place.node === serving)
+    const expected = command.type !== 'shift' && placesOf(call).every(isServed) ? 0 : 1
     if (steps.length !== expected) violated('END3', `${command.type}: ${steps.length} steps of a live call`)
-    commit(setup, draft, steps, cause(draft, command.type, undefined))
+    commit(setup, draft, steps, { ...cause(draft, command.type, undefined), serving })
     for (const place of command.type === 'shift' ? [] : steps.flatMap((step) => placesOf(step.call as LiveCall))) {
       if (place.state === 'vacant' && place.since !== draft.now) violated('END3', 'a lost clock did not begin again')
-      if (place.state === 'held' && command.type === 'restart') violated('END3', 'a place is held after a restart')
+      if (place.state === 'held' && !isServed(place))
+        violated('END3', 'a place is held by who is on no node that serves')
     }
     changed ||= steps.length > 0
   }
@@ -218,8 +256,8 @@ function checkWorld(draft: Draft) {
   for (const [index, { call, caller, callee }] of draft.calls.entries()) {
     if (!isLive(call)) continue
     for (const place of placesOf(call)) {
-      if (place.state === 'held' && clientOf(draft, place.sessionId) === -1)
-        violated('END3', 'a place is held by nobody')
+      if (place.state === 'held' && !draft.clients.some((client) => isThere(client, place)))
+        violated('END3', 'a place is held by nobody, or by somebody who is not where it says')
     }
     if (call.status !== 'ringing') continue
     for (const other of draft.calls.slice(0, index)) {

@@ -1,5 +1,5 @@
 import { isAnswered, isLive, type Place } from '../../src/call/call.ts'
-import { clientOf, loggedSession, type TrackedCall, type World } from './world.ts'
+import { type Client, loggedSession, type TrackedCall, type World } from './world.ts'
 
 /**
  * A world as a short text that is equal exactly where worlds differ in names alone: sessions are their client's, uuids
@@ -28,6 +28,7 @@ function permutations(items: readonly number[]): readonly (readonly number[])[] 
   return items.flatMap((item) => permutations(items.filter((each) => each !== item)).map((rest) => [item, ...rest]))
 }
 
+/** Where the next session of a client that is off will be is another matter. */
 const lines = { off: '-', live: 'L', dead: 'D' } as const
 const letters = {
   ringing: 'r',
@@ -42,11 +43,15 @@ const letters = {
 
 function textOf(world: World, order: readonly number[]): string {
   let text = ''
-  for (const index of order) text += lines[world.clients[index]!.line]
+  for (const index of order) text += clientText(world.clients[index]!)
   const calls = world.calls.map((tracked) => callText(world, tracked, order))
   calls.sort()
   for (const call of calls) text += `|${call}`
   return text
+}
+
+function clientText({ line, node, behind }: Client): string {
+  return `${lines[line]}${line === 'off' ? '' : node}${behind === undefined ? '' : `<${behind}`}`
 }
 
 function callText(world: World, tracked: TrackedCall, order: readonly number[]): string {
@@ -69,16 +74,19 @@ function callText(world: World, tracked: TrackedCall, order: readonly number[]):
 }
 
 function placeText(world: World, place: Place, order: readonly number[]): string {
+  const client = order.findIndex((index) => sessionOf(world.clients[index]!) === place.sessionId)
   if (place.state === 'vacant')
-    return `v${place.deviceId ?? ''}${leaverText(world, place, order)}${place.since - world.now}`
-  const client = order.indexOf(clientOf(world, place.sessionId))
-  return `${place.settled ? 'h' : 'u'}${client}`
+    return `v${place.deviceId ?? ''}${leaverText(world, place, client, order)}${place.since - world.now}`
+  return `${place.settled ? 'h' : 'u'}${client}${place.node}`
+}
+
+function sessionOf({ actor, left }: Client): string | undefined {
+  return (actor ?? left?.actor)?.sessionId
 }
 
 /** Who left a place counts as long as its client can come back as that session, or name it. */
-function leaverText(world: World, place: Place, order: readonly number[]): string {
-  const client = order.findIndex((index) => world.clients[index]?.left?.actor.sessionId === place.sessionId)
+function leaverText(world: World, place: Place, client: number, order: readonly number[]): string {
   if (client === -1) return ''
-  if (!world.clients[order[client]!]?.left?.resumable) return `n${client}`
+  if (loggedSession(world.clients[order[client]!]!) === undefined) return `n${client}`
   return `${place.settled ? 's' : 'u'}${client}`
 }

@@ -4,7 +4,20 @@ import type { Step } from '../../src/call/effects.ts'
 import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
 import { byActor, difference, seatOf, transitionOf } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
-import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, overCall, ringingCall, start } from './people.ts'
+import {
+  actorOf,
+  alice,
+  answeredCall,
+  bob,
+  durations,
+  heldBy,
+  leftBy,
+  onNode,
+  overCall,
+  ringingCall,
+  start,
+} from './people.ts'
+import { seatIn } from './world.ts'
 
 /** Part A: every state, every command, every side and session, against the tables. */
 
@@ -33,6 +46,15 @@ export function sessionsOf(side: Side, device: string | null): readonly Actor[] 
     actorOf(participant, `${prefix}-3`, 'tablet'),
     actorOf(participant, `${prefix}-4`, null),
   ]
+}
+
+/** Each from where it is, and from another node: the holder has come there, the others are where the holder was. */
+export function fromEverywhere(actors: readonly Actor[]): readonly Actor[] {
+  const holder = actors[0]!
+  return actors.flatMap((actor) => [
+    actor,
+    onNode(actor, actor.sessionId === holder.sessionId ? 'node-of-x-1' : holder.node),
+  ])
 }
 
 /** Nobody of the call: another user, the same user_id under the peer's role or another, another product [ID1]. */
@@ -78,11 +100,6 @@ export function overCases(): Case[] {
   ])
 }
 
-export function placeAt(call: Call, side: Side): Place | null {
-  if (side === 'caller') return call.callerPlace
-  return call.status === 'ringing' ? null : call.calleePlace
-}
-
 /** Compares a decision with what is expected: a refusal, nothing, or one step. */
 export function compare(name: string, decision: Decision, outcome: Outcome, call: Call, step: Step | undefined) {
   const codes = { no: 'CALL_NOT_PARTICIPANT', late: 'CALL_ALREADY_ANSWERED', state: 'CALL_INVALID_STATE' } as const
@@ -110,7 +127,7 @@ function commandsOf(verb: Row['verb'], actor: Actor): { command: CallCommand; gi
 }
 
 function speaks(call: Call, side: Side, actor: Actor): boolean {
-  const place = placeAt(call, side)
+  const place = seatIn(call, side)
   return place === null || place.state === 'vacant' || !place.settled || place.sessionId === actor.sessionId
 }
 
@@ -127,10 +144,10 @@ export function checkVerbs(machine: Machine): number {
     for (const { name, call } of liveCases(device)) {
       for (const row of commandRows.filter((each) => each.from === call.status)) {
         const side = row.side as Side
-        for (const actor of sessionsOf(side, device)) {
+        for (const actor of fromEverywhere(sessionsOf(side, device))) {
           for (const { command, given } of commandsOf(row.verb, actor)) {
             const outcome = speaks(call, side, actor) ? row.speaks : row.other
-            const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side}`
+            const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side} on ${actor.node}`
             compare(
               title,
               decide(call, command, now, durations),
@@ -153,7 +170,7 @@ export function checkOver(machine: Machine): number {
   let cases = 0
   for (const { name, call } of overCases()) {
     for (const side of ['caller', 'callee'] as const) {
-      for (const actor of sessionsOf(side, 'phone')) {
+      for (const actor of fromEverywhere(sessionsOf(side, 'phone'))) {
         for (const row of commandRows.filter((each) => each.from === 'over' && [side, 'either'].includes(each.side))) {
           for (const { command } of commandsOf(row.verb, actor)) {
             const decision = decide(call, command, start + longAfter, durations)

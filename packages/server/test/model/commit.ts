@@ -8,7 +8,8 @@ export function cause(draft: Draft, kind: Cause['kind'], client: number | undefi
   return {
     kind,
     client: client === undefined ? undefined : draft.clients[client],
-    sessionId: undefined,
+    lost: undefined,
+    serving: undefined,
     names: undefined,
     now: draft.now,
   }

@@ -3,6 +3,7 @@ import type { Actor } from '../../src/call/decide.ts'
 import type { By, Step } from '../../src/call/effects.ts'
 import type { Outcome } from './command-table.ts'
 import { heldBy } from './people.ts'
+import { seatIn } from './world.ts'
 
 /** The step that an outcome of a table stands for, whole: the next version of the call, the event and its notices. */
 
@@ -11,6 +12,11 @@ type To = Extract<Outcome, { kind: 'to' }>
 
 export function byActor(actor: Actor): By {
   return { userId: actor.participant.userId, role: actor.participant.role, sessionId: actor.sessionId }
+}
+
+/** A place that passes from one session to another, which gets what waited for the one of before [PLACE2]. */
+function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['event'], 'moved'> {
+  return was === null || was.sessionId === is?.sessionId ? {} : { moved: [{ side, from: was.sessionId }] }
 }
 
 export function seatedStep(
@@ -22,14 +28,15 @@ export function seatedStep(
   now: number,
 ): Step {
   const seats = side === 'caller' ? { callerPlace: place } : { calleePlace: place }
-  return { call: { ...call, ...seats, version: call.version + 1 }, event: { type, at: now, by, notices: [] } }
+  const event = { type, at: now, by, notices: [], ...movedTo(side, seatIn(call, side), place) }
+  return { call: { ...call, ...seats, version: call.version + 1 }, event }
 }
 
-/** `seat`: nothing where the actor holds the place and has spoken before. */
+/** `seat`: nothing where the actor holds the place, from where it is, and has spoken before. */
 export function seatOf(call: LiveCall, side: Side, actor: Actor, now: number): Step | undefined {
-  const place = side === 'caller' ? call.callerPlace : isAnswered(call) ? call.calleePlace : undefined
+  const place = seatIn(call, side)
   const holds = place?.state === 'held' && place.sessionId === actor.sessionId
-  if (place === undefined || (holds && place.settled)) return undefined
+  if (place === null || (holds && place.settled && place.node === actor.node)) return undefined
   return seatedStep(call, side, heldBy(actor), holds ? 'place_settled' : 'place_taken', byActor(actor), now)
 }
 
@@ -50,7 +57,9 @@ export function transitionOf(call: LiveCall, to: To, doer: Doer | null, given: s
       who === 'rung' ? ({ place: 'rung', except: [...silenced, ...self] } as const) : ({ place: who } as const)
     return { to: address, ...noticeOf(next, who, reason, by, now) }
   })
-  return { call: next, event: { type: to.status, at: now, by, notices } } as Step
+  const side = doer?.side ?? null
+  const moved = side === null ? {} : movedTo(side, seatIn(call, side), seatIn(next, side))
+  return { call: next, event: { type: to.status, at: now, by, notices, ...moved } } as Step
 }
 
 function nextCall(call: LiveCall, to: To, doer: Doer | null, reason: string | null, now: number): Call {

@@ -2,7 +2,18 @@ import { isLive } from '../../src/call/call.ts'
 import { apply } from './apply.ts'
 import { canonical, clientOrders } from './canonical.ts'
 import { type Machine, strict, violated } from './machine.ts'
-import { leftSomething, newWorld, rung, type Setup, silent, verbs, type World, type WorldEvent } from './world.ts'
+import {
+  type Client,
+  isUnnoted,
+  leftSomething,
+  newWorld,
+  rung,
+  type Setup,
+  silent,
+  verbs,
+  type World,
+  type WorldEvent,
+} from './world.ts'
 
 /** Part B: every order in which things can happen in a small world, breadth-first, each state once. */
 
@@ -17,14 +28,16 @@ export interface Exploration {
 
 /** Everything that can happen now. */
 export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generator<WorldEvent> {
-  for (const [client, { line, person, left }] of world.clients.entries()) {
+  for (const [client, { line, person, left, behind }] of world.clients.entries()) {
     if (line !== 'live') yield { what: 'connect', client }
     if (line !== 'live' && leftSomething(world, client)) {
       yield { what: 'connect', client, names: true }
-      if (line === 'dead' || left?.resumable) yield { what: 'resume', client }
+      if (line === 'dead' || left?.resumable) yield* resumes(setup, client, world.clients[client]!)
     }
     if (line === 'dead') yield { what: 'observe', client }
+    if (behind !== undefined) yield { what: 'late', client }
     if (line !== 'live') continue
+    if (isUnnoted(world, client)) yield { what: 'note', client }
     yield { what: 'close', client }
     yield { what: 'die', client }
     for (const call of world.calls.keys()) for (const what of verbs) yield { what, client, call }
@@ -39,8 +52,17 @@ export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generat
   yield { what: 'timer' }
   yield { what: 'sweep' }
   yield { what: 'restart' }
+  for (const serving of setup.nodes) yield { what: 'restart', serving }
   yield { what: 'away' }
   yield { what: 'shift', ms: -12_345_678 }
+}
+
+/** On either node; what the calls do not know of that matters where they still name the other one. */
+function* resumes(setup: Setup, client: number, { line, node: was }: Client): Generator<WorldEvent> {
+  for (const node of setup.nodes) {
+    yield { what: 'resume', client, node }
+    if (line === 'dead' && node !== was) yield { what: 'resume', client, node, unnoted: true }
+  }
 }
 
 export function describe(event: WorldEvent): string {
@@ -113,7 +135,10 @@ function settle(machine: Machine, setup: Setup, reached: Reached) {
   const go = (by: WorldEvent) => {
     at = { world: stepOn(machine, setup, at, by), key: '', from: at, by }
   }
-  for (const [client, { line }] of reached.world.clients.entries()) if (line === 'dead') go({ what: 'observe', client })
+  for (const [client, { line, behind }] of reached.world.clients.entries()) {
+    if (behind !== undefined) go({ what: 'late', client })
+    if (line === 'dead') go({ what: 'observe', client })
+  }
   while (at.world.calls.some(({ call }) => isLive(call))) {
     const before = at.world
     go({ what: 'timer' })

@@ -3,7 +3,7 @@ import type { Step } from '../../src/call/effects.ts'
 import type { InviteCommand } from '../../src/call/invite.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { byActor, difference, seatedStep, transitionOf } from './expected.ts'
-import { type InviteCase, type InviteOutcome, inviteOutcome } from './invite-table.ts'
+import { type InviteCase, type InviteOutcome, inviteOutcome, placeKinds } from './invite-table.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import {
   actorOf,
@@ -15,6 +15,7 @@ import {
   dave,
   heldBy,
   leftBy,
+  onNode,
   overCall,
   ringingCall,
   start,
@@ -45,6 +46,7 @@ function endingOf(name: keyof typeof endings, call: LiveCall): To {
 
 function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
   if (kind === 'left') return leftBy(gone, start + 1_000)
+  if (kind === 'my-far') return heldBy(onNode(me, 'node-of-a-9'))
   return heldBy(kind === 'me' || kind === 'my-loose' ? me : tablet, !kind.endsWith('loose'))
 }
 
@@ -248,8 +250,6 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
     }
   }
 }
-
-const placeKinds = ['-', 'me', 'my-loose', 'other', 'loose', 'left'] as const
 
 /** Every state that two people can be in with each other; two crossing invites never ring at once [INV6]. */
 function* situations(): Generator<{ each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>; calls: Between; name: string }> {

@@ -5,14 +5,15 @@
  * uuid     the call_uuid that came with it: new; `other`: of alice's own call with another callee; `over`: of her earlier
  *          call with bob; `asked`: of her live call with bob; `foreign`: of a call that is not hers to name: of
  *          strangers, or one in which she is the callee.
- * out      who has the caller's place of her ringing call to bob: me, another session of hers, the same but `loose` (its
- *          holder took it by connecting alone and has not spoken), or nobody.
+ * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
+ *          since), another session of hers, the same but `loose` (its holder took it by connecting alone and has not
+ *          spoken), or nobody.
  * in       bob's ringing call to her: his place held, or left.
- * talk     an answered call between the two: her place `me`, `other`, `loose`, `my-loose` or left; bob may be on either side.
+ * talk     an answered call between the two: her place `me`, `my-far`, `other`, `loose`, `my-loose` or left; bob may be on either side.
  * limit    whether an invite limit is exceeded [INV8].
  * busy     whether bob is in a call with somebody else and the product refuses then [INV5].
  *
- * `same`: the reply names that call and nothing changes. `takes`, `settles`: the same, and the place is mine. A refusal by
+ * `same`: the reply names that call and nothing changes. `takes`, `settles`: the same, and the place is mine, here. A refusal by
  * its code. `rings`: a new call. `+ends` names what ends before: `out` and `talk` superseded, `in` as caller_lost.
  */
 const rows = `
@@ -21,16 +22,19 @@ const rows = `
   over    | *        *    *        *     *    | same over
   out     | me       *    *        *     *    | same out
   out     | my-loose *    *        *     *    | settles out
+  out     | my-far   *    *        *     *    | settles out
   out     | other    *    *        *     *    | same out
   out     | loose    *    *        *     *    | takes out
   out     | left     *    *        *     *    | takes out
   talk    | *        *    me       *     *    | same talk
   talk    | *        *    my-loose *     *    | settles talk
+  talk    | *        *    my-far   *     *    | settles talk
   talk    | *        *    other    *     *    | same talk
   talk    | *        *    loose    *     *    | takes talk
   talk    | *        *    left     *     *    | takes talk
   *       | me       *    *        *     *    | same out
   *       | my-loose *    *        *     *    | settles out
+  *       | my-far   *    *        *     *    | settles out
   *       | left     *    *        *     *    | takes out
   *       | *        *    *        yes   *    | RATE_LIMITED
   *       | *        held *        *     *    | CALL_GLARE
@@ -46,11 +50,14 @@ const rows = `
   *       | *        -    *        *     *    | rings +out
 `
 
+export const placeKinds = ['-', 'me', 'my-loose', 'my-far', 'other', 'loose', 'left'] as const
+type PlaceKind = (typeof placeKinds)[number]
+
 export interface InviteCase {
   readonly uuid: 'new' | 'other' | 'over' | 'out' | 'talk' | 'foreign'
-  readonly out: '-' | 'me' | 'my-loose' | 'other' | 'loose' | 'left'
+  readonly out: PlaceKind
   readonly in: '-' | 'held' | 'left'
-  readonly talk: '-' | 'me' | 'my-loose' | 'other' | 'loose' | 'left'
+  readonly talk: PlaceKind
   readonly limit: '-' | 'yes'
   readonly busy: '-' | 'yes'
 }

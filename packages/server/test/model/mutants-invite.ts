@@ -90,6 +90,7 @@ const named: readonly Patch[] = [
     "speaks ? seat(call, 'caller', call.callerPlace, actor, now) : unchanged(call)",
     'unchanged(call)',
   ],
+  ['repeat: what it takes along is not said', '...noteMoves(call, seated)', '...seated'],
 ]
 
 const waiting: readonly Patch[] = [

@@ -1,6 +1,6 @@
 import type { Patch } from './mutants.ts'
 
-/** Faults of call/decide.ts and call/call.ts, of places, clocks and notices: one dropped, a comparison weakened. */
+/** Faults of call/decide.ts and call/call.ts, of answers, clocks and notices: one dropped, a comparison weakened. */
 
 const answers: readonly Patch[] = [
   [
@@ -69,125 +69,7 @@ const answers: readonly Patch[] = [
   ],
 ]
 
-const places: readonly Patch[] = [
-  [
-    'seat: a vacant place is held by who left it',
-    "const holds = place.state === 'held' && place.sessionId === actor.sessionId",
-    'const holds = place.sessionId === actor.sessionId',
-  ],
-  [
-    'seat: a held place is held by everybody',
-    "const holds = place.state === 'held' && place.sessionId === actor.sessionId",
-    "const holds = place.state === 'held'",
-  ],
-  ['seat: the holder takes its place again', 'if (holds && place.settled) return unchanged(call)', ''],
-  ['seat: the holder never settles', 'if (holds && place.settled)', 'if (holds)'],
-  ['seat: whoever finds a settled place stays out', 'if (holds && place.settled)', 'if (place.settled)'],
-  ['seat: to settle is to take', "holds ? 'place_settled' : 'place_taken'", "'place_taken'"],
-  [
-    'seat: the place is not settled',
-    'const next = withPlace(call, side, placeFor(actor, true))',
-    'const next = withPlace(call, side, placeFor(actor, false))',
-  ],
-  ['arrive: the callee has a place while it rings', 'place === null || ', ''],
-  [
-    'arrive: a held place is taken',
-    "if (place === null || place.state === 'held') return",
-    'if (place === null) return',
-  ],
-  ['arrive: any device takes the place', 'if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)', ''],
-  ['arrive: other devices take the place', 'place.deviceId !== actor.deviceId', 'place.deviceId === actor.deviceId'],
-  [
-    'arrive: a session without a device takes none',
-    'place.deviceId !== actor.deviceId',
-    'place.deviceId !== actor.deviceId || actor.deviceId === null',
-  ],
-  [
-    'arrive: a place without a device is for everybody',
-    'place.deviceId !== actor.deviceId',
-    '(place.deviceId !== null && place.deviceId !== actor.deviceId)',
-  ],
-  [
-    'arrive: the session itself is on its device, or it has nothing',
-    'if (!isOwn && place.deviceId',
-    'if (place.deviceId',
-  ],
-  ['arrive: other sessions need no device', 'if (!isOwn && place.deviceId', 'if (isOwn && place.deviceId'],
-  ['arrive: who is named needs no device', 'if (!isOwn && place.deviceId', 'if (!isOwn && !isNamed && place.deviceId'],
-  [
-    'arrive: everybody is the session itself',
-    'const isOwn = place.sessionId === actor.sessionId',
-    'const isOwn = true',
-  ],
-  ['arrive: nobody is the session itself', 'const isOwn = place.sessionId === actor.sessionId', 'const isOwn = false'],
-  ['arrive: everybody is named', 'const isNamed = place.sessionId === resumes', 'const isNamed = true'],
-  [
-    'arrive: whoever names anybody is named',
-    'const isNamed = place.sessionId === resumes',
-    'const isNamed = resumes !== undefined',
-  ],
-  ['arrive: nobody is named', 'const isNamed = place.sessionId === resumes', 'const isNamed = false'],
-  [
-    'arrive: who connects settles the place',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, true)',
-  ],
-  [
-    'arrive: nobody settles the place',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, false)',
-  ],
-  [
-    'arrive: who comes back settles what it had not settled',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, isNamed || isOwn)',
-  ],
-  [
-    'arrive: who comes back has to speak again',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, isNamed)',
-  ],
-  [
-    'arrive: a place that was settled stays so for everybody',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, isNamed || place.settled)',
-  ],
-  [
-    'arrive: who is named has to speak again',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, isOwn && place.settled)',
-  ],
-  [
-    'arrive: who is named finds what its session had',
-    'placeFor(actor, isNamed || (isOwn && place.settled))',
-    'placeFor(actor, (isNamed || isOwn) && place.settled)',
-  ],
-  [
-    'lose: a clock begins again',
-    "place.state === 'held' && place.sessionId === sessionId ?",
-    'place.sessionId === sessionId ?',
-  ],
-  [
-    'lose: any session empties every place',
-    "place.state === 'held' && place.sessionId === sessionId ?",
-    "place.state === 'held' ?",
-  ],
-  ['lose: nothing lost is news', 'if (vacated === call) return unchanged(call)', ''],
-  [
-    'lose: the clock began at the start',
-    "sessionId ? { ...place, state: 'vacant', since: now }",
-    "sessionId ? { ...place, state: 'vacant', since: call.startedAt }",
-  ],
-  [
-    'restart: lost clocks run on',
-    "(place) => ({ ...place, state: 'vacant', since: now })",
-    "(place) => (place.state === 'vacant' ? place : { ...place, state: 'vacant', since: now })",
-  ],
-  [
-    'restart: held places stay held',
-    "(place) => ({ ...place, state: 'vacant', since: now })",
-    "(place) => (place.state === 'vacant' ? { ...place, since: now } : place)",
-  ],
+const clocks: readonly Patch[] = [
   [
     'away: lost clocks run on',
     "(place.state === 'vacant' ? { ...place, since: now } : place))\n  if (next",
@@ -198,7 +80,11 @@ const places: readonly Patch[] = [
     "(place.state === 'vacant' ? { ...place, since: now } : place))\n  if (next",
     "({ ...place, state: 'vacant', since: now }))\n  if (next",
   ],
-  ['away: nothing changed is news', 'if (next === call) return unchanged(call)', ''],
+  [
+    'away: nothing changed is news',
+    '{ ...place, since: now } : place))\n  if (next === call) return unchanged(call)',
+    '{ ...place, since: now } : place))',
+  ],
   ['shift: lost clocks stay', "place.state === 'vacant' ? { ...place, since: place.since + ms } : place", 'place'],
   [
     'shift: held places get a clock',
@@ -299,7 +185,7 @@ const ends: readonly Patch[] = [
   ['end: the connection is forgotten', 'connectedAt: answered ? call.connectedAt : null', 'connectedAt: null'],
 ]
 
-export const placeFaults: readonly Patch[] = [...answers, ...places, ...ends]
+export const placeFaults: readonly Patch[] = [...answers, ...clocks, ...ends]
 
 export const callFaults: readonly Patch[] = [
   ['side: another product is the same', '  if (call.product !== participant.product) return undefined\n', ''],

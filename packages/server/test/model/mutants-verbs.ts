@@ -8,15 +8,20 @@ const dispatch: readonly Patch[] = [
   ['a missing call is not looked for', "if (call === undefined) return refuse('CALL_NOT_FOUND')", ''],
   [
     'lose: a call that is over',
-    'isLive(call) ? lose(call, command.sessionId, now) : unchanged(call)',
-    'lose(call, command.sessionId, now)',
+    'isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)',
+    'lose(call, command.sessionId, command.node, now)',
   ],
   [
     'time: a call that is over',
     'isLive(call) ? passTime(call, now, durations) : unchanged(call)',
     'passTime(call, now, durations)',
   ],
-  ['restart: a call that is over', 'isLive(call) ? restart(call, now) : unchanged(call)', 'restart(call, now)'],
+  [
+    'restart: a call that is over',
+    'isLive(call) ? restart(call, command.nodes, now) : unchanged(call)',
+    'restart(call, command.nodes, now)',
+  ],
+  ['restart: nobody serves', 'restart(call, command.nodes, now)', 'restart(call, [], now)'],
   [
     'away: a call that is over',
     'isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)',

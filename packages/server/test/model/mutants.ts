@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Machine } from './machine.ts'
 import { inviteFaults } from './mutants-invite.ts'
+import { nodeFaults } from './mutants-nodes.ts'
 import { callFaults, placeFaults } from './mutants-places.ts'
 import { verbFaults } from './mutants-verbs.ts'
 
@@ -17,7 +18,7 @@ export interface Fault {
 }
 
 const listed = {
-  'decide.ts': [...verbFaults, ...placeFaults],
+  'decide.ts': [...verbFaults, ...placeFaults, ...nodeFaults],
   'invite.ts': inviteFaults,
   'call.ts': callFaults,
 } as const

@@ -1,19 +1,27 @@
 import { checkBusy, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
 import { checkInviteRights, checkInvites } from './invite-check.ts'
 import type { Machine } from './machine.ts'
-import { checkArrivals, checkLosses, checkServiceOnOver, checkShifts, checkTime } from './service-check.ts'
+import {
+  checkArrivals,
+  checkLosses,
+  checkRestarts,
+  checkServiceOnOver,
+  checkShifts,
+  checkTime,
+} from './service-check.ts'
 
 /** Part A: every state, command, side and session against the tables. Each check gives the number of its cases. */
 export const partA: readonly { readonly name: string; readonly check: (machine: Machine) => number }[] = [
   {
-    name: '[PLACE1] [PLACE2] [PLACE3] [END1] [END2] every verb of every session in every live state',
+    name: '[PLACE1] [PLACE2] [PLACE3] [END1] [END2] every verb of every session, from everywhere, in every live state',
     check: checkVerbs,
   },
   { name: '[END1] every verb on a call that is over, early and late', check: checkOver },
   { name: '[ENV5] [ID1] strangers, the other role and the other product find no call', check: checkStrangers },
   { name: '[END2] busy rejects of several sessions', check: checkBusy },
   { name: '[PLACE2] [RES2] arrivals take what they, who they name, or their device left', check: checkArrivals },
-  { name: '[END3] losses, restarts and absences start the lost clocks', check: checkLosses },
+  { name: '[END3] a loss counts on the node where its session has the place', check: checkLosses },
+  { name: '[END3] restarts and absences start the lost clocks of who is nowhere', check: checkRestarts },
   { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
   { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },
   { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },

@@ -33,6 +33,11 @@ export function actorOf(participant: Participant, sessionId: string, deviceId: s
   return deepFreeze({ participant, sessionId, deviceId, node: `node-of-${sessionId}`, displayName })
 }
 
+/** The same session, connected to another node. */
+export function onNode(actor: Actor, node: string): Actor {
+  return deepFreeze({ ...actor, node })
+}
+
 export function heldBy(actor: Actor, settled = true): Place {
   const { sessionId, deviceId, node } = actor
   return deepFreeze({ state: 'held', sessionId, deviceId, node, settled })

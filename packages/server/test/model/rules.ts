@@ -10,8 +10,10 @@ import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedC
 export interface Cause {
   readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'away' | 'shift'
   readonly client: Client | undefined
-  /** The lost session of `lose`. */
-  readonly sessionId: string | undefined
+  /** Of `lose`: the session, and the node that saw it go. */
+  readonly lost: { readonly sessionId: string; readonly node: string } | undefined
+  /** Of `restart`: the node that served all the while. */
+  readonly serving: string | undefined
   /** The session that who arrives says it was [RES2]. */
   readonly names: string | undefined
   readonly now: number
@@ -52,6 +54,7 @@ export function checkStep(setup: Setup, before: TrackedCall | undefined, step: S
   if (personOf(setup, call.callee, call.product) !== before.callee) violated('call', 'another callee')
   checkInstants(was, call, cause)
   for (const side of ['caller', 'callee'] as const) checkPlace(before, call, side, cause)
+  checkQueues(was, step)
   if (!isLive(call)) checkEnd(setup, before, was, call, cause)
   checkNotices(before, was, step, cause)
 }
@@ -62,6 +65,7 @@ function eventType(was: Call, call: Call, cause: Cause): Step['event']['type'] {
   if (cause.kind === 'lose' || cause.kind === 'restart') return 'place_lost'
   if (cause.kind === 'away' || cause.kind === 'shift') return 'clock_shifted'
   if (was.status === 'ringing' && call.status === 'ringing' && was.silenced !== call.silenced) return 'silenced'
+  if (cause.kind === 'arrive') return 'place_taken'
   const kept = (['caller', 'callee'] as const).every((side) => {
     const [before, after] = [seatIn(was, side), seatIn(call, side)]
     return before?.sessionId === after?.sessionId && before?.state === after?.state
@@ -73,6 +77,7 @@ function checkNew({ call, event }: Step, cause: Cause) {
   if (call.version !== 1) violated('version', `a new call has version ${call.version}`)
   if (call.status !== 'ringing' && call.status !== 'busy') violated('call states', `a new call is ${call.status}`)
   if (cause.kind !== 'invite') violated('call states', `a call began by ${cause.kind}`)
+  if (event.moved !== undefined) violated('PLACE2', 'a call that begins takes over what waited for somebody')
   const { callerPlace } = call
   if (callerPlace.state !== 'held' || callerPlace.sessionId !== cause.client?.actor?.sessionId) {
     violated('PLACE1', 'the inviting session does not have the place')
@@ -111,7 +116,8 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
     violated('PLACE3', 'a held place was taken')
   if (cause.kind === 'arrive') {
     const isOwn = was?.sessionId === is.sessionId
-    if (was === null || was.state === 'held' || (!isOwn && was.deviceId !== own?.deviceId)) {
+    const isLeft = was?.state === 'vacant' || (isOwn && was?.node !== own?.node)
+    if (was === null || !isLeft || (!isOwn && was.deviceId !== own?.deviceId)) {
       return violated('PLACE2', 'who connected took what its device did not leave')
     }
     const settled = isOwn ? was.settled : was.sessionId === cause.names
@@ -119,14 +125,32 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
   } else if (!is.settled) violated('PLACE2', 'who spoke did not settle the place')
 }
 
+/** What waits for a place waits for its holder, and goes to whoever takes it: to nobody else, and from nobody else. */
+function checkQueues(was: Call, { call, event }: Step) {
+  const waits = { caller: seatIn(was, 'caller')?.sessionId, callee: seatIn(was, 'callee')?.sessionId }
+  if (event.moved?.length === 0) violated('PLACE2', 'something passed on, and that is nothing')
+  for (const { side, from } of event.moved ?? []) {
+    const to = seatIn(call, side)?.sessionId
+    if (waits[side] !== from || to === from)
+      violated('PLACE2', `what waits for the ${side} does not pass on from ${from}`)
+    waits[side] = to
+  }
+  for (const side of ['caller', 'callee'] as const) {
+    if (waits[side] !== undefined && waits[side] !== seatIn(call, side)?.sessionId)
+      violated('PLACE2', `the ${side} has a place, and what waited for it stayed behind`)
+  }
+}
+
 function checkVacated(was: Place | null, is: Place, cause: Cause) {
-  if (was === null || was.sessionId !== is.sessionId || was.deviceId !== is.deviceId) {
+  if (was?.sessionId !== is.sessionId || was.deviceId !== is.deviceId || was.node !== is.node) {
     return violated('PLACE2', 'a vacant place forgot who left it')
   }
   if (cause.kind === 'shift') return
   if (is.state === 'vacant' && is.since !== cause.now) violated('END3', 'a lost clock does not begin now')
-  if (cause.kind === 'restart' || (cause.kind === 'away' && was.state === 'vacant')) return
-  if (cause.kind !== 'lose' || cause.sessionId !== was.sessionId) violated('END3', 'a lost clock began without a loss')
+  if (was.state === 'vacant' && (cause.kind === 'away' || cause.kind === 'restart')) return
+  if (cause.kind === 'restart' && was.node !== cause.serving) return
+  const { lost } = cause
+  if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')
 }
 
 /** Who may end a call, and what time may. */

@@ -4,6 +4,7 @@ import { apply } from './apply.ts'
 import { describe } from './explore.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import {
+  isUnnoted,
   leftSomething,
   newWorld,
   rung,
@@ -75,28 +76,40 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
     case 'repeat':
       return inviteOf(world, setup, move)
     case 'leave': {
+      const behind = at(clientsBehind(world), move.client)
+      if (behind !== undefined && move.pick % 2 === 0) return { what: 'late', client: behind }
       const client = at(clientsThat(world, ['live']), move.client)
       return client === undefined ? undefined : { what: move.flag ? 'close' : 'die', client }
     }
     case 'come': {
+      const unnoted = at(clientsUnnoted(world), move.client)
+      if (unnoted !== undefined && move.flag) return { what: 'note', client: unnoted }
       const client = at(clientsThat(world, ['off', 'dead']), move.client)
-      return client === undefined ? undefined : comeOf(world, client, move)
+      return client === undefined ? undefined : comeOf(world, setup, client, move)
     }
     case 'time':
       return { what: move.flag ? 'timer' : 'sweep' }
     case 'service':
       if (move.pick % 8 === 0) return { what: 'restart' }
+      if (move.pick % 8 < 4) return { what: 'restart', serving: setup.nodes[move.pick % 2]! }
       return move.flag ? { what: 'away' } : { what: 'shift', ms: move.other - 512 }
   }
 }
 
-/** A new session, the old one, or a new one that names the old one. */
-function comeOf(world: World, client: number, move: Move): WorldEvent {
+const clientsBehind = (world: World) =>
+  world.clients.flatMap(({ behind }, index) => (behind === undefined ? [] : [index]))
+
+const clientsUnnoted = (world: World) => clientsThat(world, ['live']).filter((client) => isUnnoted(world, client))
+
+/** A new session, the old one, or a new one that names the old one, on either node. */
+function comeOf(world: World, setup: Setup, client: number, move: Move): WorldEvent {
   const { line, left } = world.clients[client]!
   if (move.flag && line === 'dead') return { what: 'observe', client }
-  const how = leftSomething(world, client) ? move.pick % 3 : 0
-  if (how === 1 && (line === 'dead' || left?.resumable)) return { what: 'resume', client }
-  return how === 0 ? { what: 'connect', client } : { what: 'connect', client, names: true }
+  const node = setup.nodes[move.other % 2]!
+  const how = leftSomething(world, client) ? move.pick % 4 : 0
+  const resumes = how % 2 === 1 && (line === 'dead' || left?.resumable)
+  if (resumes) return { what: 'resume', client, node, ...(how === 3 && ({ unnoted: true } as const)) }
+  return how === 0 ? { what: 'connect', client, node } : { what: 'connect', client, node, names: true }
 }
 
 function requestOf(world: World, move: Move): WorldEvent | undefined {
@@ -145,7 +158,10 @@ export function walk(rules: Machine, setup: Setup, path: readonly Move[]): Walke
       const event = eventOf(world, setup, move)
       if (event !== undefined && go(event)) changes++
     }
-    for (const [client, { line }] of world.clients.entries()) if (line === 'dead') go({ what: 'observe', client })
+    for (const [client, { line, behind }] of world.clients.entries()) {
+      if (behind !== undefined) go({ what: 'late', client })
+      if (line === 'dead') go({ what: 'observe', client })
+    }
     while (world.calls.some(({ call }) => isLive(call))) go({ what: 'timer' })
     for (const tracked of world.calls) checkForgotten(tracked)
   } catch (error) {

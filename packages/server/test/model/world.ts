@@ -10,6 +10,8 @@ export interface Setup {
   readonly people: readonly Participant[]
   /** The device of each session that one person may have at a time. */
   readonly devices: readonly (string | null)[]
+  /** The nodes that serve. Each of a person's sessions begins on another one, where there are enough. */
+  readonly nodes: readonly [string, string]
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
   readonly maxRinging: number
@@ -23,6 +25,10 @@ export interface Client {
   readonly person: number
   readonly device: string | null
   readonly line: 'off' | 'live' | 'dead'
+  /** Where its session is connected, or was last. */
+  readonly node: string
+  /** The node that its session left for another one, and that has not seen yet that the socket there is gone. */
+  readonly behind: string | undefined
   readonly actor: Actor | undefined
   /** The session that it had: it may come back as the same, or as a new one that names it [RES1, RES2]. */
   readonly left: { readonly actor: Actor; readonly resumable: boolean } | undefined
@@ -65,9 +71,13 @@ export const verbs: readonly Verb[] = ['accept', 'connected', 'reject', 'busy', 
 
 /** What can happen. Clients and calls are named by their index. */
 export type WorldEvent =
-  | { readonly what: 'close' | 'die' | 'observe' | 'resume'; readonly client: number }
-  /** A new session, which may name the one that its client had. */
-  | { readonly what: 'connect'; readonly client: number; readonly names?: true }
+  | { readonly what: 'close' | 'die' | 'observe'; readonly client: number }
+  /** The same session again, on any node. `unnoted`: the calls do not know that yet. */
+  | { readonly what: 'resume'; readonly client: number; readonly node: string; readonly unnoted?: true }
+  /** The node that a session left sees that; the node that it came to finds that the calls do not know it. */
+  | { readonly what: 'late' | 'note'; readonly client: number }
+  /** A new session, which may name the one that its client had; where none is said, on the node of the first. */
+  | { readonly what: 'connect'; readonly client: number; readonly names?: true; readonly node?: string }
   | { readonly what: Verb; readonly client: number; readonly call: number; readonly reason?: string }
   | {
       readonly what: 'invite'
@@ -80,15 +90,28 @@ export type WorldEvent =
     }
   /** The next deadline passes: its timer fires in time, or the sweep comes late. */
   | { readonly what: 'timer' | 'sweep' }
-  /** The service was away and lost every socket; or it, or its store, was away while the sockets stayed. */
-  | { readonly what: 'restart' | 'away' }
+  /** The service was away and lost every socket, or every one but those of a node that serves. */
+  | { readonly what: 'restart'; readonly serving?: string }
+  /** It, or its store, was away while the sockets stayed. */
+  | { readonly what: 'away' }
   | { readonly what: 'shift'; readonly ms: number }
 
 export function newWorld(setup: Setup): World {
+  const off = { line: 'off', behind: undefined, actor: undefined, left: undefined } as const
   const clients = setup.people.flatMap((_, person) =>
-    setup.devices.map((device): Client => ({ person, device, line: 'off', actor: undefined, left: undefined })),
+    setup.devices.map((device, n): Client => ({ ...off, person, device, node: homeOf(setup, n) })),
   )
   return { now: start, sessionsMade: 0, callsMade: 0, clients, calls: [] }
+}
+
+/** Where the sessions of a client are, unless they go elsewhere. */
+export function homeOf(setup: Setup, client: number): string {
+  return setup.nodes[(client % setup.devices.length) % setup.nodes.length]!
+}
+
+export function otherNode(setup: Setup, node: string): string {
+  const [one, two] = setup.nodes
+  return node === one ? two : one
 }
 
 export function draftOf(world: World): Draft {
@@ -96,7 +119,7 @@ export function draftOf(world: World): Draft {
 }
 
 /** A new session of a client: it was told nothing yet. */
-export function openSession(draft: Draft, setup: Setup, client: number): Actor {
+export function openSession(draft: Draft, setup: Setup, client: number, node: string): Actor {
   const { person, device } = draft.clients[client]!
   draft.sessionsMade++
   const participant = setup.people[person]!
@@ -105,35 +128,51 @@ export function openSession(draft: Draft, setup: Setup, client: number): Actor {
     participant,
     sessionId,
     deviceId: device,
-    node: 'one',
+    node,
     displayName: participant.userId,
   })
-  draft.clients[client] = { person, device, line: 'live', actor, left: undefined }
+  draft.clients[client] = { person, device, line: 'live', node, behind: undefined, actor, left: undefined }
   forgetTold(draft, client)
   return actor
 }
 
-/** The same session on another socket: it knows what it was told [RES1]. */
-export function resumeSession(draft: Draft, client: number): Actor {
-  const { person, device, actor: current, left } = draft.clients[client]!
-  const actor = current ?? (left?.resumable ? left.actor : undefined)
-  if (actor === undefined) return violated('world', 'a session that is not there came back')
-  draft.clients[client] = { person, device, line: 'live', actor, left: undefined }
+/** The same session on another socket: it knows what it was told [RES1]. On its node it replaces the one that was there. */
+export function resumeSession(draft: Draft, client: number, node: string): Actor {
+  const { actor: current, left, ...rest } = draft.clients[client]!
+  const before = current ?? (left?.resumable ? left.actor : undefined)
+  if (before === undefined) return violated('world', 'a session that is not there came back')
+  const actor: Actor = deepFreeze({ ...before, node })
+  const leaves = rest.line === 'dead' && rest.node !== node ? rest.node : rest.behind
+  draft.clients[client] = {
+    ...rest,
+    line: 'live',
+    node,
+    behind: leaves === node ? undefined : leaves,
+    actor,
+    left: undefined,
+  }
   return actor
 }
 
 /** The session has no socket any more; what it was told goes with it, unless it can come back. */
 export function closeSession(draft: Draft, client: number, resumable: boolean) {
-  const { person, device, actor: current, left } = draft.clients[client]!
+  const { actor: current, left, ...rest } = draft.clients[client]!
   const actor = current ?? left?.actor
   draft.clients[client] = {
-    person,
-    device,
+    ...rest,
     line: 'off',
     actor: undefined,
     left: actor === undefined ? undefined : { actor, resumable },
   }
   if (!resumable) forgetTold(draft, client)
+}
+
+/** The service starts again: nobody has a socket, but for those of a node that serves; the sessions are known there. */
+export function restartUnder(draft: Draft, client: number, serving: string | undefined) {
+  const { line, node, behind } = draft.clients[client]!
+  const isServed = serving !== undefined && (line === 'off' || node === serving)
+  if (!isServed) closeSession(draft, client, serving !== undefined)
+  if (behind !== serving) draft.clients[client] = { ...draft.clients[client]!, behind: undefined }
 }
 
 function forgetTold(draft: Draft, client: number) {
@@ -157,6 +196,12 @@ export function clientOf(world: Pick<World, 'clients'>, sessionId: string): numb
   return world.clients.findIndex((client) => client.actor?.sessionId === sessionId)
 }
 
+/** Whether the session that a place names has a socket where the place says, or had one and nobody saw it go. */
+export function isThere({ actor, left, line, node, behind }: Client, place: Place): boolean {
+  if ((actor ?? left?.actor)?.sessionId !== place.sessionId) return false
+  return behind === place.node || (line !== 'off' && node === place.node)
+}
+
 /** The session of a client that has a log: the one that it has, or may have again. */
 export function loggedSession({ actor, left }: Client): string | undefined {
   return actor?.sessionId ?? (left?.resumable ? left.actor.sessionId : undefined)
@@ -172,6 +217,16 @@ export function leftSomething(world: Pick<World, 'clients' | 'calls'>, client: n
     const has = (side: Side) => seatIn(call, side)?.sessionId === sessionId
     return told[client] !== 0 || has('caller') || has('callee')
   })
+}
+
+/** Whether a session is connected, and a place of its own does not say so, or says that it is elsewhere. */
+export function isUnnoted({ clients, calls }: Pick<World, 'clients' | 'calls'>, client: number): boolean {
+  const { line, actor } = clients[client]!
+  if (line !== 'live') return false
+  const places = calls.flatMap(({ call }) => (isLive(call) ? [seatIn(call, 'caller'), seatIn(call, 'callee')] : []))
+  return places.some(
+    (place) => place?.sessionId === actor?.sessionId && (place?.state === 'vacant' || place?.node !== actor?.node),
+  )
 }
 
 /** The sessions of a person that the service believes to be there. */

@@ -1,0 +1,197 @@
+import { expect, test } from 'bun:test'
+import {
+  actorOf,
+  alice,
+  aliceOne,
+  answeredCall,
+  bob,
+  bobOne,
+  durations,
+  heldBy,
+  leftBy,
+  onNode,
+  overCall,
+  ringingCall,
+  start,
+} from '../../test/model/people.ts'
+import type { Call } from './call.ts'
+import { type Actor, type CallCommand, decide } from './decide.ts'
+
+/** Who holds a place, who may take it, and what a loss and a restart make of it. */
+
+const now = start + 10_000
+const ask = (call: Call | undefined, command: CallCommand, at = now) => decide(call, command, at, durations)
+const verb = (type: 'accept' | 'connected' | 'relay' | 'arrive', actor: Actor): CallCommand => ({ type, actor })
+const end = (actor: Actor): CallCommand => ({ type: 'end', actor, reason: null })
+const cancel = (actor: Actor): CallCommand => ({ type: 'cancel', actor, reason: null })
+
+const aliceTablet = actorOf(alice, 'a-2', 'tablet')
+const bobMobile = actorOf(bob, 'b-2', 'mobile')
+
+/** The end of a call and who is told of it. */
+const ended = ({ steps }: ReturnType<typeof ask>) =>
+  steps.map(({ call, event }) => [call.status, event.notices.map(({ to, event: name }) => `${name} to ${to.place}`)])
+const refusal = (decision: ReturnType<typeof ask>) => (decision.ok ? undefined : decision.code)
+
+test('[PLACE3] a held place is never taken, and who is without it ends nothing', () => {
+  for (const command of [
+    verb('relay', aliceTablet),
+    end(aliceTablet),
+    cancel(aliceTablet),
+    verb('connected', bobMobile),
+    end(bobMobile),
+  ]) {
+    expect(refusal(ask(answeredCall(), command))).toBe('CALL_NOT_PARTICIPANT')
+  }
+  expect(ask(answeredCall(), verb('arrive', actorOf(alice, 'a-9', 'phone'))).steps).toEqual([])
+})
+
+test('[PLACE2] a vacant place is taken by any session of the participant that names the call', () => {
+  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const decision = ask(call, verb('relay', aliceTablet))
+  expect(decision.ok && decision.call.callerPlace).toEqual(heldBy(aliceTablet))
+  expect(decision.steps[0]?.event).toMatchObject({ type: 'place_taken', by: { sessionId: 'a-2' }, notices: [] })
+  expect(ended(ask(call, end(aliceTablet)))).toEqual([['ended', ['call.ended to callee']]])
+})
+
+test('[PLACE2] who connects with the device of the holder, or with none as it had none, takes the place', () => {
+  const phone = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const back = ask(phone, verb('arrive', actorOf(alice, 'a-3', 'phone')))
+  expect(back.ok && back.call.callerPlace).toMatchObject({ state: 'held', sessionId: 'a-3', settled: false })
+  expect(ask(phone, verb('arrive', aliceTablet)).steps).toEqual([])
+  expect(ask(phone, verb('arrive', actorOf(alice, 'a-4'))).steps).toEqual([])
+  const nameless = answeredCall({ callerPlace: leftBy(actorOf(alice, 'a-1'), start + 6_000) })
+  expect(ask(nameless, verb('arrive', actorOf(alice, 'a-4'))).steps).toHaveLength(1)
+  expect(ask(nameless, verb('arrive', aliceTablet)).steps).toEqual([])
+})
+
+test('[PLACE2] [RES1] the session that left comes back to its place as it had it, whoever else waits', () => {
+  for (const settled of [true, false]) {
+    const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, settled) })
+    const back = ask(call, verb('arrive', aliceOne))
+    expect(back.ok && back.call.callerPlace).toEqual(heldBy(aliceOne, settled))
+    expect(back.steps[0]?.event).toMatchObject({ type: 'place_taken', notices: [] })
+  }
+  const taken = answeredCall({ callerPlace: heldBy(aliceTablet) })
+  expect(ask(taken, verb('arrive', aliceOne)).steps).toEqual([])
+})
+
+test('[PLACE2] [RES2] a new session that names the one that left has its place for good, on the same device', () => {
+  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000, false) })
+  const arrive = (actor: Actor, resumes: string) => ask(call, { type: 'arrive', actor, resumes })
+  const phone = actorOf(alice, 'a-3', 'phone')
+  const named = arrive(phone, 'a-1')
+  expect(named.ok && named.call.callerPlace).toEqual(heldBy(phone))
+  expect(refusal(ask(named.ok ? named.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
+  const other = arrive(phone, 'a-7')
+  expect(other.ok && other.call.callerPlace).toEqual(heldBy(phone, false))
+  expect(arrive(aliceTablet, 'a-1').steps).toEqual([])
+  expect(arrive(actorOf(alice, 'a-4'), 'a-1').steps).toEqual([])
+  const held: CallCommand = { type: 'arrive', actor: phone, resumes: 'a-1' }
+  expect(ask(answeredCall(), held).steps).toEqual([])
+})
+
+test('[PLACE2] a place taken by connecting passes on until its holder has spoken', () => {
+  const call = answeredCall({ callerPlace: heldBy(actorOf(alice, 'a-3', 'phone'), false) })
+  const passed = ask(call, verb('relay', aliceTablet))
+  expect(passed.ok && passed.call.callerPlace).toEqual(heldBy(aliceTablet))
+  const spoken = ask(call, verb('relay', actorOf(alice, 'a-3', 'phone')))
+  expect(spoken.steps[0]?.event.type).toBe('place_settled')
+  expect(refusal(ask(spoken.ok ? spoken.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
+})
+
+test('[PLACE2] what waited for a place passes on with it, in every step that gives it to another session', () => {
+  const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const phone = actorOf(alice, 'a-3', 'phone')
+  const fromOne = [{ side: 'caller', from: 'a-1' }] as const
+  for (const command of [verb('relay', aliceTablet), verb('connected', aliceTablet), verb('arrive', phone)]) {
+    expect(ask(left, command).steps.map(({ event }) => event.moved)).toEqual([fromOne])
+  }
+  for (const command of [end(aliceTablet), cancel(aliceTablet)]) {
+    const { steps } = ask(left, command)
+    expect(steps[0]?.call.callerPlace).toEqual(heldBy(aliceTablet))
+    expect(steps[0]?.event.moved).toEqual(fromOne)
+  }
+  const returned = answeredCall({ calleePlace: heldBy(bobMobile, false) })
+  expect(ask(returned, verb('accept', bobOne)).steps[0]?.event.moved).toEqual([{ side: 'callee', from: 'b-2' }])
+})
+
+test('[PLACE2] nothing passes on where a place begins, or its session stays', () => {
+  const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  for (const decision of [
+    ask(ringingCall(), verb('accept', bobOne)),
+    ask(left, verb('arrive', aliceOne)),
+    ask(left, verb('connected', bobOne)),
+    ask(answeredCall(), end(aliceOne)),
+    ask(answeredCall(), verb('relay', onNode(aliceOne, 'elsewhere'))),
+    ask(answeredCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }),
+    ask(left, { type: 'time' }, start + 200_000),
+  ]) {
+    expect(decision.steps).toHaveLength(1)
+    expect(decision.steps[0]?.event).not.toHaveProperty('moved')
+  }
+})
+
+test('[PLACE1] [RES1] a session that comes back on another node has its place there, whether or not it was lost', () => {
+  const there = onNode(aliceOne, 'elsewhere')
+  for (const settled of [true, false]) {
+    for (const callerPlace of [heldBy(aliceOne, settled), leftBy(aliceOne, start + 6_000, settled)]) {
+      const back = ask(answeredCall({ callerPlace }), verb('arrive', there))
+      expect(back.ok && back.call.callerPlace).toEqual(heldBy(there, settled))
+      expect(back.steps[0]?.event.type).toBe('place_taken')
+    }
+  }
+  expect(ask(answeredCall(), verb('arrive', aliceOne)).steps).toEqual([])
+  expect(ask(answeredCall(), verb('arrive', actorOf(alice, 'a-3', 'phone'))).steps).toEqual([])
+  const spoken = ask(answeredCall(), verb('relay', there))
+  expect(spoken.ok && spoken.call.callerPlace).toEqual(heldBy(there))
+})
+
+test('[END3] the node that a session left does not lose the place that it has on another', () => {
+  const call = answeredCall({ callerPlace: heldBy(onNode(aliceOne, 'elsewhere')) })
+  expect(ask(call, { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
+  const lost = ask(call, { type: 'lose', sessionId: 'a-1', node: 'elsewhere' })
+  expect(lost.ok && lost.call.callerPlace).toMatchObject({ state: 'vacant', node: 'elsewhere', since: now })
+})
+
+test('[END3] a loss starts the clock of the place that the session held, and of nothing else', () => {
+  const decision = ask(answeredCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node })
+  expect(decision.ok && decision.call).toMatchObject({
+    callerPlace: { state: 'vacant', since: now, sessionId: 'a-1', deviceId: 'phone' },
+    calleePlace: { state: 'held' },
+  })
+  expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2', node: aliceOne.node }).steps).toEqual([])
+  expect(ask(overCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
+})
+
+test('[END3] after a restart every place is vacant and every lost clock starts in full', () => {
+  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const decision = ask(call, { type: 'restart', nodes: [] }, start + 100_000)
+  expect(decision.ok && decision.call).toMatchObject({
+    callerPlace: { state: 'vacant', since: start + 100_000 },
+    calleePlace: { state: 'vacant', since: start + 100_000 },
+  })
+})
+
+test('[END3] a restart leaves who is on a node that serves', () => {
+  const restarted = ask(answeredCall(), { type: 'restart', nodes: [bobOne.node] })
+  expect(restarted.ok && restarted.call).toMatchObject({
+    callerPlace: { state: 'vacant', since: now },
+    calleePlace: heldBy(bobOne),
+  })
+  const both = [aliceOne.node, bobOne.node]
+  expect(ask(answeredCall(), { type: 'restart', nodes: both }).steps).toEqual([])
+  const waiting = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const again = ask(waiting, { type: 'restart', nodes: both })
+  expect(again.ok && again.call.callerPlace).toEqual(leftBy(aliceOne, now))
+})
+
+test('[END3] while the store was away lost clocks stood still; who is there stays', () => {
+  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const decision = ask(call, { type: 'away' }, start + 100_000)
+  expect(decision.ok && decision.call).toMatchObject({
+    callerPlace: { state: 'vacant', since: start + 100_000 },
+    calleePlace: { state: 'held' },
+  })
+  expect(ask(answeredCall(), { type: 'away' }).steps).toEqual([])
+})
