@@ -240,6 +240,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       )
       if (!decision.ok) return
       call = decision.call
+      // How it ended may just be on its way to the session of before.
+      if (!isLive(call)) await delivery.catchUp(call)
     }
   }
 

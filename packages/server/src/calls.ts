@@ -239,7 +239,7 @@ export function createCalls(options: CallsOptions): Calls {
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
     if (!decision.ok) {
-      if (decision.code === 'CALL_GLARE') await tellOfWaiting(session, decision)
+      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision))) return invite(session, data)
       return { ok: false, error: errorOf(decision) }
     }
     const invited = invitedData(decision.call, rung.length > 0)
@@ -247,11 +247,20 @@ export function createCalls(options: CallsOptions): Calls {
     return { ok: true, value, handedOn: handedOn.then(() => {}) }
   }
 
-  /** The call that waits rings before the inviter hears of it, also where another node is just handing it on [INV6]. */
-  async function tellOfWaiting(session: ClientSession, { details }: Refusal): Promise<void> {
-    const { product } = session.participant
-    const waiting = await store.load({ product, callUuid: details.call_uuid ?? '' })
-    if (waiting !== undefined) await delivery.catchUp(waiting)
+  /**
+   * The call that waits rings before the inviter hears of it, also where another node is just handing it on. True where
+   * its caller is gone with its node: then it does not count [INV6].
+   */
+  async function isWaitingInVain({ participant }: ClientSession, { details }: Refusal): Promise<boolean> {
+    const waiting = await store.load({ product: participant.product, callUuid: details.call_uuid ?? '' })
+    if (waiting === undefined) return false
+    await delivery.catchUp(waiting)
+    const { node, sessionId } = waiting.callerPlace
+    if (node === nodes.self || waiting.status !== 'ringing') return false
+    const holder = await sessions.sinkOf(sessionId)
+    if ((await holder?.probe()) === true) return false
+    await run(waiting, { type: 'lose', sessionId, node })
+    return true
   }
 
   async function alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>> {

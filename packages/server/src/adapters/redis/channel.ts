@@ -18,7 +18,7 @@ export interface ChannelOptions {
 
 export interface Channel {
   start(): Promise<void>
-  /** The node's answer; undefined where it is not there any more, or does not answer in time. */
+  /** The node's answer; `gone` where it is not there any more, undefined where it does not answer in time. */
   ask(node: string, op: Request, sessionId: string, socket: string, rest?: string): Promise<string | undefined>
   isAlive(node: string): boolean
   /** Resolves when everything that was published to this node before is heard. */
@@ -30,6 +30,8 @@ const beatMs = 1_000
 /** Without a word from itself for so long a node takes its subscription for dead; others take the node for dead. */
 const deafMs = 3_000
 const deadMs = 5_000
+/** A node on whose channel nobody listened for so long is gone, in ms. */
+const silentMs = 3_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const askMs = 4_500
 
@@ -158,11 +160,18 @@ export function createChannel(options: ChannelOptions): Channel {
     },
     async ask(to, op, sessionId, socket, rest = '') {
       if (!isAlive(to)) await beat()
-      if (!isAlive(to)) return undefined
       const id = crypto.randomUUID()
       const answered = expect(id, askMs)
-      await store.publish(channelOf(to), `Q ${id} ${node} ${op} ${sessionId} ${socket} ${rest}`)
-      return answered
+      const until = performance.now() + silentMs
+      // Nobody listens where a node is gone, or connects again.
+      for (let hears = 0; hears === 0 && isAlive(to); ) {
+        hears = await store.publish(channelOf(to), `Q ${id} ${node} ${op} ${sessionId} ${socket} ${rest}`)
+        if (hears > 0) return answered
+        if (performance.now() > until) break
+        await Bun.sleep(100)
+      }
+      settle(id, undefined)
+      return answered.then(() => 'gone' as const)
     },
     isAlive,
     heard,

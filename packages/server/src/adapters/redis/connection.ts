@@ -77,7 +77,8 @@ export interface Store {
   readonly client: Client
   /** Runs a script over keys of one slot. */
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
-  publish(channel: string, message: string): Promise<void>
+  /** Answers how many heard it; on a cluster, at least 1 is answered. */
+  publish(channel: string, message: string): Promise<number>
   /**
    * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
    * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
@@ -191,7 +192,9 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       }
     },
     async publish(channel, message) {
-      await within(() => client.publish(channel, message))
+      const heard = await within(() => client.publish(channel, message))
+      // Each server of a cluster counts its own subscribers alone.
+      return client instanceof Cluster ? Math.max(1, heard) : heard
     },
     async ready() {
       await connected(client, options.startMs ?? startMs)

@@ -130,9 +130,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     for (let i = 0; i < found.length; i += 3) {
       const [id = '', holder = '', socket = ''] = found.slice(i, i + 3)
       if (holder === node || channel.isAlive(holder)) alive.push(id)
-      else hearAll((await run('detach', id, [id, socket, '0', now, '', 0]))?.slice(1))
+      else await leaveFor(id, socket)
     }
     return alive
+  }
+
+  /** The socket of a session is gone with the node that held it. */
+  async function leaveFor(id: string, socket: string): Promise<void> {
+    hearAll((await run('detach', id, [id, socket, '0', now, '', 0]))?.slice(1))
   }
 
   /** What the store was not told while it was away: sockets that are gone. */
@@ -201,11 +206,16 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       // Only its node knows.
       isBusy: true,
       // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
-      probe: async () =>
-        ((await channel.ask(holder, 'probe', id, socket)) ?? (channel.isAlive(holder) ? '1' : '0')) === '1',
+      async probe() {
+        const answer = await channel.ask(holder, 'probe', id, socket)
+        const isDead = answer === 'gone' || (answer === undefined && !channel.isAlive(holder))
+        if (isDead) await leaveFor(id, socket)
+        return !isDead && answer !== '0'
+      },
       close: (code, reason) => void channel.ask(holder, 'close', id, socket, `${code} ${reason}`).catch(onError),
-      retire: async () => {
-        if ((await channel.ask(holder, 'retire', id, socket)) !== undefined || !channel.isAlive(holder)) return
+      async retire() {
+        const answer = await channel.ask(holder, 'retire', id, socket)
+        if (answer !== undefined || !channel.isAlive(holder)) return
         throw new StoreError('unavailable', 'the node that holds the socket does not answer')
       },
     }

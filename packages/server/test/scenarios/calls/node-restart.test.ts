@@ -2,4 +2,4 @@ import { startNode } from './composition.ts'
 import { registerRestart } from './restart.ts'
 
 const start = startNode()
-registerRestart('one node', start)
+registerRestart('one node', start, true)

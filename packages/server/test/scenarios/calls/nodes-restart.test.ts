@@ -2,4 +2,4 @@ import { startTwoNodes } from './composition.ts'
 import { registerRestart } from './restart.ts'
 
 const start = startTwoNodes()
-registerRestart('two nodes', start)
+registerRestart('two nodes', start, true)

@@ -1,7 +1,7 @@
 -- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
 --                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
---                 br broken, x extended, d device, ph participant, up ud pk upstream, oo over since open;
+--                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open;
 --                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end,
 --                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
 --                 was taken, as <session> <n>, G<call> a gate, K<call> bytes that are kept, or - where they were taken

@@ -7,7 +7,7 @@ local h = { sid = sid, key = KEYS[1], log = base .. 'l:' .. sid, ph = ARGV[7], n
 call('DEL', h.log)
 call('HSET', h.key, 'ph', ARGV[7], 'd', ARGV[8], 'x', ARGV[9], 'n', h.n, 's', socket, 'ln', '', 'ls', '', 'rd', '0',
   'rf', '0', 'e', ARGV[11], 'run', run, 'q', '0', 'pv', '0', 'b', '0', 'lo', at, 'id', at, 'cl', '0', 'br', '0',
-  'up', '', 'ud', '0', 'pk', '0')
+  'up', '', 'ud', '0', 'pk', '0', 'op', at)
 if #ARGV == 12 and socket ~= '' then put(h, 'oo', '1') end
 for i = 13, #ARGV, 2 do put(h, ARGV[i], ARGV[i + 1]) end
 index(socket ~= '' and 'a:' or 'd:', h)

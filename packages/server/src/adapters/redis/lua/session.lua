@@ -178,3 +178,27 @@ local function release(h, name)
   if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or kind == 'final' end) end
   becameIdle(h)
 end
+
+-- Final notices that a dead socket's session was not proven to have, for a new one of the same device [WS4].
+local function giveFinals(source, target)
+  if source.d ~= '' and source.d ~= target.d then return end
+  -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
+  local function isOwed(kind, name) return kind == 'final' and not target['P' .. name] and not target['O' .. name] end
+  local entries = {}
+  if source.d == '' then
+    -- From before a restart: how many sockets it stands for is not known.
+    for _, entry in ipairs(call('XRANGE', source.log, '-', '+')) do
+      if isOwed(entry[2][2], entry[2][4]) then entries[#entries + 1] = entry[2] end
+    end
+  else entries = takeUnproven(source, isOwed) end
+  for _, f in ipairs(entries) do deliver(target, f[2], f[4], f[6], f[10], f[8]) end
+  if isForgettable(source) then forget(source) end
+end
+
+-- A notice that came when its device was already back: whoever connected meanwhile has looked and found nothing.
+local function passFinalOn(source)
+  if source.n ~= '' or source.x == '1' then return end
+  for _, target in ipairs(each('a:', source.ph)) do
+    if target.d == source.d and tonumber(target.op) >= tonumber(source.lo) then return giveFinals(source, target) end
+  end
+end
