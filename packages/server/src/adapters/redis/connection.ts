@@ -60,8 +60,6 @@ function sentinelOptions(address: RedisAddress, tls: ConnectionOptions | undefin
     sentinels: [...hosts],
     sentinelCommandTimeout: 1_000,
     sentinelRetryStrategy: (times: number) => Math.min(50 * times, 500),
-    failoverDetector: true,
-    sentinelReconnectStrategy: () => 1_000,
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
     ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
@@ -149,8 +147,9 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       each.expire()
       isDead = true
     }
-    // The connection may be dead without saying so.
-    if (isDead) client.disconnect(true)
+    // The connection may be dead without saying so. One that is being made is not to be disturbed: it would be given up.
+    if (isDead && client.status === 'ready') client.disconnect(true)
+    if (client.status === 'end') void client.connect().catch(onError)
   }, 250)
   timer.unref()
 
