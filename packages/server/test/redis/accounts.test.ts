@@ -35,8 +35,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-async function allow(client: Redis): Promise<void> {
-  await client.call('ACL', 'SETUSER', 'ringwire', 'reset', 'on', `>${password}`, ...rights)
+async function allow(client: Redis, name = 'ringwire', given: readonly string[] = rights): Promise<void> {
+  await client.call('ACL', 'SETUSER', name, 'reset', 'on', `>${password}`, ...given)
 }
 
 /** What the server refused to an account. */
@@ -85,8 +85,11 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   }
 })
 
-test('limits and readiness need no more rights', async () => {
-  const store = createStore(`redis://${account}@127.0.0.1:${server.port}`, () => {})
+test('limits and readiness need no more rights; one server and its database 0 need fewer', async () => {
+  const fewer = rights.filter((right) => right !== '+select' && !right.startsWith('+cluster|'))
+  expect(rights.length - fewer.length).toBe(3)
+  await allow(admin, 'least', fewer)
+  const store = createStore(`redis://${account.replace('ringwire', 'least')}@127.0.0.1:${server.port}`, () => {})
   await store.ready()
   await store.ping()
   const away: unknown[] = []
@@ -109,7 +112,7 @@ test('the same rights on a cluster', async () => {
   const cluster = await startCluster()
   const admins = cluster.servers.map(({ url }) => new Redis(url))
   try {
-    await Promise.all(admins.map(allow))
+    await Promise.all(admins.map((each) => allow(each)))
     const url = cluster.url.replace('://', `://${account}@`)
     expect(await startOf(url)).toBe('')
     const node = createRedisSessions({

@@ -1,4 +1,4 @@
-import { type Client, connect, type Store } from './connection.ts'
+import { type Client, connect, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
 export type Request = 'probe' | 'retire' | 'close'
@@ -87,7 +87,7 @@ export function createChannel(options: ChannelOptions): Channel {
     heardAt = performance.now()
     const client = connect(url)
     subscriber = client
-    client.on('error', onError)
+    tellErrors(client, onError)
     client.on('message', (_channel: string, message: string) => {
       if (client === subscriber) hear(message)
     })

@@ -135,8 +135,8 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   const watch = createWatch(() => within(() => problemsOf(mastersOf(client))), onError, options.watchMs ?? watchMs)
   const scripts = readScripts()
   const pending = new Set<Pending>()
-  client.on('error', onError)
-  client.on('ready', () => void load().catch(onError))
+  tellErrors(client, onError)
+  client.on('ready', () => void load().catch((cause) => onError(storeError(cause))))
   // In order of their deadlines: all have the same time.
   const timer = setInterval(() => {
     const now = performance.now()
@@ -212,6 +212,19 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       client.disconnect()
     },
   }
+}
+
+/** Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. */
+export function tellErrors(client: Client, onError: (error: unknown) => void): void {
+  const told = new Set<string>()
+  client.on('ready', () => told.clear())
+  client.on('error', (error: Error) => {
+    // Some say in how many milliseconds they try again.
+    const what = error.message.replace(/\d+ms/, '')
+    if (told.has(what) || told.size >= 20) return
+    told.add(what)
+    onError(error)
+  })
 }
 
 /** The servers that take writes. */
