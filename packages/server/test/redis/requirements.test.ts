@@ -133,6 +133,32 @@ test('a server that is not there: the start is refused, and says why', async () 
   expect(problem).toContain('ECONNREFUSED')
 })
 
+test('a server that goes away: why is told once for each time, not with each attempt', async () => {
+  const other = await startRedis()
+  const heard: string[] = []
+  const store = createStore(other.url, (error) => void heard.push(String(error)))
+  try {
+    for (const round of [1, 2]) {
+      await store.ready()
+      await other.kill()
+      // Every 50 to 500 ms it tries again.
+      let attempts = 0
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const count = () => ++attempts === 5 && resolve()
+      store.client.on('reconnecting', count)
+      await promise
+      store.client.off('reconnecting', count)
+      expect(heard.filter((text) => text.includes('ECONNREFUSED'))).toHaveLength(round)
+      await other.restart()
+    }
+    for (const text of heard) expect(heard.filter((other) => other === text).length).toBeLessThanOrEqual(2)
+    expect(heard.join()).not.toContain('MaxRetries')
+  } finally {
+    store.close()
+    await other.stop()
+  }
+}, 20_000)
+
 test('[HEALTH1] a ping goes to the server, and is given up after a second', async () => {
   await withStore(server.url, async (store) => {
     await store.ready()

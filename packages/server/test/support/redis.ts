@@ -61,12 +61,14 @@ function spawn(port: number, directory: string, args: readonly string[]) {
 }
 
 /** Three masters that share the slots: real processes. */
-export async function startCluster(): Promise<{ url: string; servers: readonly RedisServer[]; stop(): Promise<void> }> {
+export async function startCluster(
+  moreArgs: () => Promise<readonly string[]> = async () => [],
+): Promise<{ url: string; servers: readonly RedisServer[]; stop(): Promise<void> }> {
   const nodes = await Promise.all(
     [0, 1, 2].map(async () => {
       const bus = await freePort()
       const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000']
-      return { bus, server: await startRedis(args) }
+      return { bus, server: await startRedis([...args, ...(await moreArgs())]) }
     }),
   )
   const servers = nodes.map(({ server }) => server)

@@ -1,5 +1,5 @@
 import { isSameNode } from '../../node-name.ts'
-import { type Client, connect, type Store } from './connection.ts'
+import { type Client, connect, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
 export type Request = 'probe' | 'retire' | 'close'
@@ -48,6 +48,8 @@ export function createChannel(options: ChannelOptions): Channel {
   let listensSince = 0
   let beatAt = 0
   let subscriber: Client | undefined
+  /** Something was not heard, and the store could not be asked for it yet. */
+  let isBehind = false
   let heardAt = performance.now()
   let timer: Timer | undefined
   let last = 0
@@ -89,17 +91,25 @@ export function createChannel(options: ChannelOptions): Channel {
     heardAt = performance.now()
     const client = connect(url)
     subscriber = client
-    client.on('error', onError)
+    tellErrors(client, onError)
     client.on('message', (_channel: string, message: string) => {
       if (client === subscriber) hear(message)
     })
     let isNew = isFirst
     client.on('ready', () => {
       client.subscribe(mine).then(() => {
-        if (!isNew) onRebuilt()
+        if (!isNew) isBehind = true
         isNew = false
+        catchUp()
       }, onError)
     })
+  }
+
+  /** Subscriber and store have a connection each, which come back one after the other. */
+  function catchUp(): void {
+    if (!isBehind || store.client.status !== 'ready') return
+    isBehind = false
+    onRebuilt()
   }
 
   async function beat(): Promise<void> {
@@ -112,6 +122,7 @@ export function createChannel(options: ChannelOptions): Channel {
       store.run('nodes', ['rw:nodes'], [node, deadMs]),
       store.publish(mine, `B ${last}`),
     ])
+    catchUp()
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
     if (now - beatAt > 2 * beatMs) {

@@ -38,6 +38,9 @@ export function connect(url: string): Client {
 }
 
 const lasting = {
+  // How CLIENT LIST calls it; the rest of what the client would say of itself is asked of nobody.
+  connectionName: 'ringwire',
+  disableClientInfo: true,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
@@ -57,8 +60,6 @@ function sentinelOptions(address: RedisAddress, tls: ConnectionOptions | undefin
     sentinels: [...hosts],
     sentinelCommandTimeout: 1_000,
     sentinelRetryStrategy: (times: number) => Math.min(50 * times, 500),
-    failoverDetector: true,
-    sentinelReconnectStrategy: () => 1_000,
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
     ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
@@ -139,16 +140,21 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   const watch = createWatch(() => within(() => problemsOf(mastersOf(client))), onError, options.watchMs ?? watchMs)
   const scripts = readScripts()
   const pending = new Set<Pending>()
-  client.on('error', onError)
-  client.on('ready', () => void load().catch(onError))
+  tellErrors(client, onError)
+  client.on('ready', () => void load().catch((cause) => onError(storeError(cause))))
   // In order of their deadlines: all have the same time.
   const timer = setInterval(() => {
     const now = performance.now()
+    let isDead = false
     for (const each of pending) {
       if (each.until > now) break
       pending.delete(each)
       each.expire()
+      isDead = true
     }
+    // The connection may be dead without saying so. One that is being made is not to be disturbed: it would be given up.
+    if (isDead && client.status === 'ready') client.disconnect(true)
+    if (client.status === 'end') void client.connect().catch(onError)
   }, 250)
   timer.unref()
 
@@ -159,11 +165,7 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   function within<T>(send: () => Promise<T>): Promise<T> {
     if (client.status !== 'ready') return Promise.reject(new StoreError('unavailable', 'Redis is not connected'))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const expire = () => {
-      reject(new StoreError('unknown', 'Redis did not answer in time'))
-      // The connection may be dead without saying so.
-      client.disconnect(true)
-    }
+    const expire = () => reject(new StoreError('unknown', 'Redis did not answer in time'))
     const mine = { until: performance.now() + deadlineMs, expire }
     pending.add(mine)
     send().then(
@@ -219,6 +221,19 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   }
 }
 
+/** Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. */
+export function tellErrors(client: Client, onError: (error: unknown) => void): void {
+  const told = new Set<string>()
+  client.on('ready', () => told.clear())
+  client.on('error', (error: Error) => {
+    // Some say in how many milliseconds they try again.
+    const what = error.message.replace(/\d+ms/, '')
+    if (told.has(what) || told.size >= 20) return
+    told.add(what)
+    onError(error)
+  })
+}
+
 /** The servers that take writes. */
 function mastersOf(client: Client): Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
@@ -227,18 +242,20 @@ function mastersOf(client: Client): Redis[] {
 /** Resolves when commands can be sent; rejects when the time is over, or at once where the account is refused. */
 function connected(client: Client, ms: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  let last = 'it does not answer'
-  const refuse = () => reject(new StoreError('unavailable', `Redis cannot be reached: ${last}`))
-  const hear = (error: Error & { lastNodeError?: Error }) => {
-    last = error.lastNodeError?.message || error.message || last
+  let last = ''
+  const refuse = () => reject(new StoreError('unavailable', `Redis cannot be reached: ${last || 'it does not answer'}`))
+  const hear = ({ message }: Error) => {
+    // What follows from it says less than what came first.
+    const isLate = /^(Connection is closed|Failed to refresh slots cache)/.test(message)
+    if (message !== '' && (last === '' || !isLate)) last = message
     if (/^(WRONGPASS|NOAUTH|NOPERM)\b/.test(last)) refuse()
   }
   const limit = setTimeout(refuse, ms)
   if (client.status === 'ready') resolve()
-  client.on('ready', resolve).on('error', hear)
+  client.on('ready', resolve).on('error', hear).on('node error', hear)
   return promise.finally(() => {
     clearTimeout(limit)
-    client.off('ready', resolve).off('error', hear)
+    client.off('ready', resolve).off('error', hear).off('node error', hear)
   })
 }
 

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
+import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
+import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { registerSessionsContract } from '../contracts/sessions.ts'
+import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+
+/** What docs/operations.md tells an operator to give the service. */
+const rights = readRights()
+const password = 's/e?c@r#e:t+%'
+const account = `ringwire:${encodeURIComponent(password)}`
+
+function readRights(): string[] {
+  const operations = readFileSync(join(import.meta.dir, '../../../../docs/operations.md'), 'utf8')
+  const [, line = ''] = /^ +user ringwire on >\S+ (.+)$/m.exec(operations) ?? []
+  if (line === '') throw new Error('docs/operations.md has no rights of the Redis account')
+  return line.split(' ')
+}
+
+let server: RedisServer
+let admin: Redis
+let databases = 0
+beforeAll(async () => {
+  server = await startRedis(['--databases', '64'])
+  admin = new Redis(server.url)
+  await allow(admin)
+})
+afterAll(async () => {
+  admin.disconnect()
+  await server.stop()
+})
+
+async function allow(client: Redis, name = 'ringwire', given: readonly string[] = rights): Promise<void> {
+  await client.call('ACL', 'SETUSER', name, 'reset', 'on', `>${password}`, ...given)
+}
+
+/** What the server refused to an account. */
+async function denied(client: Redis): Promise<unknown[]> {
+  return (await client.call('ACL', 'LOG')) as unknown[]
+}
+
+async function startOf(url: string): Promise<string> {
+  const store = createStore(url, () => {}, { startMs: 1_000 })
+  try {
+    await store.ready()
+    await store.ping()
+    return ''
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  } finally {
+    store.close()
+  }
+}
+
+/** The whole contract with no more rights than the documents ask for. */
+registerSessionsContract('redis, an account with the rights of the documents', async (windows) => {
+  databases++
+  const lost: { sessionId: string; epoch: string }[] = []
+  const node = createRedisSessions({
+    ...{ ...windows, url: `redis://${account}@127.0.0.1:${server.port}/${databases}`, node: crypto.randomUUID() },
+    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+    onError: (error) => console.error(error),
+  })
+  await node.start()
+  const flusher = new Redis(`${server.url}/${databases}`)
+  return {
+    sessions: node.sessions,
+    lost,
+    async loseLogs() {
+      await node.settled()
+      await flusher.flushdb()
+      await node.compareHeads()
+    },
+    settled: () => node.settled(),
+    async close() {
+      await node.close()
+      flusher.disconnect()
+      expect(await denied(admin)).toEqual([])
+    },
+  }
+})
+
+test('limits and readiness need no more rights; one server and its database 0 need fewer', async () => {
+  const fewer = rights.filter((right) => right !== '+select' && !right.startsWith('+cluster|'))
+  expect(rights.length - fewer.length).toBe(3)
+  await allow(admin, 'least', fewer)
+  const store = createStore(`redis://${account.replace('ringwire', 'least')}@127.0.0.1:${server.port}`, () => {})
+  await store.ready()
+  await store.ping()
+  const away: unknown[] = []
+  const counters = createRedisCounters({
+    ...{ store, fallback: createMemoryCounters(), onBack() {} },
+    onAway: (error) => void away.push(error),
+  })
+  const counter = counters.counter('test', { count: 1, seconds: 60 })
+  await counter.consume('a')
+  await counter.refund('a')
+  expect(await counter.consume('a')).toBe(0)
+  expect(await counter.consume('a')).toBeGreaterThan(0)
+  expect(away).toEqual([])
+  expect(await denied(admin)).toEqual([])
+  counters.close()
+  store.close()
+})
+
+test('the same rights on a cluster', async () => {
+  const cluster = await startCluster()
+  const admins = cluster.servers.map(({ url }) => new Redis(url))
+  try {
+    await Promise.all(admins.map((each) => allow(each)))
+    const url = cluster.url.replace('://', `://${account}@`)
+    expect(await startOf(url)).toBe('')
+    const node = createRedisSessions({
+      ...{ url, node: 'one', windowMs, resumeWindowMs },
+      onLogLost() {},
+      onError: (error) => console.error(error),
+    })
+    await node.start()
+    await node.settled()
+    await node.close()
+    for (const each of admins) expect(await denied(each)).toEqual([])
+    const wrong = cluster.url.replace('://', '://ringwire:wrong@')
+    expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')
+  } finally {
+    for (const each of admins) each.disconnect()
+    await cluster.stop()
+  }
+})
+
+test('an account or password that is refused: the start is, too, at once, and without the password', async () => {
+  const start = performance.now()
+  for (const name of ['ringwire', 'somebody']) {
+    const problem = await startOf(`redis://${name}:wrong-${encodeURIComponent(password)}@127.0.0.1:${server.port}`)
+    expect(problem).toStartWith('Redis cannot be reached: WRONGPASS')
+    expect(problem).not.toContain(password)
+  }
+  expect(performance.now() - start).toBeLessThan(900)
+})
+
+test('a password alone', async () => {
+  const plain = await startRedis()
+  const client = new Redis(plain.url)
+  try {
+    await client.config('SET', 'requirepass', password)
+    expect(await startOf(`redis://:${encodeURIComponent(password)}@127.0.0.1:${plain.port}`)).toBe('')
+    expect(await startOf(`redis://:wrong@127.0.0.1:${plain.port}`)).toStartWith('Redis cannot be reached: WRONGPASS')
+    expect(await startOf(plain.url)).toStartWith('Redis cannot be reached: NOAUTH')
+  } finally {
+    client.disconnect()
+    await plain.stop()
+  }
+})
