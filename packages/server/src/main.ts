@@ -3,6 +3,7 @@ import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { type StopSignal, serve } from './cli/serve.ts'
 import type { Config } from './config.ts'
+import { migrateToPostgres } from './migration.ts'
 import { createLogger } from './observability/logger.ts'
 import { createServer, openStore } from './server.ts'
 
@@ -13,6 +14,7 @@ const surroundings: Surroundings = {
   err: (text) => process.stderr.write(text),
   readInput: () => Bun.stdin.text(),
   openStore,
+  migrate: migrateToPostgres,
   serve: runService,
 }
 

@@ -1,6 +1,8 @@
+import { accessSync, constants } from 'node:fs'
 import type { SQL } from 'bun'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { openClient } from './connections.ts'
+import { unavailable } from './failures.ts'
 
 export const migrationFiles = new URL('../../../sql/postgres/', import.meta.url)
 
@@ -15,6 +17,7 @@ const session = { application_name: 'ringwire', lock_timeout: '60000', statement
  * nodes start at once: one of them does it, the others wait and then look again.
  */
 export async function migrate(url: string, now: number, migrations = readMigrations(migrationFiles)): Promise<void> {
+  checkRootCertificate(url)
   const sql = openClient(url, session, () => {})
   try {
     if ((await isRecorded(sql)) && checkApplied(await appliedTo(sql), migrations) === migrations.length) return
@@ -42,6 +45,16 @@ async function apply(sql: SQL, migration: Migration, now: number): Promise<void>
   const { number, name } = migration
   const record = `INSERT INTO schema_migrations VALUES (${number}, '${name}', '${checksumOf(migration)}', ${Math.round(now)});`
   await sql.unsafe(`BEGIN;\n${record}\n${migration.sql}\n;COMMIT`).simple()
+}
+
+/** The client would say only that some path cannot be used. */
+function checkRootCertificate(url: string): void {
+  const file = new URL(url).searchParams.get('sslrootcert')
+  try {
+    if (file !== null) accessSync(file, constants.R_OK)
+  } catch {
+    throw unavailable(`sslrootcert names no readable file: ${file}`)
+  }
 }
 
 async function isRecorded(sql: SQL): Promise<boolean> {
