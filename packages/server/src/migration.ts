@@ -35,7 +35,7 @@ export interface Migrated extends Fingerprint {
   readonly settings: number
 }
 
-/** What cannot be copied, because the database holds something else. Nothing was changed. */
+/** What cannot be copied, because the database holds something else or changes what it is given. Nothing was changed. */
 export class MigrationRefusal extends Error {
   constructor(message: string) {
     super(message)
@@ -113,7 +113,7 @@ async function check(source: Content, fingerprint: Fingerprint, target: Content)
   const counts = [await source.counts(), await target.counts()]
   const whole = counts.every(({ calls, events }) => calls === fingerprint.calls && events === fingerprint.events)
   if (whole && agree(fingerprint, there)) return
-  throw new Error(`The copy is not what it was made from: ${JSON.stringify({ fingerprint, there, counts })}`)
+  throw new MigrationRefusal(`The copy is not what it was made from: ${JSON.stringify({ fingerprint, there, counts })}`)
 }
 
 function agree(a: Fingerprint, b: Fingerprint): boolean {
@@ -148,7 +148,7 @@ async function copyProducts(source: ProductContent, target: PostgresContent): Pr
   const isWhole =
     source.keys.every((key) => hasKey(after, key, source)) &&
     source.settings.every((row) => after.settings.some((other) => sameRow(row, other, settingsColumns)))
-  if (!isWhole) throw new Error('The keys or settings that were copied are not what they were copied from.')
+  if (!isWhole) throw new MigrationRefusal('The keys or settings that were copied are not what they were copied from.')
   return keys.length + settings.length > 0
 }
 
