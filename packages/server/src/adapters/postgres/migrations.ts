@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import type { SQL } from 'bun'
+import { SQL } from 'bun'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { openClient } from './connections.ts'
 import { unavailable } from './failures.ts'
@@ -10,7 +10,15 @@ export const migrationFiles = new URL('../../../sql/postgres/', import.meta.url)
 const lockKey = 7_164_927_201
 
 /** Another node may be at the same migration: it is waited for this long. A migration itself takes as long as it takes. */
-const session = { application_name: 'ringwire', lock_timeout: '60000', statement_timeout: '0' }
+const patienceMs = 60_000
+const session = { application_name: 'ringwire', lock_timeout: String(patienceMs), statement_timeout: '0' }
+
+/**
+ * Who waits for a table lets everybody else wait behind it, so a migration waits in short turns: a backup that reads for
+ * an hour does not stop the nodes that are running.
+ */
+const turnMs = 1000
+const pauseMs = 500
 
 /**
  * Brings the schema up to date: each file in one transaction, recorded with its checksum. Forward only. Safe when several
@@ -43,8 +51,22 @@ export async function migrate(url: string, now: number, migrations = readMigrati
  */
 async function apply(sql: SQL, migration: Migration, now: number): Promise<void> {
   const { number, name } = migration
-  const record = `INSERT INTO schema_migrations VALUES (${number}, '${name}', '${checksumOf(migration)}', ${Math.round(now)});`
-  await sql.unsafe(`BEGIN;\n${record}\n${migration.sql}\n;COMMIT`).simple()
+  const values = `${number}, '${name}', '${checksumOf(migration)}', ${Math.round(now)}`
+  const record = `INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES (${values});`
+  const begin = `BEGIN;\nSET LOCAL lock_timeout = ${turnMs};`
+  for (const deadline = performance.now() + patienceMs; ; await Bun.sleep(pauseMs)) {
+    try {
+      await sql.unsafe(`${begin}\n${record}\n${migration.sql}\n;COMMIT`).simple()
+      return
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > deadline) throw error
+      await sql.unsafe('ROLLBACK')
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === '55P03'
 }
 
 /** The client would say only that some path cannot be used. */
