@@ -155,7 +155,7 @@ function speakers(call: LiveCall): Speaker[] {
     }
     const holder = side === 'caller' ? caller : callee
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
-    const lost = decide(call, { type: 'lose', sessionId: place.sessionId }, start + 5500, durations)
+    const lost = decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations)
     const vacated = must(lost, live)
     const arrived = must(decide(vacated, { type: 'arrive', actor: back }, start + 5500, durations), live)
     return [
@@ -213,8 +213,8 @@ export function serviceRows(call: LiveCall): Row[] {
     const place = placeOf(call, side)
     if (place === null) continue
     const holder = side === 'caller' ? caller : callee
-    const lost = must(decide(call, { type: 'lose', sessionId: place.sessionId }, start + 5500, durations), live)
-    add('the connection is lost', side, call, { type: 'lose', sessionId: place.sessionId }, start + 5500)
+    const lost = must(decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations), live)
+    add('the connection is lost', side, call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500)
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
     add('the device connects again, as a new session', side, lost, { type: 'arrive', actor: back }, start + 5600)
     add('the same session comes back', side, lost, { type: 'arrive', actor: holder }, start + 5600)
@@ -232,7 +232,7 @@ export function serviceRows(call: LiveCall): Row[] {
   const limit = call.status === 'ringing' ? 'ring timeout' : 'longest call'
   const length = call.status === 'ringing' ? durations.ringTimeoutMs : durations.maxDurationMs
   add(`${limit} (${seconds(length)})`, '', call, { type: 'time' }, due(call))
-  add('the service starts again', '', call, { type: 'restart' }, start + 5600)
+  add('the service starts again', '', call, { type: 'restart', nodes: [] }, start + 5600)
   return rows
 }
 

@@ -15,8 +15,9 @@ import { acceptedData, type CallEvent, elsewhereData, ringingData } from './call
 import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
-import { andThen, type MaybePromise } from './maybe.ts'
+import { allDone, andThen, type MaybePromise } from './maybe.ts'
 import type { CallStore, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
+import { newSessionId } from './session-id.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 export interface ArrivalsOptions {
@@ -64,8 +65,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
-    const older = sessions.sinkToReplace(resume.sessionId, identityOf(session))
-    return older === undefined ? comeBack(session, sink, resume) : replace(session, sink, resume, older)
+    return andThen(sessions.sinkToReplace(resume.sessionId, identityOf(session)), (older) =>
+      older === undefined ? comeBack(session, sink, resume) : replace(session, sink, resume, older),
+    )
   }
 
   /** Of several that resume at once each waits for the one before it: the newest wins [RES1]. */
@@ -75,28 +77,32 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     while (older !== undefined && older !== retired) {
       await older.retire()
       retired = older
-      older = sessions.sinkToReplace(resume.sessionId, identityOf(session))
+      const next = sessions.sinkToReplace(resume.sessionId, identityOf(session))
+      older = next instanceof Promise ? await next : next
     }
     // At once, before another one comes in between.
     return comeBack(session, sink, resume)
   }
 
   function comeBack(session: Arriving, sink: Sink, resume: ResumeRequest): MaybePromise<Arrival> {
-    const open = sessions.resume(resume, identityOf(session), sink, clock.now())
-    return open === undefined ? enter(session, sink, resume) : goOn({ ...session, sessionId: resume.sessionId }, open)
+    return andThen(sessions.resume(resume, identityOf(session), sink, clock.now()), (open) =>
+      open === undefined ? enter(session, sink, resume) : goOn({ ...session, sessionId: resume.sessionId }, open),
+    )
   }
 
   /** A new session. Where nobody calls and nothing waits, and that is nearly always so, it is in at once. */
   function enter(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     const identity = identityOf(session)
-    const open = sessions.open(identity, sink)
-    const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
-    return andThen(liveCallsOf(session), (live) => {
-      // The phone that changed networks may have left a socket behind that never heard how its last call ended.
-      const verdicts: Promise<unknown>[] = sessions.owing(identity).map(isAlive)
-      if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
-      collect(identity, verdicts)
-      return arrival
+    return andThen(sessions.open(identity, sink), (open) => {
+      const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
+      return andThen(liveCallsOf(session), (live) =>
+        // The phone that changed networks may have left a socket behind that never heard how its last call ended.
+        andThen(sessions.owing(identity), (owing) => {
+          const verdicts: Promise<unknown>[] = owing.map(isAlive)
+          if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
+          return andThen(collect(identity, verdicts), () => arrival)
+        }),
+      )
     })
   }
 
@@ -113,19 +119,22 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       if (place === null || place.deviceId !== session.deviceId) continue
       delivery.learn(call)
       const isNamed = place.sessionId === named
-      const isAnybodyThere = place.state === 'held' && !isNamed && sessions.sinkOf(place.sessionId) !== undefined
+      const isAnybodyThere =
+        place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId)) !== undefined
       const taken = takePlace(session, call, named)
       if (isAnybodyThere) verdicts.push(taken.catch(onError))
       else await taken
     }
-    collect(identityOf(session), verdicts)
+    await collect(identityOf(session), verdicts)
     return session.extended ? { ...arrival, activeCalls: await readActiveCalls(session) } : arrival
   }
 
   /** Final notices come when it is clear who of the device is alive. */
-  function collect(identity: SessionIdentity, verdicts: readonly Promise<unknown>[]): void {
-    if (verdicts.length === 0) sessions.collectFinals(identity)
-    else void Promise.all(verdicts).then(() => sessions.collectFinals(identity))
+  function collect(identity: SessionIdentity, verdicts: readonly Promise<unknown>[]): MaybePromise<void> {
+    if (verdicts.length === 0) return sessions.collectFinals(identity)
+    Promise.all(verdicts)
+      .then(() => sessions.collectFinals(identity))
+      .catch(onError)
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
@@ -145,8 +154,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
   function liveCallsOf(session: ClientSession): MaybePromise<readonly LiveCall[]> {
     return andThen(store.liveCallsOf(session.participant), (live) => {
-      for (const call of live) if (call.status === 'ringing') ring(session, call)
-      return live
+      const ringing = live.filter((call) => call.status === 'ringing' && sideOf(call, session.participant) === 'callee')
+      return andThen(allDone(ringing.map((call) => ring(session, call))), () => live)
     })
   }
 
@@ -157,7 +166,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       active_calls: await readActiveCalls(identity),
     }
     const text = JSON.stringify({ event: 'session.reset', data })
-    sessions.append(identity.sessionId, { kind: 'notice', call: '', version: undefined, text })
+    await sessions.append(identity.sessionId, { kind: 'notice', call: '', version: undefined, text })
   }
 
   async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
@@ -175,11 +184,33 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return known !== undefined && known.version > read.version ? known : read
   }
 
-  function ring(session: ClientSession, read: Call): void {
+  /**
+   * Rings at a session that has just come. Whoever ends the call looks for the sessions where it rings: one that looked
+   * before it rang here, though it was over already, is made up for.
+   */
+  function ring(session: ClientSession, read: Call): MaybePromise<void> {
     const call = newest(read)
-    if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'callee') return
+    if (call.status !== 'ringing') return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
-    sessions.append(session.sessionId, { kind: 'ringing', call: callKey(call), version: call.version, text })
+    const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
+    return andThen(sessions.append(session.sessionId, push), () =>
+      andThen(store.load(call), (now) => {
+        if (now === undefined || now.status === 'ringing') return
+        return tellThatItIsOver(session, now)
+      }),
+    )
+  }
+
+  async function tellThatItIsOver(session: ClientSession, call: Call): Promise<void> {
+    if (ownPlace(session, call)?.sessionId === session.sessionId) return
+    const [last] = (await store.stepsAfter(call, 1)).filter(({ event }) =>
+      event.notices.some(({ to, event: name }) => to.place === 'rung' && name !== 'call.ringing'),
+    )
+    const notice = last?.event.notices.find(({ to }) => to.place === 'rung')
+    if (last === undefined || notice === undefined) return
+    const text = JSON.stringify({ event: notice.event, data: notice.data })
+    const push = { kind: 'final', call: callKey(call), version: last.call.version, text } as const
+    await sessions.append(session.sessionId, push)
   }
 
   /**
@@ -190,17 +221,17 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    */
   async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
     const { sessionId, deviceId } = session
-    for (let call = read; isLive(call) && sessions.sinkOf(sessionId) !== undefined; ) {
+    for (let call = read; isLive(call) && sessions.heldHere(sessionId) !== undefined; ) {
       const place = ownPlace(session, call)
       if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
-      const { state, sessionId: holder } = place
+      const { state, node, sessionId: holder } = place
       // Its own last session cannot be resumed: nobody else is there.
       const isNamed = holder === resumes
       if (state === 'held' && !isNamed && (await isAlive(holder))) return
       const decision = await calls.run(
         call,
         state === 'held'
-          ? { type: 'lose', sessionId: holder }
+          ? { type: 'lose', sessionId: holder, node }
           : { type: 'arrive', actor: session, ...(isNamed && { resumes }) },
       )
       if (!decision.ok) return
@@ -209,7 +240,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   async function isAlive(sessionId: string): Promise<boolean> {
-    return (await sessions.sinkOf(sessionId)?.probe()) ?? false
+    const sink = await sessions.sinkOf(sessionId)
+    return (await sink?.probe()) ?? false
   }
 
   function ownPlace(session: ClientSession, call: Call) {
@@ -218,22 +250,23 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   async function leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void> {
-    const { sessionId } = session
-    if (!sessions.detach(sessionId, sink, clean, clock.now())) return
+    const { sessionId, node } = session
+    if (!(await sessions.detach(sessionId, sink, clean, clock.now()))) return
     const live = await store.liveCallsOf(session.participant)
     await Promise.all(
       live
         .filter((call) => ownPlace(session, call)?.sessionId === sessionId)
-        .map((call) => calls.run(call, { type: 'lose', sessionId })),
+        .map((call) => calls.run(call, { type: 'lose', sessionId, node })),
     )
   }
 
   async function recover(): Promise<void> {
     const now = clock.now()
     for (const { call, step } of await store.overSince(now - finalsMs)) {
-      expectBack(call, now)
-      if (call.calleePlace === null) expectRung(call, now)
-      delivery.apply({ call, event: finalsOf(step.event) })
+      await expectBack(call, now)
+      if (call.calleePlace === null) await expectRung(call, now)
+      await delivery.adoptOver(call)
+      await delivery.apply({ call, event: finalsOf(step.event) })
     }
     const live = await store.liveCalls()
     await Promise.all(live.map((call) => recoverCall(call, now)))
@@ -241,20 +274,20 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
 
   async function recoverCall(call: Call, now: number): Promise<void> {
     if (!isLive(call)) return
-    expectBack(call, now)
-    if (call.status === 'ringing') expectRung(call, now)
-    delivery.adopt(call)
+    await expectBack(call, now)
+    if (call.status === 'ringing') await expectRung(call, now)
+    await delivery.adopt(call)
     if (call.status === 'accepted') {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
       const text = JSON.stringify({ event: 'call.accepted', data: acceptedData(call) })
       const push = { kind: 'state', call: callKey(call), version: call.version, text } as const
-      sessions.append(call.callerPlace.sessionId, push)
+      await sessions.append(call.callerPlace.sessionId, push)
     }
-    if (call.status !== 'ringing') tellOthersRung(call, now)
+    if (call.status !== 'ringing') await tellOthersRung(call, now)
     const beyond = ringBeyondTimeout(call, now)
     if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
     // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
-    await calls.run(call, { type: 'restart' })
+    await calls.run(call, { type: 'restart', nodes: [] })
     await calls.run(call, { type: 'time' })
   }
 
@@ -262,23 +295,23 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    * The callee's other sessions may not have heard that the call was answered. Only where the one that answered can be
    * told from them by its device: it must never hear that the call is over for it.
    */
-  function tellOthersRung(call: AnsweredCall, now: number): void {
+  async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
     if (call.calleePlace.deviceId === null || now - call.acceptedAt > finalsMs) return
-    expectRung(call, now)
+    await expectRung(call, now)
     const text = JSON.stringify({
       event: 'call.cancelled',
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
     })
     const push = { kind: 'final', call: callKey(call), version: call.version, text } as const
-    sessions.appendRung(participantOf(call, 'callee'), push, [])
+    await sessions.appendRung(participantOf(call, 'callee'), push, [])
   }
 
   /** The holders of the places may come back: their logs are there again. */
-  function expectBack(call: Call, now: number): void {
+  async function expectBack(call: Call, now: number): Promise<void> {
     for (const side of ['caller', 'callee'] as const) {
       const place = placeOf(call, side)
       if (place === null) continue
-      sessions.openDetached(
+      await sessions.openDetached(
         {
           sessionId: place.sessionId,
           participant: participantOf(call, side),
@@ -291,11 +324,11 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** Some sockets of the callee rang before the restart; which ones is not known any more [WS4]. */
-  function expectRung(call: Call, now: number): void {
+  async function expectRung(call: Call, now: number): Promise<void> {
     const participant: Participant = participantOf(call, 'callee')
-    const sessionId = crypto.randomUUID()
-    sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
-    sessions.ring(sessionId, callKey(call))
+    const sessionId = newSessionId(participant)
+    await sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
+    await sessions.ring(sessionId, callKey(call))
   }
 
   return { arrive, leave, reset, recover }

@@ -17,8 +17,9 @@ import {
 import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision } from './call/invite.ts'
 import type { Delivery } from './delivery.ts'
+import { isUnheld } from './holders.ts'
 import type { MaybePromise } from './maybe.ts'
-import { type CallStore, type ProductStore, type Sessions, StoreError } from './ports.ts'
+import { type CallStore, type Nodes, type ProductStore, type Sessions, StoreError } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** A connected client as the calls see it. */
@@ -40,6 +41,7 @@ export interface CallsOptions {
   readonly store: CallStore
   readonly products: ProductStore
   readonly sessions: Sessions
+  readonly nodes: Nodes
   readonly delivery: Delivery
   readonly limits: InviteLimits
   readonly clock: SteadyClock
@@ -65,12 +67,12 @@ export interface Calls {
   alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
-  /** Hands on what a commit of unknown outcome wrote after all. */
-  reconcile(): Promise<void>
+  /** Hands on what was committed and nobody was told. */
+  reconcile(urgent: boolean): Promise<void>
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, delivery, limits, clock, durations } = options
+  const { store, products, sessions, nodes, delivery, limits, clock, durations } = options
 
   /** A commit's outcome was unknown since the last `reconcile`. */
   let uncertain = false
@@ -91,7 +93,7 @@ export function createCalls(options: CallsOptions): Calls {
 
   /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
   function isGone(command: CallCommand): boolean {
-    return command.type === 'lose' && sessions.sinkOf(command.sessionId) === undefined
+    return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
   }
 
   async function noting<T>(commit: MaybePromise<T>): Promise<T> {
@@ -103,23 +105,25 @@ export function createCalls(options: CallsOptions): Calls {
     }
   }
 
-  /** The client was told to try again; where its request was written after all, the others still have to hear of it. */
-  async function reconcile(): Promise<void> {
-    if (!uncertain) return
+  /**
+   * Hands on what nobody has: what a commit of unknown outcome wrote after all, what was committed while the sessions'
+   * store was away, what a node that died left behind. `urgent`: that may be so though this process has not noticed.
+   */
+  async function reconcile(urgent: boolean): Promise<void> {
+    const isOwing = delivery.takeOwing()
+    if (!uncertain && !isOwing && !urgent) return
+    uncertain = true
     const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
     const stored: Call[] = [...(await store.liveCalls()), ...over.map(({ call }) => call)]
-    for (const call of stored) {
-      const told = delivery.toldOf(call)
-      if (told >= call.version) continue
-      for (const step of await store.stepsAfter(call, told)) handOn({ ok: true, call: step.call, steps: [step] })
-    }
     uncertain = false
+    await Promise.all(stored.map((call) => delivery.catchUp(call)))
   }
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
-  function handOn<D extends Decision | InviteDecision>(decision: D): D {
+  async function handOn<D extends Decision | InviteDecision>(decision: D): Promise<D> {
     for (const step of decision.steps) {
-      delivery.apply(step)
+      const done = delivery.apply(step)
+      if (done instanceof Promise) await done
       if (isLive(step.call)) loseDeadHolders(step.call)
     }
     return decision
@@ -128,8 +132,8 @@ export function createCalls(options: CallsOptions): Calls {
   /** A holder whose socket closed while its request was being committed: nobody else will observe that close [END3]. */
   function loseDeadHolders(call: LiveCall): void {
     for (const place of [placeOf(call, 'caller'), placeOf(call, 'callee')]) {
-      if (place?.state !== 'held' || sessions.sinkOf(place.sessionId) !== undefined) continue
-      void run(call, { type: 'lose', sessionId: place.sessionId }).catch(() => {
+      if (place?.state !== 'held' || !isUnheld(place, nodes, sessions)) continue
+      void run(call, { type: 'lose', sessionId: place.sessionId, node: place.node }).catch(() => {
         // The store is away: the sweep finds the holder dead again.
       })
     }
@@ -146,7 +150,7 @@ export function createCalls(options: CallsOptions): Calls {
   /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */
   async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
     if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
-    const call = delivery.known.get(callKey(ref))
+    const call = await store.load(ref)
     return call !== undefined && (await losesDeadHolder(session, call))
   }
 
@@ -156,8 +160,9 @@ export function createCalls(options: CallsOptions): Calls {
     const place = side === undefined ? null : placeOf(call, side)
     if (place?.state !== 'held' || place.sessionId === session.sessionId) return false
     if (place.deviceId !== session.deviceId) return false
-    const alive = (await sessions.sinkOf(place.sessionId)?.probe()) ?? false
-    if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId })
+    const holder = await sessions.sinkOf(place.sessionId)
+    const alive = (await holder?.probe()) ?? false
+    if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId, node: place.node })
     return !alive
   }
 
@@ -179,9 +184,11 @@ export function createCalls(options: CallsOptions): Calls {
     const settings = await products.settings(caller.product)
     const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
     const rate = await limits.invite(caller, callee)
+    // Whom nobody can reach is not called: nothing is written before it is clear that it can be told.
+    const rung = await sessions.liveOf(callee)
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
-    const decision = handOn(
+    const decision = await handOn(
       await noting(
         store.invite(caller, callee, callUuid, (situation) =>
           decideInvite(
@@ -208,10 +215,29 @@ export function createCalls(options: CallsOptions): Calls {
     // What counts is what leaves a call behind, ringing or busy [INV8].
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
-    if (!decision.ok) return { ok: false, error: errorOf(decision) }
-    const reached = sessions.liveOf(callee).length > 0
+    if (!decision.ok) {
+      if (decision.code === 'CALL_GLARE') await tellOfWaiting(session, decision)
+      return { ok: false, error: errorOf(decision) }
+    }
+    const reached = await isAnybodyThere(callee, rung)
     const invited = invitedData(decision.call, reached)
     return { ok: true, value: settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited }
+  }
+
+  /** The call that waits rings before the inviter hears of it, also where another node is just handing it on [INV6]. */
+  async function tellOfWaiting(session: ClientSession, { details }: Refusal): Promise<void> {
+    const { product } = session.participant
+    const waiting = await store.load({ product, callUuid: details.call_uuid ?? '' })
+    if (waiting !== undefined) await delivery.catchUp(waiting)
+  }
+
+  async function isAnybodyThere(callee: Participant, before: readonly string[]): Promise<boolean> {
+    try {
+      return (await sessions.liveOf(callee)).length > 0
+    } catch (error) {
+      if (error instanceof StoreError) return before.length > 0
+      throw error
+    }
   }
 
   async function alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>> {
@@ -224,7 +250,7 @@ export function createCalls(options: CallsOptions): Calls {
     const { userId, role } = session.participant
     const data: CallAlertingBy = { call_uuid: ref.callUuid, by: { user_id: userId, role } }
     const text = JSON.stringify({ event: 'call.alerting', data })
-    sessions.append(call.callerPlace.sessionId, { kind: 'notice', call: callKey(ref), version: undefined, text })
+    await delivery.appendToPlace(call, 'caller', { kind: 'notice', call: callKey(ref), version: undefined, text })
     return { ok: true, value: call }
   }
 
@@ -234,14 +260,23 @@ export function createCalls(options: CallsOptions): Calls {
     run,
     reconcile,
     seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
-    verb(session, verb, callUuid, reason) {
-      return ask(session, callUuid, commandOf(session, verb, reason, sessions))
+    async verb(session, verb, callUuid, reason) {
+      return ask(session, callUuid, await commandOf(session, verb, reason, sessions))
     },
   }
 }
 
-function commandOf(actor: ClientSession, verb: Verb, reason: string | null, sessions: Sessions): CallCommand {
-  if (verb === 'reject') return { type: verb, actor, reason, rung: sessions.liveOf(actor.participant) }
+async function commandOf(
+  actor: ClientSession,
+  verb: Verb,
+  reason: string | null,
+  sessions: Sessions,
+): Promise<CallCommand> {
+  if (verb === 'reject') {
+    // Who else rings matters to the busy alone: everybody can hang up while the sessions' store is away.
+    const rung = reason === 'busy' ? await sessions.liveOf(actor.participant) : []
+    return { type: verb, actor, reason, rung }
+  }
   if (verb === 'cancel' || verb === 'end') return { type: verb, actor, reason }
   return { type: verb, actor }
 }

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { parseRedisUrl } from './redis-url.ts'
 
 /** What a text of the environment means, or what is wrong with it. A problem never repeats a secret. */
 export type Parsed<T> =
@@ -255,6 +256,20 @@ export function postgresUrl(): ValueType<string> {
       if (mode !== null && !sslModes.includes(mode)) return bad(`has an sslmode that is none of ${sslModes.join(', ')}`)
       const warning = 'has no sslmode: the connection to the database is not encrypted'
       return mode === null && !isLoopbackHost(url.hostname) ? ok(value, [warning]) : ok(value)
+    },
+  }
+}
+
+/** Where Redis is. Its password never shows in a problem. */
+export function redisUrl(): ValueType<string> {
+  return {
+    label: 'redis URL',
+    parse(value) {
+      const parsed = parseRedisUrl(value)
+      if (!parsed.ok) return bad(parsed.problem)
+      const { tls, hosts } = parsed.address
+      if (tls || hosts.every(({ host }) => isLoopbackHost(host))) return ok(value)
+      return ok(value, ['has no TLS (rediss://): the connection to Redis is not encrypted'])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, nextDeadline } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
-import { type CallStore, type Sessions, StoreError } from './ports.ts'
+import { isUnheld } from './holders.ts'
+import { type CallStore, type Nodes, type Sessions, StoreError } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
@@ -8,10 +9,13 @@ const longestTimeoutMs = 2 ** 31 - 1
 const sweepIntervalMs = 500
 /** A process that did not get to its sweep for this long was away: stopped, swapped out, starved [END3]. */
 const awayMs = 3_000
+/** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
+const patienceMs = 200
 
 export interface DeadlinesOptions {
   readonly store: CallStore
   readonly sessions: Sessions
+  readonly nodes: Nodes
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
@@ -32,7 +36,7 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, clock, durations, run, onSweep, onError } = options
+  const { store, sessions, nodes, clock, durations, run, onSweep, onError } = options
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
   let sweeper: ReturnType<typeof setInterval> | undefined
   let sweeping = false
@@ -91,7 +95,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       if (command !== undefined) work.push(run(call, command))
     }
     await Promise.all(work)
-    sessions.sweep(now)
+    await sessions.sweep(now)
     await onSweep(now)
   }
 
@@ -116,14 +120,23 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     away = false
   }
 
-  /** What a call is owed that no timer and no close brought about. */
+  /** What a call is owed that no timer, no close and no arrival brought about. */
   function owed(call: LiveCall, now: number): CallCommand | undefined {
     const deadline = nextDeadline(call, durations)
-    if (deadline !== undefined && deadline <= now) return { type: 'time' }
-    // Closes that could not be written while the store was away.
+    // Who answered for the call's last version has a timer for it: the others wait a little for that one.
+    const patience = nodes.others().length > 0 && !timers.has(callKey(call)) ? patienceMs : 0
+    if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
-    const dead = places.find(({ state, sessionId }) => state === 'held' && sessions.sinkOf(sessionId) === undefined)
-    return dead === undefined ? undefined : { type: 'lose', sessionId: dead.sessionId }
+    for (const place of places) {
+      const { sessionId, node } = place
+      // Closes that could not be written while the store was away, and those that a dead node would have observed.
+      if (place.state === 'held' && isUnheld(place, nodes, sessions)) return { type: 'lose', sessionId, node }
+      const identity = place.state === 'vacant' ? sessions.heldHere(sessionId) : undefined
+      // The others took this node for dead, and it was not.
+      if (identity !== undefined)
+        return { type: 'arrive', actor: { ...identity, ...place, displayName: '', node: nodes.self } }
+    }
+    return undefined
   }
 
   return {

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
-import { created, ended, participant, ringing, touched } from '../test/contracts/calls.ts'
+import { created, ended, participant, ringing } from '../test/contracts/calls.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import type { LiveCall } from './call/call.ts'
+import { callKey, type LiveCall } from './call/call.ts'
 import { overData, ringingData, type Step } from './call/effects.ts'
 import { createDelivery } from './delivery.ts'
+import { StoreError } from './ports.ts'
 
 /** A callee with one session, and what it was told. */
 function setUp() {
@@ -23,12 +24,29 @@ function setUp() {
     },
   )
   sessions.ready('s')
-  const delivery = createDelivery({ sessions, onApplied: () => {} })
+  const committed: Step[] = []
+  const failures: unknown[] = []
+  const broken = { on: false }
+  const away = () => Promise.reject(new StoreError('unavailable', 'away'))
+  const delivery = createDelivery({
+    sessions: { ...sessions, liveOf: (participant) => (broken.on ? away() : sessions.liveOf(participant)) },
+    stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
+    onApplied: () => {},
+    onError: (error) => void failures.push(error),
+  })
   const call = ringing(participant('caller'), callee)
   const invited = withNotice(created(call), 'call.ringing', ringingData(call, call.startedAt))
   const over = ended(call)
   if (over.call.status === 'ringing' || !('endedAt' in over.call)) throw new Error('unreachable')
-  return { delivery, told, call, invited, final: withNotice(over, 'call.ended', overData(over.call, null)) }
+  return {
+    delivery,
+    told,
+    committed,
+    broken,
+    call,
+    invited,
+    final: withNotice(over, 'call.ended', overData(over.call, null)),
+  }
 }
 
 function withNotice(step: Step, event: 'call.ringing' | 'call.ended', data: object): Step {
@@ -42,31 +60,47 @@ test('a read that overtakes the answer to a commit does not swallow its notices'
   delivery.apply(invited)
   delivery.apply(invited)
   expect(told).toEqual(['call.ringing'])
-  // A version that is known only from a read is not taken before its step.
   delivery.learn(final.call)
-  expect(delivery.known.get(call.callUuid + call.product)?.version).toBe(1)
+  expect(delivery.known.get(callKey(call))?.version).toBe(2)
+  delivery.apply(final)
   delivery.apply(final)
   expect(told).toEqual(['call.ringing', 'call.ended'])
 })
 
-test('several steps may be due of a call that was learned in its last version', () => {
-  const { delivery, told, call, invited } = setUp()
-  const second = touched(call, 'other')
-  delivery.learn(second.call)
-  expect(delivery.toldOf(call)).toBe(0)
+test('versions that nobody handed on go first', async () => {
+  const { delivery, told, committed, invited, final } = setUp()
+  committed.push(invited, final)
+  await delivery.apply(final)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+  await delivery.apply(invited)
+  await delivery.catchUp(final.call)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+})
+
+test('what nobody handed on is found by who reads the call', async () => {
+  const { delivery, told, committed, invited, final } = setUp()
   delivery.apply(invited)
-  expect(delivery.toldOf(call)).toBe(1)
-  expect(delivery.known.get(call.callUuid + call.product)?.version).toBe(2)
-  delivery.apply(second)
-  delivery.apply(second)
-  expect(delivery.toldOf(call)).toBe(2)
+  committed.push(invited, final)
+  await delivery.catchUp(final.call)
+  expect(told).toEqual(['call.ringing', 'call.ended'])
+})
+
+test('while the sessions cannot be reached it is owed, and said so once', async () => {
+  const { delivery, told, committed, invited, broken } = setUp()
+  committed.push(invited)
+  expect(delivery.takeOwing()).toBe(false)
+  broken.on = true
+  await delivery.apply(invited)
+  broken.on = false
+  expect(delivery.takeOwing()).toBe(true)
+  expect(delivery.takeOwing()).toBe(false)
+  await delivery.catchUp(invited.call)
   expect(told).toEqual(['call.ringing'])
 })
 
 test('what was adopted at the start has been told before', () => {
   const { delivery, told, call, invited } = setUp()
   delivery.adopt(call as LiveCall)
-  expect(delivery.toldOf(call)).toBe(1)
-  delivery.apply(invited)
+  delivery.catchUp(invited.call)
   expect(told).toEqual([])
 })

@@ -4,6 +4,7 @@ import {
   callKey,
   isLive,
   type LiveCall,
+  overStatuses,
   type Place,
   participantOf,
   placeOf,
@@ -11,99 +12,136 @@ import {
 } from './call/call.ts'
 import { lateRelayMs } from './call/decide.ts'
 import type { Notice, Step } from './call/effects.ts'
-import type { Push, Sessions } from './ports.ts'
+import { allDone, andThen, type MaybePromise } from './maybe.ts'
+import { type AppendResult, type Push, type Sessions, StoreError } from './ports.ts'
 
-/** The last version of every call that this node has to do with; over ones stay for a minute [END1]. */
+/** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>
 
 export interface Delivery {
   readonly known: KnownCalls
-  /** Hands on what was committed, once and in order: places, notices, then what waited for the accept. */
-  apply(step: Step): void
-  /** Takes over a call from the store without telling anybody: at start, where nobody else will. */
-  adopt(call: LiveCall): void
   /**
-   * The same for a call that is first named here. What is known already is brought forward by `apply` alone, and so is a
-   * call whose first step is on its way here while it can be read: a read may be faster than the answer to a commit.
+   * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
+   * nobody has handed on yet go first. What cannot be handed on now, because the sessions' store is away, is owed: see
+   * `isOwing`. Never rejects.
    */
+  apply(step: Step): MaybePromise<void>
+  /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
+  adopt(call: LiveCall): MaybePromise<void>
+  /** The same for one that is over, all but its last step. */
+  adoptOver(call: Call): MaybePromise<void>
+  /** Takes note of a call that was read: somebody else may just be handing it on. */
   learn(call: Call): void
-  /** The last version of a call whose notices were handed on here; 0 where none were. */
-  toldOf(call: CallRef): number
-  /** Keeps a message of a side that may not be forwarded before the accept; false when it is full [REL2]. */
-  keepForAccept(call: Call, from: { side: Side; sessionId: string }, push: Push): boolean
+  /** Hands on what was committed to a call and not handed on by anybody; resolves when it is. */
+  catchUp(call: Call): Promise<void>
+  /** A push to whoever holds a place. */
+  appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
+  /** Something could not be handed on since this was last asked. */
+  takeOwing(): boolean
   /** Forgets calls that are over for longer than a minute. */
   sweep(now: number): void
 }
 
 export interface DeliveryOptions {
   readonly sessions: Sessions
-  /** Called with every version that was applied: time may have something to do with it. */
+  /** What was committed to a call after a version, oldest first. */
+  readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
+  /** Called with every version that was handed on: time may have something to do with it. */
   readonly onApplied: (call: Call) => void
+  readonly onError: (error: unknown) => void
 }
 
-/** What waits for the accept: the caller's messages, and those of each rung session apart [REL2]. */
-const preAcceptBounds = { entries: 256, bytes: 256 * 1024 } as const
-interface Waiting {
-  pushes: Push[]
-  bytes: number
-}
-
-export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delivery {
+export function createDelivery({ sessions, stepsAfter, onApplied, onError }: DeliveryOptions): Delivery {
   const known = new Map<string, Call>()
-  const waiting = new Map<string, Map<string, Waiting>>()
-  /** Of calls that were learned: up to which version their notices were handed on. */
-  const learned = new Map<string, number>()
+  /** Of each call the delivery that is under way: its steps are handed on one after another. */
+  const underWay = new Map<string, Promise<void>>()
+  let owing = false
 
-  function told(key: string): number {
-    return learned.get(key) ?? known.get(key)?.version ?? 0
+  function apply(step: Step): MaybePromise<void> {
+    const key = callKey(step.call)
+    learn(step.call)
+    return inTurn(key, () => applyNow(key, step))
   }
 
-  function apply(step: Step): void {
-    const { call } = step
-    const key = callKey(call)
-    const before = known.get(key)
-    if (told(key) >= call.version) return
-    if (before === undefined || before.version <= call.version) {
-      learned.delete(key)
-      take(key, call, before)
-    } else learned.set(key, call.version)
-    for (const notice of step.event.notices) deliver(key, call, notice)
-    if (step.event.type === 'accepted') handOverWaiting(key, call)
-    if (!isLive(call)) forgetPlaces(key, call, before)
-    onApplied(known.get(key) ?? call)
+  function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
+    const before = underWay.get(key)
+    const done = before === undefined ? guarded(work) : before.then(() => guarded(work))
+    if (!(done instanceof Promise)) return
+    underWay.set(key, done)
+    return done.finally(() => {
+      if (underWay.get(key) === done) underWay.delete(key)
+    })
   }
 
-  /** From now on this is the call. */
-  function take(key: string, call: Call, before: Call | undefined): void {
-    known.set(key, call)
-    if (!isLive(call)) return
-    for (const side of ['caller', 'callee'] as const) movePlace(key, before, call, side)
-  }
-
-  /** A place that changed hands takes its queue along [PLACE2]. */
-  function movePlace(key: string, before: Call | undefined, call: Call, side: Side): void {
-    const now = placeOf(call, side)
-    const was = before === undefined ? null : placeOf(before, side)
-    if (now === null) return
-    remember(call, side, now)
-    sessions.hold(now.sessionId, key, now.settled)
-    if (was !== null && was.sessionId !== now.sessionId) {
-      sessions.move(key, was.sessionId, now.sessionId)
-      sessions.release(was.sessionId, key)
+  function guarded(work: () => MaybePromise<void>): MaybePromise<void> {
+    try {
+      const done = work()
+      return done instanceof Promise ? done.catch(failed) : done
+    } catch (error) {
+      failed(error)
     }
   }
 
-  /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
-  function remember(call: Call, side: Side, place: Place): void {
-    if (sessions.sinkOf(place.sessionId) !== undefined) return
-    const { sessionId, deviceId } = place
-    sessions.openDetached(
-      { sessionId, participant: participantOf(call, side), deviceId, extended: false },
-      call.startedAt,
+  function failed(error: unknown): void {
+    owing = true
+    if (!(error instanceof StoreError)) onError(error)
+  }
+
+  function applyNow(key: string, step: Step): MaybePromise<void> {
+    const { version } = step.call
+    if (version === 1) return handOn(key, step)
+    return andThen(sessions.toldOf(key, version - 1), (told) => {
+      if (told >= version) return
+      return told === version - 1 ? handOn(key, step) : handOnMissing(key, step.call, told)
+    })
+  }
+
+  /** Another node, or this one in an outage, left steps behind. */
+  async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
+    for (const step of await stepsAfter(call, told)) await handOn(key, step)
+  }
+
+  function handOn(key: string, { call, event }: Step): MaybePromise<void> {
+    const ends = overStatuses.some((status) => status === event.type)
+    const isAnswer = event.type === 'accepted'
+    // Each session's own are in this order; the order between sessions is nobody's concern.
+    const work: MaybePromise<unknown>[] = []
+    for (const { side, from } of event.moved ?? []) {
+      const place = placeOf(call, side)
+      if (place !== null) work.push(move(key, call, side, place, from))
+    }
+    if (!ends) for (const side of ['caller', 'callee'] as const) work.push(hold(key, call, side, isAnswer))
+    for (const notice of event.notices) work.push(deliver(key, call, notice))
+    if (isAnswer) work.push(handOverKept(key, call))
+    if (ends) work.push(...releasePlaces(key, call))
+    return andThen(allDone(work), () => sessions.setTold(key, call.version, ends))
+  }
+
+  /** A place that changed hands takes its queue along [PLACE2]. */
+  function move(key: string, call: Call, side: Side, place: Place, from: string): MaybePromise<unknown> {
+    return andThen(remember(key, call, side, place, false), () =>
+      sessions.move(key, from, place.sessionId, place.settled),
     )
   }
 
-  function deliver(key: string, call: Call, notice: Notice): void {
+  function hold(key: string, call: Call, side: Side, isAnswer: boolean): MaybePromise<unknown> {
+    const place = placeOf(call, side)
+    return place === null ? undefined : remember(key, call, side, place, isAnswer)
+  }
+
+  /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
+  function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
+    const { sessionId, deviceId, settled } = place
+    return andThen(sessions.hold(sessionId, key, settled, gate), (isThere) => {
+      if (isThere) return
+      const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
+      return andThen(sessions.openDetached(identity, call.startedAt), () =>
+        sessions.hold(sessionId, key, settled, gate),
+      )
+    })
+  }
+
+  function deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
     const push: Push = {
       kind: kindOf(notice),
       call: key,
@@ -111,74 +149,77 @@ export function createDelivery({ sessions, onApplied }: DeliveryOptions): Delive
       text: JSON.stringify({ event: notice.event, data: notice.data }),
     }
     const { to } = notice
-    if (to.place !== 'rung') {
-      const place = placeOf(call, to.place)
-      if (place !== null) sessions.append(place.sessionId, push)
-      return
-    }
+    if (to.place !== 'rung') return appendToPlace(call, to.place, push)
     const callee = participantOf(call, 'callee')
-    if (push.kind === 'ringing') for (const sessionId of sessions.liveOf(callee)) sessions.append(sessionId, push)
-    else sessions.appendRung(callee, push, 'except' in to ? to.except : [])
+    if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
+    return andThen(sessions.liveOf(callee), (live) =>
+      allDone(live.map((sessionId) => sessions.append(sessionId, push))),
+    )
   }
 
-  function handOverWaiting(key: string, call: Call): void {
-    const sides = waiting.get(key)
-    waiting.delete(key)
-    const callerPlace = placeOf(call, 'caller')
-    const calleePlace = placeOf(call, 'callee')
-    if (sides === undefined || callerPlace === null || calleePlace === null) return
-    for (const push of sides.get(calleePlace.sessionId)?.pushes ?? []) sessions.append(callerPlace.sessionId, push)
-    for (const push of sides.get('')?.pushes ?? []) sessions.append(calleePlace.sessionId, push)
+  function appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult> {
+    const place = placeOf(call, side)
+    if (place === null) return 'dropped'
+    const sent = sessions.append(place.sessionId, push)
+    if (sent === 'sent') return sent
+    return andThen(sent, (result) => {
+      if (result !== 'gone' || (push.kind === 'relay' && !isLive(call))) return result
+      return andThen(remember(push.call, call, side, place, false), () => sessions.append(place.sessionId, push))
+    })
   }
 
-  function forgetPlaces(key: string, call: Call, before: Call | undefined): void {
-    waiting.delete(key)
-    for (const holder of [call, before]) {
-      for (const side of ['caller', 'callee'] as const) {
-        const place = holder === undefined ? null : placeOf(holder, side)
-        if (place !== null) sessions.release(place.sessionId, key)
-      }
-    }
+  /** What each side sent before the accept, in front of what it sends after it [REL2]. */
+  function handOverKept(key: string, call: Call): MaybePromise<unknown> {
+    const caller = placeOf(call, 'caller')
+    const callee = placeOf(call, 'callee')
+    if (caller === null || callee === null) return
+    const handOver = (from: Place, to: Place) =>
+      andThen(sessions.takeKept(from.sessionId, key), (pushes) => sessions.openGate(to.sessionId, key, pushes))
+    return allDone([handOver(callee, caller), handOver(caller, callee)])
+  }
+
+  function releasePlaces(key: string, call: Call): MaybePromise<unknown>[] {
+    const places = [placeOf(call, 'caller'), placeOf(call, 'callee')]
+    return places.map((place) => (place === null ? undefined : sessions.release(place.sessionId, key)))
+  }
+
+  function learn(call: Call): void {
+    const key = callKey(call)
+    const before = known.get(key)
+    if (before !== undefined && before.version >= call.version) return
+    known.set(key, call)
+    onApplied(call)
   }
 
   return {
     known,
     apply,
-    toldOf: (ref) => told(callKey(ref)),
+    learn,
+    appendToPlace,
     adopt(call) {
       const key = callKey(call)
-      if (known.has(key)) return
-      take(key, call, undefined)
-      onApplied(call)
+      learn(call)
+      const holds = (['caller', 'callee'] as const).map((side) => hold(key, call, side, false))
+      return andThen(allDone(holds), () => sessions.setTold(key, call.version, false))
     },
-    learn(call) {
+    adoptOver: (call) => sessions.setTold(callKey(call), call.version - 1, true),
+    async catchUp(call) {
       const key = callKey(call)
-      if (known.has(key)) return
-      learned.set(key, 0)
-      take(key, call, undefined)
-      if (isLive(call)) onApplied(call)
+      learn(call)
+      await inTurn(key, () =>
+        andThen(sessions.toldOf(key, call.version), (told) =>
+          told < call.version ? handOnMissing(key, call, told) : undefined,
+        ),
+      )
     },
-    keepForAccept(call, from, push) {
-      const key = callKey(call)
-      let sides = waiting.get(key)
-      if (sides === undefined) {
-        sides = new Map()
-        waiting.set(key, sides)
-      }
-      const name = from.side === 'caller' ? '' : from.sessionId
-      const queue = sides.get(name) ?? { pushes: [], bytes: 0 }
-      if (queue.pushes.length >= preAcceptBounds.entries) return false
-      if (queue.bytes + push.text.length > preAcceptBounds.bytes) return false
-      queue.pushes.push(push)
-      queue.bytes += push.text.length
-      sides.set(name, queue)
-      return true
+    takeOwing() {
+      const was = owing
+      owing = false
+      return was
     },
     sweep(now) {
       for (const [key, call] of known) {
-        if (isLive(call) || now - call.endedAt <= lateRelayMs) continue
-        known.delete(key)
-        learned.delete(key)
+        if (!isLive(call) && now - call.endedAt > lateRelayMs) known.delete(key)
       }
     },
   }

@@ -1,16 +1,16 @@
 /**
  * Limits of requests [TOK5, INV8].
  *
- *   const limits = createLimits(config)
+ *   const limits = createLimits(config, counters)
  *   limits.tokenRequest(address), .tokenKey(keyId), .failedAuthentication(address)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
  *
  * Each answers { ok: true } or { ok: false, retryAfterMs }. A limit that is off always answers ok.
  */
 import ipaddr from 'ipaddr.js'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { type Participant, participantKey } from './call/call.ts'
 import type { Config, Rate } from './config.ts'
+import type { Counters } from './ports.ts'
 
 export type Limit = { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
 
@@ -29,16 +29,12 @@ export interface Limits {
 
 type LimitsConfig = Pick<Config, 'tokenRateIp' | 'tokenRateKey' | 'tokenFailRateIp' | 'inviteRate' | 'pairInviteRate'>
 
-/** Enough to count everybody on one node; over it the oldest count is forgotten, so memory has a bound. */
-const maxKeys = 50_000
-
-export function createLimits(config: LimitsConfig, options: { maxKeys?: number } = {}): Limits {
-  const counter = (rate: Rate | null) => createCounter(rate, options.maxKeys ?? maxKeys)
-  const addresses = counter(config.tokenRateIp)
-  const keys = counter(config.tokenRateKey)
-  const failures = counter(config.tokenFailRateIp)
-  const callers = counter(config.inviteRate)
-  const pairs = counter(config.pairInviteRate)
+export function createLimits(config: LimitsConfig, counters: Counters): Limits {
+  const addresses = createLimit(counters, 'token-address', config.tokenRateIp)
+  const keys = createLimit(counters, 'token-key', config.tokenRateKey)
+  const failures = createLimit(counters, 'failure-address', config.tokenFailRateIp)
+  const callers = createLimit(counters, 'invite-caller', config.inviteRate)
+  const pairs = createLimit(counters, 'invite-pair', config.pairInviteRate)
   const pairKey = (caller: Participant, callee: Participant) => participantKey(caller) + participantKey(callee)
 
   return {
@@ -60,51 +56,19 @@ export function createLimits(config: LimitsConfig, options: { maxKeys?: number }
   }
 }
 
-export interface Counter {
-  consume(key: string): Promise<Limit>
-  refund(key: string): Promise<void>
-  /** How many keys are counted right now. */
-  size(): number
-}
-
 const allowed: Limit = { ok: true }
 
-/** Counts per key in fixed windows. The window of a key starts with its first request. */
-export function createCounter(rate: Rate | null, bound: number): Counter {
-  if (rate === null) return { consume: async () => allowed, refund: async () => {}, size: () => 0 }
-  const limiter = new RateLimiterMemory({ points: rate.count, duration: rate.seconds, keyPrefix: '' })
-  /** Key → end of its window. Windows are equally long, so the order of insertion is the order of their ends. */
-  const windows = new Map<string, number>()
-
-  function track(key: string, firstInWindow: boolean): void {
-    if (!firstInWindow) return
-    const now = performance.now()
-    windows.delete(key)
-    windows.set(key, now + rate!.seconds * 1000)
-    for (const [oldest, end] of windows) {
-      if (end > now && windows.size <= bound) break
-      windows.delete(oldest)
-      void limiter.delete(oldest)
-    }
-  }
-
+/** A counter that says Limit; one without a rate never refuses. */
+function createLimit(counters: Counters, name: string, rate: Rate | null) {
+  const counter = rate === null ? undefined : counters.counter(name, rate)
   return {
-    async consume(key) {
-      try {
-        track(key, (await limiter.consume(key)).isFirstInDuration)
-        return allowed
-      } catch (refusal) {
-        if (!(refusal instanceof RateLimiterRes)) throw refusal
-        // A refused request does not count, so that a refund really makes room.
-        await limiter.reward(key, 1)
-        return { ok: false, retryAfterMs: Math.max(1, Math.ceil(refusal.msBeforeNext)) }
-      }
+    async consume(subject: string): Promise<Limit> {
+      const retryAfterMs = (await counter?.consume(subject)) ?? 0
+      return retryAfterMs === 0 ? allowed : { ok: false, retryAfterMs }
     },
-    async refund(key) {
-      const end = windows.get(key)
-      if (end !== undefined && end > performance.now()) await limiter.reward(key, 1)
+    async refund(subject: string): Promise<void> {
+      await counter?.refund(subject)
     },
-    size: () => windows.size,
   }
 }
 

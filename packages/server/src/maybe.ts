@@ -7,3 +7,8 @@ export type MaybePromise<T> = T | Promise<T>
 export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }
+
+/** Done when all of them are; at once where all are. */
+export function allDone(work: readonly MaybePromise<unknown>[]): MaybePromise<void> {
+  return work.some((one) => one instanceof Promise) ? Promise.all(work).then(() => {}) : undefined
+}

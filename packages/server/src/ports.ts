@@ -190,6 +190,13 @@ export interface Push {
   readonly call: string
   readonly version: number | undefined
   readonly text: string
+  /**
+   * The request behind a relay of an extended session [EXT4]. A store that outlives the process which handles the request
+   * takes it once, however often it is sent again.
+   */
+  readonly source?: PushSource | undefined
+  /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
+  readonly forPlace?: boolean
   /** `text` with a top-level `seq` [EXT1], for a push that can be put together with it at less cost than taken apart. */
   numbered?(seq: number): string
 }
@@ -197,9 +204,16 @@ export interface Push {
 /**
  * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
  * such a session holds no more [REL2]. `dropped`: nothing is kept for it (its client closed it, the push is not news, or
- * it never rang there). `gone`: there is no such session; append never creates one.
+ * it never rang there). `elsewhere`: a relay for a place that the session does not have; what the sender's process knew
+ * of the call is old. `gone`: there is no such session; append never creates one. `volatile`: handed to the socket and
+ * in no log, because the store that has it is away [EXT3].
  */
-export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'gone'
+export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile'
+
+export interface PushSource {
+  readonly sessionId: string
+  readonly n: number
+}
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
 export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
@@ -208,63 +222,127 @@ export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
  * Where sessions are, and the log of each: one `append` carries every delivery.
  *
  * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
- * a version of a call that is not newer than the last one is dropped [ORD3]; what the client has not proven to have
- * received when its socket dies stays for whoever takes its places [PLACE5]; a log is bounded.
+ * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
+ * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
+ * places [PLACE5]; a log is bounded. Where the sessions are in a store, an answer takes time and may fail with a
+ * `StoreError`.
  */
 export interface Sessions {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
-  open(identity: SessionIdentity, sink: Sink): OpenSession
+  open(identity: SessionIdentity, sink: Sink): MaybePromise<OpenSession>
   /**
    * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
    * what came on it may still be under way.
    */
-  sinkToReplace(sessionId: string, identity: SessionIdentity): Sink | undefined
+  sinkToReplace(sessionId: string, identity: SessionIdentity): MaybePromise<Sink | undefined>
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
    * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
    */
-  resume(request: ResumeRequest, identity: SessionIdentity, sink: Sink, at: number): OpenSession | undefined
+  resume(
+    request: ResumeRequest,
+    identity: SessionIdentity,
+    sink: Sink,
+    at: number,
+  ): MaybePromise<OpenSession | undefined>
   /** Hands out what was kept back. */
-  ready(sessionId: string): void
+  ready(sessionId: string): MaybePromise<void>
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
-  openDetached(identity: SessionIdentity, at: number): void
+  openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
    * The socket is gone. `clean`: its client said goodbye, and nothing is kept for it [PLACE5]. False where the session
    * has another socket by now.
    */
-  detach(sessionId: string, sink: Sink, clean: boolean, at: number): boolean
-  sinkOf(sessionId: string): Sink | undefined
+  detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>
+  /** Who the session is whose socket this process holds; undefined where it holds none. */
+  heldHere(sessionId: string): SessionIdentity | undefined
+  sinkOf(sessionId: string): MaybePromise<Sink | undefined>
   /** The sessions of a participant that have a socket, oldest first. */
-  liveOf(participant: Participant): readonly string[]
-  append(sessionId: string, push: Push): AppendResult
+  liveOf(participant: Participant): MaybePromise<readonly string[]>
+  append(sessionId: string, push: Push): MaybePromise<AppendResult>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
-  appendRung(participant: Participant, push: Push, except: readonly string[]): void
+  appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
   /** Remembers that a call rings at a session, as a `ringing` push does. */
-  ring(sessionId: string, call: string): void
+  ring(sessionId: string, call: string): MaybePromise<void>
   /** The client has received everything up to `seq`. */
-  prove(sessionId: string, seq: number): void
-  /** Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. */
-  hold(sessionId: string, call: string, settled: boolean): void
-  release(sessionId: string, call: string): void
-  holdsAny(sessionId: string): boolean
+  prove(sessionId: string, seq: number): MaybePromise<void>
+  /**
+   * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call
+   * was answered.
+   */
+  keep(sessionId: string, push: Push): MaybePromise<KeepResult>
+  /** What a session's relays for a call were until now, in order; again the same until its place is released. */
+  takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
+  /**
+   * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
+   * call are held back in front of the log until `openGate`: what was kept before the accept comes first. False where
+   * there is no such session.
+   */
+  hold(sessionId: string, call: string, settled: boolean, gate?: boolean): MaybePromise<boolean>
+  /** Appends what comes first, and then what was held back; nothing where there is no gate. */
+  openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
+  release(sessionId: string, call: string): MaybePromise<void>
+  holdsAny(sessionId: string): MaybePromise<boolean>
   /** Whether the session has a place, or rings as a callee [WS5]. */
-  inCall(sessionId: string): boolean
-  /** Moves what waits about a call from one session's log to another's, in order [PLACE2]. */
-  move(call: string, from: string, to: string): void
+  inCall(sessionId: string): MaybePromise<boolean>
+  /**
+   * The place of one session passes on to another of the same participant: what waits about the call goes along, in
+   * order [PLACE2], and the one of before has it no more.
+   */
+  move(call: string, from: string, to: string, settled: boolean): MaybePromise<void>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
-  owing(identity: SessionIdentity): readonly string[]
+  owing(identity: SessionIdentity): MaybePromise<readonly string[]>
   /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
    * which the new session has a place. */
-  collectFinals(identity: SessionIdentity): void
+  collectFinals(identity: SessionIdentity): MaybePromise<void>
+  /**
+   * Up to which version of a call everything is in the logs that is to be told; 0: nothing yet, or nobody knows any more.
+   * Whoever needs no more than `enough` may be answered with less than there is.
+   */
+  toldOf(call: string, enough: number): MaybePromise<number>
+  /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
+  setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
   /** Forgets what is older than the window. */
-  sweep(now: number): void
+  sweep(now: number): MaybePromise<void>
 }
 
-/** The same where the sessions are in a store: every answer may take time, and fail with a `StoreError`. */
-export type AsyncSessions = {
-  readonly [Method in keyof Sessions]: (
-    ...args: Parameters<Sessions[Method]>
-  ) => MaybePromise<Awaited<ReturnType<Sessions[Method]>>>
+/** `gone`: there is no such session. */
+export type KeepResult = 'kept' | 'full' | 'closed' | 'gone'
+
+/** The processes that serve together. */
+export interface Nodes {
+  /** This run of this node: no other has had the name. */
+  readonly self: string
+  /** Known for sure not to serve any more. What is not known of is not dead [END3]. */
+  isDead(node: string): boolean
+  /** The nodes that are known to serve, without this one. */
+  others(): readonly string[]
+}
+
+/** So many in every window of so many seconds. */
+export interface Budget {
+  readonly count: number
+  readonly seconds: number
+}
+
+/**
+ * Counts what subjects do, in fixed windows: a subject's window begins with its first request and lasts as long as the
+ * budget says, whatever wall clocks do meanwhile.
+ *
+ * Guarantees of every adapter: many requests at once never get more than the budget; a refused request does not count,
+ * so that a refund really makes room; a refund never gives more than was taken; nothing rejects, and no request waits
+ * longer than 250 ms for both counters that it may have to pass.
+ */
+export interface Counter {
+  /** Counts one request and answers 0; or how long the window still lasts, in ms, where the budget is used up. */
+  consume(subject: string): MaybePromise<number>
+  /** Takes one request of this window back. */
+  refund(subject: string): MaybePromise<void>
+}
+
+export interface Counters {
+  /** A counter under a name of its own. */
+  counter(name: string, budget: Budget): Counter
 }
 
 /** Milliseconds since the epoch, and the same for time that has to pass at its own pace whatever the wall clock does. */

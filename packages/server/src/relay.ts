@@ -2,8 +2,8 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } from './call/call.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
-import type { MaybePromise } from './maybe.ts'
-import type { Push, Sessions } from './ports.ts'
+import { andThen, type MaybePromise } from './maybe.ts'
+import type { Push, PushSource, Sessions } from './ports.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate'
 
@@ -19,11 +19,27 @@ export interface RelayData {
 }
 
 export interface Relay {
-  /** Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. */
-  relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<RelayResult>
+  /**
+   * Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. `n` is
+   * the number of an extended session's request [EXT4].
+   */
+  relay(sender: RelaySender, event: RelayEvent, data: RelayData, n: number | undefined): MaybePromise<RelayResult>
 }
 
-export type RelayResult = Call['status'] | ErrorBody
+/** `volatile`: the store of the logs is away, and the message went to the peer's socket alone [EXT3]. */
+export type RelayResult = Call['status'] | ErrorBody | VolatileRelay
+
+export interface VolatileRelay {
+  readonly status: Call['status']
+  readonly volatile: true
+}
+
+interface Message {
+  readonly sender: RelaySender
+  readonly event: RelayEvent
+  readonly data: RelayData
+  readonly n: number | undefined
+}
 
 export interface RelayOptions {
   readonly calls: Calls
@@ -36,26 +52,35 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay {
-  function relay(sender: RelaySender, event: RelayEvent, data: RelayData): MaybePromise<RelayResult> {
+  function relay(
+    sender: RelaySender,
+    event: RelayEvent,
+    data: RelayData,
+    n: number | undefined,
+  ): MaybePromise<RelayResult> {
     data.call_uuid = data.call_uuid.toLowerCase()
     const call = delivery.known.get(data.call_uuid + sender.participant.product)
+    const message = { sender, event, data, n }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId)) return pass(call, side, sender, event, data)
+      if (isSeated(call, side, sender.sessionId)) return pass(call, side, message, false)
     }
-    return seatFirst(sender, event, data)
+    return seatFirst(message, false)
   }
 
-  async function seatFirst(sender: RelaySender, event: RelayEvent, data: RelayData): Promise<RelayResult> {
+  /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
+  async function seatFirst(message: Message, isRetry: boolean): Promise<RelayResult> {
+    const { sender, data } = message
     const seated = await calls.seat(sender, data.call_uuid)
     if (!seated.ok) return seated.error
-    const call = seated.value
+    delivery.learn(seated.value)
+    const call = newest(seated.value)
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
-    delivery.learn(call)
-    const now = newest(call)
-    return isLive(now) ? pass(now, side, sender, event, data) : now.status
+    // Whoever answered may just be handing it on: what was kept before goes first.
+    if (isRetry) await delivery.catchUp(call)
+    return pass(call, side, message, isRetry)
   }
 
   /** The call may have moved on while its store was asked. */
@@ -64,16 +89,21 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     return known !== undefined && known.version > read.version ? known : read
   }
 
-  function pass(call: Call, side: Side, sender: RelaySender, event: RelayEvent, data: RelayData): RelayResult {
+  function pass(call: Call, side: Side, message: Message, isRetry: boolean): MaybePromise<RelayResult> {
+    const { sender, event, data, n } = message
     if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
-    const push = new RelayPush(callKey(call), event, encode(data), sender.originJson)
-    if (call.status === 'ringing') {
-      const kept = delivery.keepForAccept(call, { side, sessionId: sender.sessionId }, push)
-      return kept ? call.status : errorBody('RELAY_BUFFER_FULL')
-    }
-    const peer = placeOf(call, otherSide(side))
-    if (peer === null) return call.status
-    return sessions.append(peer.sessionId, push) === 'full' ? errorBody('RELAY_BUFFER_FULL') : call.status
+    const push = new RelayPush(callKey(call), event, encode(data), sender, n)
+    const sent =
+      call.status === 'ringing'
+        ? sessions.keep(sender.sessionId, push)
+        : delivery.appendToPlace(call, otherSide(side), push)
+    if (sent === 'sent') return call.status
+    return andThen(sent, (result) => {
+      if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
+      if (result === 'volatile') return { status: call.status, volatile: true }
+      const isOld = result === 'closed' || result === 'elsewhere'
+      return isOld && !isRetry ? seatFirst(message, true) : call.status
+    })
   }
 
   return { relay }
@@ -86,16 +116,25 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
 class RelayPush implements Push {
   readonly kind = 'relay'
   readonly version = undefined
+  readonly forPlace = true
   readonly call: string
+  readonly source: PushSource | undefined
   private readonly event: RelayEvent
   private readonly data: string
   private readonly origin: string
 
-  constructor(call: string, event: RelayEvent, data: string, origin: string) {
+  constructor(
+    call: string,
+    event: RelayEvent,
+    data: string,
+    { sessionId, originJson }: RelaySender,
+    n: number | undefined,
+  ) {
     this.call = call
+    this.source = n === undefined ? undefined : { sessionId, n }
     this.event = event
     this.data = data
-    this.origin = origin
+    this.origin = originJson
   }
 
   get text(): string {

@@ -2,6 +2,7 @@ import { createDemo } from '@ringwire/demo/demo'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server } from 'bun'
+import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
@@ -21,7 +22,7 @@ import { type ClientAddress, createClientAddress } from './http/client-address.t
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
-import type { CallStore, Clock, ProductStore, Sessions } from './ports.ts'
+import type { CallStore, Clock, Nodes, ProductStore, Sessions } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -92,7 +93,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const stores = await openStores(config, clock, logger)
     close = stores.close
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
-    const limits = createLimits(config)
+    const limits = createLimits(config, createMemoryCounters())
     const domain = createDomain({ config, logger, clock, stores, limits })
     domain.deadlines.start()
     await domain.arrivals.recover()
@@ -101,6 +102,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const iceServers = createIceServers(config)
     const gateway = createGateway({
       config,
+      node: config.nodeId,
       tokens,
       limits,
       sessions: domain.sessions,
@@ -169,17 +171,24 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
     maxDurationMs: config.maxCallMs,
   }
   const steady = createSteadyClock(clock)
+  const nodes: Nodes = { self: config.nodeId, isDead: (node) => node !== config.nodeId, others: () => [] }
   const sessions = createMemorySessions({
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     onLogLost: (session, epoch) => void arrivals.reset(session, epoch).catch(onError),
   })
-  const delivery = createDelivery({ sessions, onApplied: (call) => deadlines.watch(call) })
   const onError = (error: unknown) => logger.error({ error }, 'a call could not be looked after')
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    onApplied: (call) => deadlines.watch(call),
+    onError,
+  })
   const calls = createCalls({
     store,
     products: stores.products,
     sessions,
+    nodes,
     delivery,
     limits,
     clock: steady,
@@ -190,12 +199,13 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
   const deadlines = createDeadlines({
     store,
     sessions,
+    nodes,
     clock: steady,
     durations,
     run: calls.run,
     async onSweep(now) {
       delivery.sweep(now)
-      await calls.reconcile()
+      await calls.reconcile(false)
     },
     onError,
   })

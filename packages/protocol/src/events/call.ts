@@ -93,8 +93,12 @@ export type CallMissed = Static<typeof CallMissed>
 
 const by = Type.Object({ user_id: Type.String(), role: Type.String() })
 
-/** Reply to a request of an extended session [EXT2]. */
-export const CallAck = Type.Object({ call_uuid: uuid(), status: CallStatus })
+/** Reply to a request of an extended session [EXT2]. `volatile`: a relay went to the peer's socket, and into no log [EXT3]. */
+export const CallAck = Type.Object({
+  call_uuid: uuid(),
+  status: CallStatus,
+  volatile: Type.Optional(Type.Literal(true)),
+})
 export type CallAck = Static<typeof CallAck>
 
 /** The other side reported its media connected; to extended peers [EXT5]. */

@@ -277,18 +277,18 @@ test('[PLACE2] a place taken by connecting passes on until its holder has spoken
 })
 
 test('[END3] a loss starts the clock of the place that the session held, and of nothing else', () => {
-  const decision = ask(answeredCall(), { type: 'lose', sessionId: 'a-1' })
+  const decision = ask(answeredCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node })
   expect(decision.ok && decision.call).toMatchObject({
     callerPlace: { state: 'vacant', since: now, sessionId: 'a-1', deviceId: 'phone' },
     calleePlace: { state: 'held' },
   })
-  expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2' }).steps).toEqual([])
-  expect(ask(overCall(), { type: 'lose', sessionId: 'a-1' }).steps).toEqual([])
+  expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2', node: aliceOne.node }).steps).toEqual([])
+  expect(ask(overCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
 })
 
 test('[END3] after a restart every place is vacant and every lost clock starts in full', () => {
   const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, { type: 'restart' }, start + 100_000)
+  const decision = ask(call, { type: 'restart', nodes: [] }, start + 100_000)
   expect(decision.ok && decision.call).toMatchObject({
     callerPlace: { state: 'vacant', since: start + 100_000 },
     calleePlace: { state: 'vacant', since: start + 100_000 },

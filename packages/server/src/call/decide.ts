@@ -24,6 +24,7 @@ import {
   missedData,
   type Notice,
   overData,
+  type PlaceMove,
   type Step,
 } from './effects.ts'
 
@@ -46,17 +47,18 @@ export type CallCommand =
   | { readonly type: 'relay'; readonly actor: Actor }
   /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
-  /** The close of a session's socket was observed [END3]. */
-  | { readonly type: 'lose'; readonly sessionId: string }
+  /** The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. */
+  | { readonly type: 'lose'; readonly sessionId: string; readonly node: string }
   /** Time passed. */
   | { readonly type: 'time' }
-  /** The service was away: nobody has a socket, and the lost clocks start in full [END3]. */
-  | { readonly type: 'restart' }
+  /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
+  | { readonly type: 'restart'; readonly nodes: readonly string[] }
   /** The service or its store was away while sockets stayed: the lost clocks start again in full [END3]. */
   | { readonly type: 'away' }
   /** The wall clock jumped by `ms`: what remained still remains. */
   | { readonly type: 'shift'; readonly ms: number }
 
+type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
 type ArriveCommand = Extract<CallCommand, { type: 'arrive' }>
 
 export type Refusal = {
@@ -93,12 +95,32 @@ function changed(call: Call, event: CallEvent): Acceptance {
  */
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')
-  if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, now) : unchanged(call)
+  if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
-  if (command.type === 'restart') return isLive(call) ? restart(call, now) : unchanged(call)
+  if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'away') return isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
+  return noteMoves(call, decideForActor(call, command, now))
+}
+
+/** Writes down beside each step whose place passed on: whoever hands the step on takes along what waits there. */
+export function noteMoves<D extends { readonly steps: readonly Step[] }>(before: Call, decision: D): D {
+  if (!decision.steps.some((step) => movesOf(before, step.call).length > 0)) return decision
+  const steps = decision.steps.map(({ call, event }) => ({ call, event: { ...event, moved: movesOf(before, call) } }))
+  return { ...decision, steps }
+}
+
+function movesOf(before: Call, after: Call): PlaceMove[] {
+  const moves: PlaceMove[] = []
+  for (const side of ['caller', 'callee'] as const) {
+    const was = placeOf(before, side)
+    if (was !== null && was.sessionId !== placeOf(after, side)?.sessionId) moves.push({ side, from: was.sessionId })
+  }
+  return moves
+}
+
+function decideForActor(call: Call, command: ActorCommand, now: number): Decision {
   const side = sideOf(call, command.actor.participant)
   if (side === undefined) return refuse('CALL_NOT_FOUND')
   if (command.type === 'arrive') return isLive(call) ? arrive(call, side, command, now) : unchanged(call)
@@ -240,7 +262,7 @@ function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: 
 /** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */
 export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now: number): Acceptance {
   const holds = place.state === 'held' && place.sessionId === actor.sessionId
-  if (holds && place.settled) return unchanged(call)
+  if (holds && place.settled && place.node === actor.node) return unchanged(call)
   const type = holds ? 'place_settled' : 'place_taken'
   const next = withPlace(call, side, placeFor(actor, true))
   return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
@@ -249,8 +271,10 @@ export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
   const { actor, resumes } = command
   const place = placeOf(call, side)
-  if (place === null || place.state === 'held') return unchanged(call)
+  if (place === null) return unchanged(call)
   const isOwn = place.sessionId === actor.sessionId
+  // One that comes back on another node has its place there, also where nobody saw it leave the first.
+  if (place.state === 'held' && (!isOwn || place.node === actor.node)) return unchanged(call)
   const isNamed = place.sessionId === resumes
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
   // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
@@ -258,16 +282,17 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
 }
 
-function lose(call: LiveCall, sessionId: string, now: number): Decision {
-  const vacated = mapPlaces(call, (place) =>
-    place.state === 'held' && place.sessionId === sessionId ? { ...place, state: 'vacant', since: now } : place,
-  )
+function lose(call: LiveCall, sessionId: string, node: string, now: number): Decision {
+  const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
+  const vacated = mapPlaces(call, (place) => (isLost(place) ? { ...place, state: 'vacant', since: now } : place))
   if (vacated === call) return unchanged(call)
   return changed({ ...vacated, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }
 
-function restart(call: LiveCall, now: number): Decision {
-  const next = mapPlaces(call, (place) => ({ ...place, state: 'vacant', since: now }))
+function restart(call: LiveCall, nodes: readonly string[], now: number): Decision {
+  const isHeld = (place: Place) => place.state === 'held' && nodes.includes(place.node)
+  const next = mapPlaces(call, (place) => (isHeld(place) ? place : { ...place, state: 'vacant', since: now }))
+  if (next === call) return unchanged(call)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }
 

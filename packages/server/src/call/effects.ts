@@ -42,6 +42,14 @@ export interface CallEvent {
   readonly at: number
   readonly by: By | null
   readonly notices: readonly Notice[]
+  /** Places that passed on to another session, which gets what waited for the one of before [PLACE2]. */
+  readonly moved?: readonly PlaceMove[]
+}
+
+export interface PlaceMove {
+  readonly side: Side
+  /** The session that had it. */
+  readonly from: string
 }
 
 /** One call's new version and what happened. A decision may hold several, committed together. */

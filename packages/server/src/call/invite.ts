@@ -14,6 +14,7 @@ import {
   type Actor,
   byOf,
   maySpeak,
+  noteMoves,
   over,
   placeFor,
   type Refusal,
@@ -131,7 +132,7 @@ export function decideInvite(
 function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, now: number): InviteAcceptance {
   const speaks = isLive(call) && maySpeak(call.callerPlace, actor)
   const seated = speaks ? seat(call, 'caller', call.callerPlace, actor, now) : unchanged(call)
-  return { ...seated, created: false, calleeBusy }
+  return { ...noteMoves(call, seated), created: false, calleeBusy }
 }
 
 /** Ends what a new invite between the two leaves behind [INV6, INV7]. */

@@ -9,7 +9,7 @@ import { type Call, sameParticipant } from '../call/call.ts'
 import type { Calls, Outcome } from '../calls.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import { StoreError } from '../ports.ts'
-import type { Relay, RelaySender } from '../relay.ts'
+import type { Relay, RelayResult, RelaySender } from '../relay.ts'
 
 /** A session as its connection knows it. */
 export interface SignalingSession extends RelaySender {
@@ -52,7 +52,7 @@ const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefin
 /** What a request comes to: an error, a call's status for an acknowledgement, a whole reply, or nothing to say. */
 type Answer =
   | { readonly error: ErrorBody }
-  | { readonly ack: { readonly callUuid: string; readonly status: string } }
+  | { readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true } }
   | { readonly event: 'call.invited' | 'auth.refreshed'; readonly data: unknown; readonly refreshed?: SessionClaims }
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
@@ -65,10 +65,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'webrtc.ice_candidate':
       case 'webrtc.offer':
       case 'webrtc.answer':
-        return andThen(relay.relay(session, request.event, request.data), (result) =>
-          typeof result === 'string'
-            ? { ack: { callUuid: request.data.call_uuid, status: result } }
-            : { error: result },
+        return andThen(
+          relay.relay(session, request.event, request.data, session.extended ? request.n : undefined),
+          (result) => relayed(request.data.call_uuid, result),
         )
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
@@ -151,6 +150,11 @@ function isAction(event: ClientEventName): boolean {
   return event !== 'call.alerting' && event !== 'auth.refresh'
 }
 
+function relayed(callUuid: string, result: RelayResult): Answer {
+  if (typeof result === 'string') return { ack: { callUuid, status: result } }
+  return 'volatile' in result ? { ack: { callUuid, ...result } } : { error: result }
+}
+
 function refused(code: ErrorCode): Answer {
   return { error: errorBody(code) }
 }
@@ -168,7 +172,8 @@ function replyTo(session: SignalingSession, requestId: string | undefined, answe
   if (session.extended && requestId === undefined) return undefined
   if ('ack' in answer) {
     if (!session.extended) return undefined
-    const data: CallAck = { call_uuid: answer.ack.callUuid, status: answer.ack.status as CallStatus }
+    const { callUuid, status, ...more } = answer.ack
+    const data: CallAck = { call_uuid: callUuid, status: status as CallStatus, ...more }
     return JSON.stringify({ event: 'call.ack', request_id: requestId, data })
   }
   return JSON.stringify({ event: answer.event, request_id: requestId, data: answer.data })

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { errorBody } from '@ringwire/protocol/errors'
 import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
@@ -11,6 +10,7 @@ import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import type { Sessions } from '../ports.ts'
+import { newSessionId } from '../session-id.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
@@ -21,7 +21,6 @@ export interface GatewayOptions {
     Config,
     | 'allowedOrigins'
     | 'maxSockets'
-    | 'nodeId'
     | 'pingIntervalMs'
     | 'pongTimeoutMs'
     | 'probeTimeoutMs'
@@ -30,6 +29,8 @@ export interface GatewayOptions {
     | 'tokenGraceMs'
     | 'wsRate'
   >
+  /** This node, as the places of its sessions name it. */
+  readonly node: string
   readonly tokens: Tokens
   readonly limits: Limits
   readonly sessions: Sessions
@@ -104,8 +105,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       socket.close(admission.code, admission.reason)
       return
     }
-    const session = sessionOf(admission.claims, config.nodeId, admission.extended !== undefined)
-    if (!makeRoom(session)) {
+    const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
+    const room = makeRoom(session)
+    if (room === false) {
       socket.send(encodeError(errorBody('RATE_LIMITED'), undefined))
       socket.close(4429, 'too many connections')
       return
@@ -118,7 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       messageRate: config.wsRate,
       now: clock.monotonic,
       requestFlush,
-      onProven: sessions.prove,
+      onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
     })
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
@@ -126,7 +128,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     // In here it leaves in one write with the answer to the upgrade.
     if (!session.extended) socket.send(authOk(session))
     try {
-      const arrival = begin(connection, session, admission.extended)
+      const arrival = andThen(room, (isRoom) => {
+        if (isRoom) return begin(connection, session, admission.extended)
+        connection.send(encodeError(errorBody('RATE_LIMITED'), undefined))
+        connection.close(4429, 'too many connections')
+        return undefined
+      })
       if (arrival instanceof Promise) admission.arrival = wait(connection, arrival)
       else if (session.extended) connection.flush(clock.monotonic())
     } catch (error) {
@@ -163,19 +170,24 @@ export function createGateway(options: GatewayOptions): Gateway {
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
       }
-      sessions.ready(sessionId)
-      return arrival
+      return andThen(sessions.ready(sessionId), () => arrival)
     })
   }
 
   /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
-  function makeRoom(session: SignalingSession): boolean {
-    const live = sessions.liveOf(session.participant)
-    if (live.length < config.maxSockets) return true
-    const oldest = live.find((sessionId) => !sessions.holdsAny(sessionId))
+  function makeRoom(session: SignalingSession): MaybePromise<boolean> {
+    return andThen(sessions.liveOf(session.participant), (live) => live.length < config.maxSockets || closeOldest(live))
+  }
+
+  function closeOldest([oldest, ...others]: readonly string[]): MaybePromise<boolean> {
     if (oldest === undefined) return false
-    sessions.sinkOf(oldest)?.close(4429, 'too many connections')
-    return true
+    return andThen(sessions.holdsAny(oldest), (holds) => {
+      if (holds) return closeOldest(others)
+      return andThen(sessions.sinkOf(oldest), (sink) => {
+        sink?.close(4429, 'too many connections')
+        return true
+      })
+    })
   }
 
   function closed(socket: ServerWebSocket<Admission>, code: number): void {
@@ -203,9 +215,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const [connection, admission] of connections) {
       if (late > tickMs) connection.allow(late)
       connection.tick(now)
-      if (wall > connection.session.expiresAt) closeExpired(connection, admission, wall)
-      if (admission.extended !== undefined && wall >= admission.iceDueAt) renewIceServers(connection, admission, wall)
+      if (wall > connection.session.expiresAt) soon(closeExpired(connection, admission, wall))
+      if (admission.extended !== undefined && wall >= admission.iceDueAt)
+        soon(renewIceServers(connection, admission, wall))
     }
+  }
+
+  /** Where the sessions' store is away, the next look sees to it. */
+  function soon(done: MaybePromise<unknown>): void {
+    if (done instanceof Promise) done.catch(options.onError)
   }
 
   /** The client's first credentials came with its token. */
@@ -215,7 +233,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   /** Before the TURN credentials run out [EXT5]. */
-  function renewIceServers(connection: Connection, admission: Admitted, wall: number): void {
+  function renewIceServers(connection: Connection, admission: Admitted, wall: number): MaybePromise<unknown> {
     const { sessionId, participant } = connection.session
     const expiresAt = options.turnExpiry(wall)
     admission.iceDueAt = renewalAt(wall, expiresAt)
@@ -225,15 +243,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       expires_at: new Date(expiresAt).toISOString(),
     }
     const text = JSON.stringify({ event: 'ice.servers', data })
-    sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
+    return sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
   }
 
   /** Token expiry never cuts a call: the grace begins with it, or with the end of the last call if that is later [WS5]. */
-  function closeExpired(connection: Connection, admission: Admitted, wall: number): void {
-    // The call may go on until the next look.
-    if (sessions.inCall(connection.session.sessionId)) admission.inCallAt = wall + tickMs
-    const since = Math.max(connection.session.expiresAt, admission.inCallAt)
-    if (wall - since > config.tokenGraceMs) connection.close(4401, 'token expired')
+  function closeExpired(connection: Connection, admission: Admitted, wall: number): MaybePromise<void> {
+    return andThen(sessions.inCall(connection.session.sessionId), (inCall) => {
+      // The call may go on until the next look.
+      if (inCall) admission.inCallAt = wall + tickMs
+      const since = Math.max(connection.session.expiresAt, admission.inCallAt)
+      if (wall - since > config.tokenGraceMs) connection.close(4401, 'token expired')
+    })
   }
 
   return {
@@ -286,7 +306,7 @@ function sessionOf(claims: SessionClaims, node: string, extended: boolean): Sign
   const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
   return {
     participant,
-    sessionId: randomBytes(16).toString('base64url'),
+    sessionId: newSessionId(participant),
     deviceId: claims.deviceId,
     displayName: claims.displayName,
     node,

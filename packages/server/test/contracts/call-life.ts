@@ -46,7 +46,7 @@ export function callLife(): ((store: CallStore) => unknown)[] {
       ),
     send({ type: 'accept', actor: callee }),
     send({ type: 'connected', actor: callee }),
-    send({ type: 'lose', sessionId: caller.sessionId }),
+    send({ type: 'lose', sessionId: caller.sessionId, node: caller.node }),
     send({ type: 'end', actor: callee, reason: null }),
   ]
 }

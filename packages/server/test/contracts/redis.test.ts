@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import type { AsyncSessions, Sink } from '../../src/ports.ts'
+import type { Sessions, Sink } from '../../src/ports.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import type { OpenSessions, SessionsHarness } from './session-parts.ts'
 import { registerSessionsContract } from './sessions.ts'
@@ -49,7 +49,7 @@ async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): 
   }
 }
 
-function harnessOf({ nodes, lost, flush, close }: Nodes, sessions: AsyncSessions): SessionsHarness {
+function harnessOf({ nodes, lost, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
   const settled = async () => void (await Promise.all(nodes.map((node) => node.settled())))
   const loseLogs = async () => {
     await settled()
@@ -68,9 +68,9 @@ registerSessionsContract('redis', async (windows) => {
  * Two nodes: sockets are on one or the other, a session changes the node when it comes back, and whatever can be said to
  * any node is said to the one that does not hold the socket.
  */
-function acrossNodes([one, two]: readonly AsyncSessions[], settled: () => Promise<void>): AsyncSessions {
+function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<void>): Sessions {
   if (one === undefined || two === undefined) throw new Error('two nodes')
-  const homes = new Map<string, AsyncSessions>()
+  const homes = new Map<string, Sessions>()
   let turn = 0
   const next = () => (turn++ % 2 === 0 ? one : two)
   const home = (id: string) => homes.get(id) ?? one
@@ -109,11 +109,17 @@ function acrossNodes([one, two]: readonly AsyncSessions[], settled: () => Promis
     appendRung: (participant, push, except) => next().appendRung(participant, push, except),
     ring: (id, call) => away(id).ring(id, call),
     prove: (id, seq) => home(id).prove(id, seq),
-    hold: (id, call, settled) => away(id).hold(id, call, settled),
+    hold: (id, call, settled, gate) => away(id).hold(id, call, settled, gate),
     release: (id, call) => away(id).release(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
     inCall: (id) => away(id).inCall(id),
-    move: (call, from, to) => next().move(call, from, to),
+    move: (call, from, to, settled) => next().move(call, from, to, settled),
+    heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
+    keep: (id, push) => away(id).keep(id, push),
+    takeKept: (id, call) => away(id).takeKept(id, call),
+    openGate: (id, call, first) => away(id).openGate(id, call, first),
+    toldOf: (call, enough) => next().toldOf(call, enough),
+    setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),
     async sweep(at) {

@@ -1,4 +1,4 @@
-import type { AsyncSessions, SessionIdentity } from '../../src/ports.ts'
+import type { SessionIdentity, Sessions } from '../../src/ports.ts'
 import { createSocket, identityOf, type Seen, type SessionsHarness, type Wish } from './session-parts.ts'
 
 /**
@@ -16,7 +16,7 @@ export interface WalkingClient {
   lostAt: number
 }
 
-export async function connectClient(sessions: AsyncSessions, wish: Wish): Promise<WalkingClient> {
+export async function connectClient(sessions: Sessions, wish: Wish): Promise<WalkingClient> {
   const identity = identityOf(wish)
   const socket = createSocket()
   const { epoch } = await sessions.open(identity, socket)
@@ -38,7 +38,7 @@ export function read(client: WalkingClient, allBut = 0): void {
 }
 
 /** The client answers a ping: the service knows that it has what it has read. */
-export async function proveRead(sessions: AsyncSessions, client: WalkingClient): Promise<void> {
+export async function proveRead(sessions: Sessions, client: WalkingClient): Promise<void> {
   if (client.line === undefined || client.seen.length === 0) return
   client.proven = client.seen.length
   await sessions.prove(client.identity.sessionId, client.proven)

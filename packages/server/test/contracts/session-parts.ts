@@ -1,10 +1,10 @@
 import type { Participant } from '../../src/call/call.ts'
-import type { AsyncSessions, OpenSession, Push, ResumeRequest, SessionIdentity, Sink } from '../../src/ports.ts'
+import type { OpenSession, Push, ResumeRequest, SessionIdentity, Sessions, Sink } from '../../src/ports.ts'
 import { newSessionId } from '../../src/session-id.ts'
 
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {
-  readonly sessions: AsyncSessions
+  readonly sessions: Sessions
   /** What the adapter said of logs that were lost under a live socket [RES4]. */
   readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
   /** Loses every log, as a store does that is emptied. */
@@ -88,7 +88,7 @@ export interface Seen extends OpenSession {
 }
 
 /** A new session that has been told what there was. */
-export async function openReady(sessions: AsyncSessions, wish: Wish = {}): Promise<Seen> {
+export async function openReady(sessions: Sessions, wish: Wish = {}): Promise<Seen> {
   const identity = identityOf(wish)
   const socket = createSocket()
   const open = await sessions.open(identity, socket)
@@ -99,7 +99,7 @@ export async function openReady(sessions: AsyncSessions, wish: Wish = {}): Promi
 export const resumeOf = ({ id, epoch }: Seen, seq: number): ResumeRequest => ({ sessionId: id, epoch, seq })
 
 /** Comes back as a session; undefined where it is refused. */
-export async function comeBack(sessions: AsyncSessions, seen: Seen, seq: number, at = 0): Promise<Seen | undefined> {
+export async function comeBack(sessions: Sessions, seen: Seen, seq: number, at = 0): Promise<Seen | undefined> {
   const socket = createSocket()
   const open = await sessions.resume(resumeOf(seen, seq), seen.identity, socket, at)
   if (open === undefined) return undefined
@@ -143,7 +143,7 @@ export const pushes = {
   }),
 }
 
-export async function relays(sessions: AsyncSessions, sessionId: string, call: string, ns: readonly number[], pad = 0) {
+export async function relays(sessions: Sessions, sessionId: string, call: string, ns: readonly number[], pad = 0) {
   const results = []
   for (const n of ns) results.push(await sessions.append(sessionId, pushes.relay(call, n, pad)))
   return results

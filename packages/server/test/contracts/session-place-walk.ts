@@ -84,7 +84,8 @@ async function step(walk: Walk, move: PlaceMove): Promise<void> {
     case 'prove':
       return proveRead(sessions, holder)
     case 'settle':
-      return sessions.hold(holder.identity.sessionId, 'c', true)
+      await sessions.hold(holder.identity.sessionId, 'c', true)
+      return
     case 'cut':
       return cut(harness, holder, move.unread, 0)
     case 'take':
@@ -103,8 +104,7 @@ async function take(walk: Walk, extended: boolean, settled: boolean): Promise<vo
   const taker = await connectClient(sessions, { participant: holder.identity.participant, extended })
   const { sessionId } = taker.identity
   await sessions.hold(sessionId, 'c', settled)
-  await sessions.move('c', holder.identity.sessionId, sessionId)
-  await sessions.release(holder.identity.sessionId, 'c')
+  await sessions.move('c', holder.identity.sessionId, sessionId, settled)
   clients.push(taker)
   walk.holder = taker
   done.taken++

@@ -34,9 +34,15 @@ function compose() {
     resumeWindowMs: 120_000,
     onLogLost: (session, epoch) => void resets.push(arrivals.reset(session, epoch)),
   })
-  const delivery = createDelivery({ sessions, onApplied() {} })
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    onApplied() {},
+    onError: (error) => void failures.push(error),
+  })
+  const nodes = { self: 'one', isDead: () => false, others: () => [] }
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
-  const given = { store, products, sessions, delivery, limits, clock: steady, durations }
+  const given = { store, products, sessions, nodes, delivery, limits, clock: steady, durations }
   const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5 })
   const onError = (error: unknown) => void failures.push(error)
   const arrivals = createArrivals({ store, sessions, delivery, calls, clock: steady, finalsMs: 120_000, onError })
@@ -122,7 +128,7 @@ test('[RES4] after it the session goes on: pushes, and a resume under the new ep
   await composed.lose()
   const { epoch } = resetOf(caller)
   const sdp = { call_uuid, sdp: { type: 'answer', sdp: '' } }
-  expect(await composed.relay.relay(callee.session, 'webrtc.answer', sdp)).toBe('accepted')
+  expect(await composed.relay.relay(callee.session, 'webrtc.answer', sdp, undefined)).toBe('accepted')
   expect(lastOf(caller)).toMatchObject({ event: 'webrtc.answer', seq: 2 })
 
   await composed.arrivals.leave(caller.session, caller.socket, false)

@@ -30,7 +30,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
   async function handedOn({ identity, id }: Seen, call = 'c'): Promise<number[]> {
     const { participant, deviceId } = identity
     const taker = await openReady(sessions(), { participant, deviceId })
-    await sessions().move(call, id, taker.id)
+    await sessions().move(call, id, taker.id, true)
     await given().settled()
     return numbersOf(taker.socket)
   }
@@ -100,6 +100,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
     test('[REL2] what a taker got makes room', async () => {
       const seen = await lost(false, [])
+      await sessions().hold(seen.id, 'd', true)
       const fit = Math.floor(waitingLimits.bytes / 60_050)
       await relays(sessions(), seen.id, 'c', upTo(fit), 60_000)
       await handedOn(seen)

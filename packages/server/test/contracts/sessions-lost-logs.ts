@@ -104,7 +104,7 @@ export function registerLostLogRules(name: string, open: () => Promise<SessionsH
         await relays(sessions(), seen.id, 'c', [11])
         await sessions().detach(seen.id, seen.socket, false, 0)
         const taker = await openReady(sessions(), { participant })
-        await sessions().move('c', seen.id, taker.id)
+        await sessions().move('c', seen.id, taker.id, true)
         await harness.settled()
         expect(numbersOf(taker.socket)).toEqual([10, 11])
       }
@@ -119,7 +119,7 @@ export function registerLostLogRules(name: string, open: () => Promise<SessionsH
       await relays(sessions(), seen.id, 'c', [10])
       await sessions().detach(seen.id, seen.socket, false, 0)
       const taker = await openReady(sessions(), { participant: seen.identity.participant })
-      await sessions().move('c', seen.id, taker.id)
+      await sessions().move('c', seen.id, taker.id, true)
       await harness.settled()
       expect(numbersOf(taker.socket)).toEqual([10])
     })

@@ -31,6 +31,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
     await relays(sessions(), seen.id, 'c', [1, 2])
     await sessions().append(seen.id, state('c', 7, 3))
     await relays(sessions(), seen.id, 'c', [4, 5])
+    await given().settled()
     return seen
   }
 
@@ -269,7 +270,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
         await relays(sessions(), seen.id, 'c', upTo(5))
         await drop(seen)
         const taker = await openReady(sessions(), { participant: seen.identity.participant })
-        await sessions().move('c', seen.id, taker.id)
+        await sessions().move('c', seen.id, taker.id, true)
         await refused(seen, resumeOf(seen, seq))
       }
     })
@@ -280,7 +281,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       await sessions().prove(seen.id, 5)
       await drop(seen)
       const taker = await openReady(sessions(), { participant: seen.identity.participant })
-      await sessions().move('c', seen.id, taker.id)
+      await sessions().move('c', seen.id, taker.id, true)
       await sessions().release(seen.id, 'c')
       const back = await comeBack(sessions(), seen, 2)
       await given().settled()
@@ -324,7 +325,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       await drop(seen)
       expect(await comeBack(sessions(), seen, 99)).toBeUndefined()
       const taker = await openReady(sessions(), { participant: seen.identity.participant })
-      await sessions().move('c', seen.id, taker.id)
+      await sessions().move('c', seen.id, taker.id, true)
       await given().settled()
       expect(numbersOf(taker.socket)).toEqual([4, 5])
     })

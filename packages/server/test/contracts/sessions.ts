@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
 import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
+import { registerCallRules } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerLogRules } from './sessions-log.ts'
 import { registerLostLogRules } from './sessions-lost-logs.ts'
@@ -18,6 +19,7 @@ export function registerSessionsContract(name: string, open: OpenSessions): void
     afterAll(() => harness.close())
 
     registerDeliveryRules(given)
+    registerCallRules(given)
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)

@@ -56,7 +56,7 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
       return passTime(machine, setup, draft, event.what)
     case 'restart':
       for (const index of draft.clients.keys()) closeSession(draft, index, false)
-      everyCall(machine, setup, draft, { type: 'restart' })
+      everyCall(machine, setup, draft, { type: 'restart', nodes: [] })
       return true
     case 'away':
       return everyCall(machine, setup, draft, { type: 'away' })
@@ -116,11 +116,11 @@ function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor:
 
 /** A close was observed: the lost clocks of what the session held begin [END3]. */
 function lose(machine: Machine, setup: Setup, draft: Draft, index: number) {
-  const sessionId = draft.clients[index]?.actor?.sessionId ?? ''
+  const { sessionId = '', node = '' } = draft.clients[index]?.actor ?? {}
   closeSession(draft, index, true)
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
-    const decision = machine.decide(call, { type: 'lose', sessionId }, draft.now, setup.durations)
+    const decision = machine.decide(call, { type: 'lose', sessionId, node }, draft.now, setup.durations)
     const held = placesOf(call).some((place) => place.state === 'held' && place.sessionId === sessionId)
     if (decision.steps.length !== (held ? 1 : 0)) violated('END3', 'a loss is not noted, or a loss of nothing is')
     commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), sessionId })

@@ -66,7 +66,7 @@ export function checkLosses(machine: Machine): number {
         side === undefined || vacant === null ? undefined : seatedStep(call, side, vacant, 'place_lost', null, now)
       compare(
         `${name}: ${sessionId} is lost`,
-        decide(call, { type: 'lose', sessionId }, now, durations),
+        decide(call, { type: 'lose', sessionId, node: `node-of-${sessionId}` }, now, durations),
         same,
         call,
         step,
@@ -76,7 +76,7 @@ export function checkLosses(machine: Machine): number {
     const restarted = withPlaces(call, (place) => ({ ...place, state: 'vacant', since: now }))
     const event = { type: 'place_lost', at: now, by: null, notices: [] } as const
     const step = { call: { ...restarted, version: call.version + 1 }, event }
-    compare(`${name}: restart`, decide(call, { type: 'restart' }, now, durations), same, call, step)
+    compare(`${name}: restart`, decide(call, { type: 'restart', nodes: [] }, now, durations), same, call, step)
     const waiting = withPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: now } : place))
     const again = {
       call: { ...waiting, version: call.version + 1 },
@@ -151,9 +151,9 @@ export function checkServiceOnOver(machine: Machine): number {
   let cases = 0
   for (const { name, call } of overCases()) {
     const commands = [
-      { type: 'lose', sessionId: 'a-1' },
+      { type: 'lose', sessionId: 'a-1', node: 'node-of-a-1' },
       { type: 'time' },
-      { type: 'restart' },
+      { type: 'restart', nodes: [] },
       { type: 'away' },
       { type: 'shift', ms: 5 },
     ] as const

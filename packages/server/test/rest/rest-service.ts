@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
+import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { openSqlite, type SqliteStores } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
@@ -86,7 +87,7 @@ export function startRest(options: RestOptions): RestService {
   const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
   const clock = { now: () => time.at, monotonic: () => performance.now() }
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
-  const limits = createLimits(config)
+  const limits = createLimits(config, createMemoryCounters())
   const app = createHttpApp({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,

@@ -1,5 +1,5 @@
 import { participantKey } from '../../call/call.ts'
-import type { Push, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import type { KeepResult, Push, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
 import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
@@ -34,7 +34,23 @@ export interface Session {
   versions: Map<string, number> | undefined
   /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
   overSinceOpen: Set<string> | undefined
+  /** The calls of whose end it was told last: what of them comes late is no news. */
+  over: string[] | undefined
+  /** What it sent for calls that were not accepted yet [REL2]. */
+  kept: Map<string, Kept> | undefined
+  /** Relays that wait until what was kept before the accept has gone in front of them. */
+  gates: Map<string, Push[]> | undefined
 }
+
+/** Relays that wait for the accept; `taken` once it came. */
+export interface Kept {
+  readonly pushes: Push[]
+  bytes: number
+  taken: boolean
+}
+
+const keptBounds = { entries: 256, bytes: 256 * 1024 } as const
+const mostOver = 8
 
 export function createSession(
   identity: SessionIdentity,
@@ -63,6 +79,9 @@ export function createSession(
     unsettled: undefined,
     versions: undefined,
     overSinceOpen: sink === undefined ? undefined : new Set(),
+    over: undefined,
+    kept: undefined,
+    gates: undefined,
   }
 }
 
@@ -73,10 +92,14 @@ export function isNews(session: Session, push: Push): boolean {
   const { call, version } = push
   const last = session.versions?.get(call)
   if (version !== undefined && last !== undefined && version <= last) return false
+  if (session.over?.includes(call)) return false
   if (push.kind === 'final') {
     session.ringing?.delete(call)
     session.versions?.delete(call)
+    session.kept?.delete(call)
     session.overSinceOpen?.add(call)
+    session.over ??= []
+    if (session.over.push(call) > mostOver) session.over.shift()
     return true
   }
   if (push.kind === 'ringing') {
@@ -168,6 +191,46 @@ export function canResume(session: Session, request: ResumeRequest, at: number, 
   if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
   if (session.sink === undefined && at - session.lostAt > windowMs) return false
   return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
+}
+
+/** Keeps a relay until its call is accepted [REL2]. */
+export function keep(session: Session, push: Push): KeepResult {
+  session.kept ??= new Map()
+  const kept = session.kept.get(push.call) ?? { pushes: [], bytes: 0, taken: false }
+  if (kept.taken) return 'closed'
+  if (kept.pushes.length >= keptBounds.entries || kept.bytes + push.text.length > keptBounds.bytes) return 'full'
+  kept.pushes.push(push)
+  kept.bytes += push.text.length
+  session.kept.set(push.call, kept)
+  return 'kept'
+}
+
+export function takeKept(session: Session, call: string): readonly Push[] {
+  session.kept ??= new Map()
+  const kept = session.kept.get(call) ?? { pushes: [], bytes: 0, taken: true }
+  kept.taken = true
+  session.kept.set(call, kept)
+  return kept.pushes
+}
+
+/** A place that passes on while it rings takes along what its holder sent. */
+export function moveKept(call: string, source: Session, target: Session): void {
+  const kept = source.kept?.get(call)
+  if (kept === undefined) return
+  target.kept ??= new Map()
+  target.kept.set(call, kept)
+}
+
+/** The session has a place, again or for the first time. */
+export function hold(session: Session, call: string, settled: boolean): void {
+  session.places ??= new Set()
+  session.places.add(call)
+  if (session.over?.includes(call)) session.over = session.over.filter((one) => one !== call)
+  if (settled) settle(session, call)
+  else {
+    session.unsettled ??= new Set()
+    session.unsettled.add(call)
+  }
 }
 
 /** Starts the log again, as after a loss of everything that was in it. */

@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from 'bun:test'
-import type { Push, Sessions, Sink } from '../../ports.ts'
-import { createMemorySessions } from './sessions.ts'
+import type { Push, Sink } from '../../ports.ts'
+import { createMemorySessions, type MemorySessions } from './sessions.ts'
 
 const participant = { product: 'shop', role: 'agent', userId: 'ann' }
 const windowMs = 1_000
 
-let sessions: Sessions
+let sessions: MemorySessions
 let handed: Map<string, string[]>
 beforeEach(() => {
   sessions = createMemorySessions({ windowMs, resumeWindowMs: windowMs, onLogLost() {} })
@@ -106,7 +106,7 @@ test('[PLACE5] what is proven does not move to the successor, what is not does, 
   expect(sessions.append('a', relay('11'))).toBe('kept')
   connect('b')
   sessions.hold('b', 'call', false)
-  sessions.move('call', 'a', 'b')
+  sessions.move('call', 'a', 'b', true)
   sessions.release('a', 'call')
   expect(heard('b')).toEqual(['7', '8', '9', '10', '11'])
 })
@@ -119,13 +119,13 @@ test('[PLACE2] only what belongs to the call moves', () => {
   sessions.append('a', relay('3', 'one'))
   disconnect('a', false, 0)
   connect('b')
-  sessions.move('one', 'a', 'b')
+  sessions.move('one', 'a', 'b', true)
   expect(heard('b')).toEqual(['1', '3'])
-  sessions.move('two', 'a', 'b')
+  sessions.move('two', 'a', 'b', true)
   expect(heard('b')).toEqual(['1', '3', '2'])
-  sessions.move('two', 'a', 'b')
-  sessions.move('two', 'b', 'b')
-  sessions.move('two', 'nobody', 'b')
+  sessions.move('two', 'a', 'b', true)
+  sessions.move('two', 'b', 'b', true)
+  sessions.move('two', 'nobody', 'b', true)
   expect(heard('b')).toHaveLength(3)
 })
 
@@ -136,7 +136,7 @@ test('[PLACE2] a provisional holder keeps what it has proven, for whoever names 
   sessions.prove('a', 4)
   connect('b')
   sessions.hold('b', 'call', true)
-  sessions.move('call', 'a', 'b')
+  sessions.move('call', 'a', 'b', true)
   expect(heard('b')).toEqual(['1', '2', '3', '4'])
 })
 
@@ -151,7 +151,7 @@ test('[PLACE5] a place that is settled, or given up, forgets what was proven', (
     if (end === 'settle') sessions.hold(holder, end, true)
     else sessions.release(holder, end)
     connect(heir)
-    sessions.move(end, holder, heir)
+    sessions.move(end, holder, heir, true)
     expect(heard(heir)).toEqual(['2'])
   }
 })
@@ -168,7 +168,7 @@ test('[PLACE5] a clean close keeps nothing but the state of live calls', () => {
   expect(sessions.append('a', event('final', 4))).toBe('dropped')
   sessions.appendRung(participant, event('final', 2, 'over', 'other'), [])
   connect('b')
-  sessions.move('call', 'a', 'b')
+  sessions.move('call', 'a', 'b', true)
   sessions.collectFinals(identity('b'))
   expect(heard('b')).toEqual(['state', 'newer'])
 })

@@ -4,15 +4,19 @@ import type { AppendResult, Push, SessionIdentity, Sessions, Sink, Upstream } fr
 import {
   canResume,
   createSession,
+  hold,
   isForgettable,
   isNews,
+  keep,
   loseLog,
   loseSocket,
+  moveKept,
   owesFinal,
   prove,
   render,
   type Session,
   settle,
+  takeKept,
   takeUnproven,
 } from './session.ts'
 import { SessionLog } from './session-log.ts'
@@ -26,7 +30,10 @@ export interface MemorySessionsOptions {
   readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
 }
 
-export interface MemorySessions extends Sessions {
+/** The same port, with every answer at once. */
+export type MemorySessions = {
+  readonly [Method in keyof Sessions]: (...args: Parameters<Sessions[Method]>) => Awaited<ReturnType<Sessions[Method]>>
+} & {
   /** Loses every log, as a store does that is emptied. */
   loseLogs(): void
 }
@@ -43,6 +50,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   // A participant has few sessions, and mostly one: a list of one costs a third of a set of one.
   const live: Index = new Map()
   const detached: Index = new Map()
+  /** Calls, and up to which version they were told. */
+  const told = new Map<string, { readonly version: number; readonly overAt: number | undefined }>()
   /** The time, as whoever uses this last said. */
   let now = 0
   let epoch = newEpoch()
@@ -93,6 +102,11 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
 
   function append(session: Session, push: Push, at = now): AppendResult {
     if (!isNews(session, push)) return 'dropped'
+    const gate = push.kind === 'relay' ? session.gates?.get(push.call) : undefined
+    if (gate !== undefined) {
+      gate.push(push)
+      return 'kept'
+    }
     session.log ??= new SessionLog()
     if (session.sink === undefined) {
       if (session.closedByClient && push.kind !== 'state') return 'dropped'
@@ -106,6 +120,19 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     session.sink.send(render(session, seq, push))
     session.sink.pushed(seq)
     return 'sent'
+  }
+
+  function release(session: Session, call: string): void {
+    session.places?.delete(call)
+    settle(session, call)
+    session.ringing?.delete(call)
+    session.versions?.delete(call)
+    session.kept?.delete(call)
+    session.gates?.delete(call)
+    if (session.sink !== undefined) return
+    // Whoever comes back is told how the call ended, and nothing else of it [WS4].
+    if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
+    if (isForgettable(session)) forget(session)
   }
 
   function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
@@ -168,6 +195,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       disconnect(session, clean, at)
       return true
     },
+    heldHere(sessionId) {
+      const session = sessions.get(sessionId)
+      return session?.sink === undefined ? undefined : session.identity
+    },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
     liveOf(participant) {
       return live.get(participantKey(participant))?.map((session) => session.identity.sessionId) ?? []
@@ -198,39 +229,48 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = sessions.get(sessionId)
       if (session !== undefined) prove(session, seq)
     },
-    hold(sessionId, call, settled) {
+    keep(sessionId, push) {
       const session = sessions.get(sessionId)
-      if (session === undefined) return
-      session.places ??= new Set()
-      session.places.add(call)
-      if (settled) settle(session, call)
-      else {
-        session.unsettled ??= new Set()
-        session.unsettled.add(call)
+      return session === undefined ? 'gone' : keep(session, push)
+    },
+    takeKept(sessionId, call) {
+      const session = sessions.get(sessionId)
+      return session === undefined ? [] : takeKept(session, call)
+    },
+    hold(sessionId, call, settled, gate = false) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return false
+      hold(session, call, settled)
+      if (gate) {
+        session.gates ??= new Map()
+        if (!session.gates.has(call)) session.gates.set(call, [])
       }
+      return true
+    },
+    openGate(sessionId, call, first) {
+      const session = sessions.get(sessionId)
+      const held = session?.gates?.get(call)
+      if (session === undefined || held === undefined) return
+      session.gates?.delete(call)
+      for (const push of [...first, ...held]) append(session, push)
     },
     release(sessionId, call) {
       const session = sessions.get(sessionId)
-      if (session === undefined) return
-      session.places?.delete(call)
-      settle(session, call)
-      session.ringing?.delete(call)
-      session.versions?.delete(call)
-      if (session.sink !== undefined) return
-      // Whoever comes back is told how the call ended, and nothing else of it [WS4].
-      if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
-      if (isForgettable(session)) forget(session)
+      if (session !== undefined) release(session, call)
     },
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
     inCall(sessionId) {
       const session = sessions.get(sessionId)
       return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0
     },
-    move(call, from, to) {
+    move(call, from, to, settled) {
       const source = sessions.get(from)
       const target = sessions.get(to)
       if (source === undefined || target === undefined || source === target) return
+      hold(target, call, settled)
+      moveKept(call, source, target)
       for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
+      release(source, call)
     },
     owing({ sessionId, participant, deviceId }) {
       const others = live.get(participantKey(participant)) ?? []
@@ -241,13 +281,13 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     },
     collectFinals(identity) {
       const target = sessions.get(identity.sessionId)
-      const told = target?.overSinceOpen
-      if (target === undefined || told === undefined) return
+      const known = target?.overSinceOpen
+      if (target === undefined || known === undefined) return
       for (const source of [...(detached.get(target.participantKey) ?? [])]) {
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
         // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-        const isOwed = (push: Push) => push.kind === 'final' && !target.places?.has(push.call) && !told.has(push.call)
+        const isOwed = (push: Push) => push.kind === 'final' && !target.places?.has(push.call) && !known.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
         const entries =
           device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
@@ -256,8 +296,15 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       }
       target.overSinceOpen = undefined
     },
+    toldOf: (call) => told.get(call)?.version ?? 0,
+    setTold(call, version, isOver) {
+      if ((told.get(call)?.version ?? 0) <= version) told.set(call, { version, overAt: isOver ? now : undefined })
+    },
     sweep(at) {
       now = at
+      for (const [call, { overAt }] of told) {
+        if (overAt !== undefined && !isWorthTelling(overAt)) told.delete(call)
+      }
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
           if (!session.identity.extended)

@@ -1,49 +1,76 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ConnectionOptions } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { StoreError } from '../../ports.ts'
+import { parseRedisUrl, type RedisAddress } from '../../redis-url.ts'
+import { problemsOf } from './requirements.ts'
 
 export type Client = Redis | Cluster
 
 /** Nothing waits longer for the store, in ms. */
 const deadlineMs = 4_000
+const startMs = 10_000
+const pingMs = 1_000
+const watchMs = 60_000
 
 /** The store refused it, and nothing was done. */
 const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|NOAUTH|TRYAGAIN|MOVED|ASK)\b/
 
-/**
- * Connects to `redis://…` (one server), `redis+sentinel://host:port,host:port/name` or `redis+cluster://host:port,…`;
- * `rediss` instead of `redis` for TLS.
- */
+/** Connects to what a URL names (`redis-url.ts`); throws where it is not one, or a file that it names cannot be read. */
 export function connect(url: string): Client {
-  const [, scheme = '', kind, rest = ''] = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(.*)$/.exec(url) ?? []
-  const redisOptions = {
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    autoResubscribe: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: deadlineMs,
-    enableAutoPipelining: true,
-    retryStrategy: (times: number) => Math.min(50 * times, 500),
-    ...(scheme === 'rediss' && kind !== undefined && { tls: {} }),
-  } satisfies RedisOptions
-  if (kind === undefined) return new Redis(url, redisOptions)
-  const at = rest.lastIndexOf('@')
-  const [userName = '', password = ''] = at < 0 ? [] : rest.slice(0, at).split(':').map(decodeURIComponent)
-  const [hosts = '', name = 'mymaster'] = rest.slice(at + 1).split('/')
-  const nodes = hosts.split(',').map((host) => {
-    const { hostname, port } = new URL(`tcp://${host}`)
-    return { host: hostname, port: Number(port || (kind === 'sentinel' ? 26_379 : 6_379)) }
-  })
-  const account = { ...(userName !== '' && { username: userName }), ...(password !== '' && { password }) }
-  if (kind === 'sentinel') return new Redis({ ...redisOptions, ...account, sentinels: nodes, name })
-  const options = {
+  const parsed = parseRedisUrl(url)
+  if (!parsed.ok) throw new Error(`The Redis URL ${parsed.problem}.`)
+  const { kind, hosts, group = '', username, password, database } = parsed.address
+  const tls = tlsOf(parsed.address)
+  const account = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
+  const options = { ...lasting, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
+  if (kind === 'single') return new Redis({ ...options, ...hosts[0], db: database })
+  if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(parsed.address, tls), name: group })
+  return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
     clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
-    redisOptions: { ...redisOptions, ...account },
-  } satisfies ClusterOptions
-  return new Cluster(nodes, options)
+    // A certificate names hosts, so they are connected to by name.
+    ...(tls !== undefined && { dnsLookup: (address, callback) => callback(null, address) }),
+    redisOptions: options,
+  } satisfies ClusterOptions)
+}
+
+const lasting = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: deadlineMs,
+  // A connection that is made and then says nothing, not even to its first command.
+  socketTimeout: deadlineMs,
+  enableAutoPipelining: true,
+  retryStrategy: (times: number) => Math.min(50 * times, 500),
+  // Where the name leads to another server by now, a new connection finds it.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+} satisfies RedisOptions
+
+function sentinelOptions(address: RedisAddress, tls: ConnectionOptions | undefined) {
+  const { hosts, sentinelUsername, sentinelPassword } = address
+  return {
+    sentinels: [...hosts],
+    sentinelCommandTimeout: 1_000,
+    sentinelRetryStrategy: (times: number) => Math.min(50 * times, 500),
+    failoverDetector: true,
+    sentinelReconnectStrategy: () => 1_000,
+    ...(sentinelUsername !== undefined && { sentinelUsername }),
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+  } satisfies RedisOptions
+}
+
+function tlsOf({ tls, ca, cert, key }: RedisAddress): ConnectionOptions | undefined {
+  if (!tls) return undefined
+  const files = Object.entries({ ca, cert, key }).flatMap(([name, file]) =>
+    file === undefined ? [] : [[name, readFileSync(file)] as const],
+  )
+  return Object.fromEntries(files)
 }
 
 export interface Store {
@@ -51,8 +78,13 @@ export interface Store {
   /** Runs a script over keys of one slot. */
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
   publish(channel: string, message: string): Promise<void>
-  /** Resolves when commands can be sent. */
+  /**
+   * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
+   * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
+   */
   ready(): Promise<void>
+  /** Resolves when every server that takes writes answers; rejects where one does not within 1 s [HEALTH1]. */
+  ping(): Promise<void>
   close(): void
 }
 
@@ -64,7 +96,9 @@ export type Entry = [string, string[]]
 const scriptNames = [
   'append',
   'collect',
+  'consume',
   'detach',
+  'gate',
   'head',
   'keep',
   'live',
@@ -75,19 +109,33 @@ const scriptNames = [
   'park',
   'read',
   'ready',
+  'refund',
   'resume',
   'rung',
+  'take',
+  'told',
   'touch',
+  'wait',
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
+/** Those that know nothing of sessions. */
+const alone: readonly ScriptName[] = ['consume', 'nodes', 'refund', 'told']
 
 interface Pending {
   readonly until: number
   readonly expire: () => void
 }
 
-export function createStore(url: string, onError: (error: unknown) => void): Store {
+export interface StoreOptions {
+  /** How long a server may take to be there at the start, in ms. */
+  readonly startMs?: number
+  /** How often the servers are looked at, in ms. */
+  readonly watchMs?: number
+}
+
+export function createStore(url: string, onError: (error: unknown) => void, options: StoreOptions = {}): Store {
   const client = connect(url)
+  const watch = createWatch(() => within(() => problemsOf(mastersOf(client))), onError, options.watchMs ?? watchMs)
   const scripts = readScripts()
   const pending = new Set<Pending>()
   client.on('error', onError)
@@ -104,8 +152,7 @@ export function createStore(url: string, onError: (error: unknown) => void): Sto
   timer.unref()
 
   async function load(): Promise<void> {
-    const servers = client instanceof Cluster ? client.nodes('master') : [client]
-    for (const server of servers) for (const { text } of scripts.values()) await server.script('LOAD', text)
+    for (const server of mastersOf(client)) for (const { text } of scripts.values()) await server.script('LOAD', text)
   }
 
   function within<T>(send: () => Promise<T>): Promise<T> {
@@ -146,19 +193,72 @@ export function createStore(url: string, onError: (error: unknown) => void): Sto
     async publish(channel, message) {
       await within(() => client.publish(channel, message))
     },
-    ready: () => whenReady(client),
+    async ready() {
+      await connected(client, options.startMs ?? startMs)
+      await watch.start()
+    },
+    async ping() {
+      const answers = within(() => Promise.all(mastersOf(client).map((server) => server.ping())))
+      const { promise: late, reject } = Promise.withResolvers<never>()
+      const limit = setTimeout(() => reject(new StoreError('unavailable', 'Redis did not answer in time')), pingMs)
+      try {
+        const { length } = await Promise.race([answers, late])
+        if (length === 0) throw new StoreError('unavailable', 'no server of Redis is known')
+      } finally {
+        clearTimeout(limit)
+      }
+    },
     close() {
       clearInterval(timer)
+      watch.stop()
       client.disconnect()
     },
   }
 }
 
-export function whenReady(client: Client): Promise<void> {
-  if (client.status === 'ready') return Promise.resolve()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  client.once('ready', () => resolve())
-  return promise
+/** The servers that take writes. */
+function mastersOf(client: Client): Redis[] {
+  return client instanceof Cluster ? client.nodes('master') : [client]
+}
+
+/** Resolves when commands can be sent; rejects when the time is over, or at once where the account is refused. */
+function connected(client: Client, ms: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let last = 'it does not answer'
+  const refuse = () => reject(new StoreError('unavailable', `Redis cannot be reached: ${last}`))
+  const hear = (error: Error & { lastNodeError?: Error }) => {
+    last = error.lastNodeError?.message || error.message || last
+    if (/^(WRONGPASS|NOAUTH|NOPERM)\b/.test(last)) refuse()
+  }
+  const limit = setTimeout(refuse, ms)
+  if (client.status === 'ready') resolve()
+  client.on('ready', resolve).on('error', hear)
+  return promise.finally(() => {
+    clearTimeout(limit)
+    client.off('ready', resolve).off('error', hear)
+  })
+}
+
+/** Looks at the servers at the start and now and then. */
+function createWatch(look: () => Promise<string[]>, onError: (error: unknown) => void, everyMs: number) {
+  let told = ''
+  let timer: Timer | undefined
+  async function again(): Promise<void> {
+    const found = (await look()).join('; ')
+    if (found !== told && found !== '') onError(new Error(found))
+    told = found
+  }
+  return {
+    async start() {
+      const problems = await look()
+      if (problems.length > 0) throw new Error(problems.join('; '))
+      clearInterval(timer)
+      // A server that cannot be asked is told of by whoever needs it.
+      timer = setInterval(() => void again().catch(() => {}), everyMs)
+      timer.unref()
+    },
+    stop: () => clearInterval(timer),
+  }
 }
 
 /** A bug in a script is thrown as it is. */
@@ -176,7 +276,7 @@ function readScripts(): Map<ScriptName, { text: string; sha: string }> {
   const session = read('session')
   return new Map(
     scriptNames.map((name) => {
-      const shared = name === 'nodes' ? [] : name === 'append' ? [log] : [log, session]
+      const shared = alone.includes(name) ? [] : name === 'append' ? [log] : [log, session]
       const text = [...shared, read(name)].join('\n')
       return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),

@@ -17,6 +17,17 @@ export interface Held {
   /** What is known here of its calls: with it a log begins again after a loss [RES4]. Call → whether settled. */
   readonly places: Map<string, boolean>
   readonly ringing: Set<string>
+  /** Call → the last version that it was told. */
+  readonly versions: Map<string, string>
+}
+
+/** A push as the holder of a socket hears of it; a version is '' where it has none. */
+export interface Heard {
+  readonly seq: number
+  readonly kind: string
+  readonly call: string
+  readonly version: string
+  readonly text: string
 }
 
 export function createHeld(
@@ -38,6 +49,7 @@ export function createHeld(
     reading: false,
     places: new Map(),
     ringing: new Set(),
+    versions: new Map(),
   }
 }
 
@@ -45,37 +57,36 @@ export function createHeld(
  * Hands over what is next; true where something is missing before it, or the socket is not ready: it has to be read from
  * the log then. Appends of several nodes cross, and the replies of this node's own come in another order [ORD2].
  */
-export function offer(held: Held, seq: number, version: number | undefined, text: string): boolean {
+export function offer(held: Held, heard: Heard): boolean {
+  const { seq } = heard
   held.head = Math.max(held.head, seq)
   if (!held.ready || held.reading || seq <= held.delivered) return false
   if (seq !== held.delivered + 1) return true
-  handOver(held, seq, version, text)
+  handOver(held, heard)
   return false
 }
 
 /** Hands over what was read, and what was there up to `head` counts as handed over. */
 export function offerAll(held: Held, entries: readonly Entry[], head: number): void {
-  for (const [id, fields] of entries) {
+  for (const [id, [, kind = '', , call = '', , version = '', , , , text = '']] of entries) {
     const seq = Number.parseInt(id, 10)
-    if (seq > held.delivered) handOver(held, seq, versionOf(fields[5]), fields[9] ?? '')
+    if (seq > held.delivered) handOver(held, { seq, kind, call, version, text })
   }
   held.delivered = Math.max(held.delivered, head)
 }
 
-function handOver(held: Held, seq: number, version: number | undefined, text: string): void {
+function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   held.delivered = seq
+  if (kind === 'final') held.versions.delete(call)
+  else if (version !== '' && kind !== 'notice') held.versions.set(call, version)
   held.sink.send(render(held.identity, seq, version, text))
   held.sink.pushed(seq)
 }
 
-export function versionOf(field: string | undefined): number | undefined {
-  return field === undefined || field === '' ? undefined : Number(field)
-}
-
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
-function render({ extended }: SessionIdentity, seq: number, version: number | undefined, text: string): string {
+function render({ extended }: SessionIdentity, seq: number, version: string, text: string): string {
   if (!extended) return text
-  return `${text.slice(0, -1)},"seq":${seq}${version === undefined ? '' : `,"version":${version}`}}`
+  return `${text.slice(0, -1)},"seq":${seq}${version === '' ? '' : `,"version":${version}`}}`
 }
 
 /** The log begins again. */
@@ -88,13 +99,16 @@ export function loseLog(held: Held, epoch: string): void {
 /** What the store keeps of a session's calls, as fields and values. */
 export function callFields(held: Held): string[] {
   const places = [...held.places].flatMap(([call, settled]) => [`P${call}`, settled ? '1' : '0'])
-  return [...places, ...[...held.ringing].flatMap((call) => [`R${call}`, '1'])]
+  const ringing = [...held.ringing].flatMap((call) => [`R${call}`, '1'])
+  return [...places, ...ringing, ...[...held.versions].flatMap(([call, version]) => [`V${call}`, version])]
 }
 
 export function learnCalls(held: Held, fields: readonly string[]): void {
   for (let i = 0; i < fields.length; i += 2) {
     const call = fields[i]!.slice(1)
-    if (fields[i]!.startsWith('P')) held.places.set(call, fields[i + 1] === '1')
+    const value = fields[i + 1] ?? ''
+    if (fields[i]!.startsWith('P')) held.places.set(call, value === '1')
+    else if (fields[i]!.startsWith('V')) held.versions.set(call, value)
     else held.ringing.add(call)
   }
 }

@@ -1,6 +1,6 @@
 import type { SessionIdentity } from '../../ports.ts'
 import type { Entry, Reply, ScriptName } from './connection.ts'
-import { callFields, type Held, loseLog, offer, offerAll, versionOf } from './held.ts'
+import { callFields, type Heard, type Held, loseLog, offer, offerAll } from './held.ts'
 import { openArgs } from './identity.ts'
 
 /** A socket that this node held last of a session, or holds. */
@@ -21,7 +21,7 @@ export interface Holder {
   hear(message: string): void
   hearAll(messages: Reply | undefined): void
   /** Hands over one push, in its turn. */
-  take(session: Held, seq: number, version: number | undefined, text: string): void
+  take(session: Held, heard: Heard): void
   /** Reads on where something was heard of that was not handed over. */
   catchUp(session: Held): void
   giveUp(session: Held): void
@@ -49,7 +49,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const session = held.get(id)
     if (session === undefined || session.socket !== socket) return
     const [first = '', call = ''] = rest
-    if (what === 'E') take(session, Number(first), versionOf(rest[2]), message.slice(lineEnd + 1))
+    if (what === 'E') take(session, pushOf(rest, message.slice(lineEnd + 1)))
     else if (what === 'L') lost(session, first)
     else if (what === 'X') giveUp(session)
     else if (what === 'R' && first === '1') session.ringing.add(call)
@@ -58,11 +58,12 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     else if (what === 'P') {
       session.places.delete(call)
       session.ringing.delete(call)
+      session.versions.delete(call)
     }
   }
 
-  function take(session: Held, seq: number, version: number | undefined, text: string): void {
-    if (offer(session, seq, version, text)) read(session)
+  function take(session: Held, heard: Heard): void {
+    if (offer(session, heard)) read(session)
   }
 
   /** Reads what came before something that was heard of. */
@@ -153,4 +154,8 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       while (reads.size > 0) await Promise.all(reads)
     },
   }
+}
+
+function pushOf([seq, kind = '', version = '', call = '']: readonly string[], text: string): Heard {
+  return { seq: Number(seq), kind, version, call, text }
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Participant } from '../../call/call.ts'
-import type { AppendResult, AsyncSessions, Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel, type Request } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName } from './connection.ts'
-import { createHeld, type Held, learnCalls, nameOf, offerAll } from './held.ts'
+import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
 
@@ -23,7 +23,7 @@ export interface RedisSessionsOptions {
 }
 
 export interface RedisSessions {
-  readonly sessions: AsyncSessions
+  readonly sessions: Sessions
   start(): Promise<void>
   /** Reads what the sockets of this node have missed, and finds logs that were lost. */
   compareHeads(): Promise<void>
@@ -33,6 +33,12 @@ export interface RedisSessions {
   close(): Promise<void>
 }
 
+/** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
+const liveMs = 86_400_000
+const overMs = 600_000
+/** Calls of which that is known without asking. */
+const mostTold = 20_000
+
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
 const compareAllEvery = 12
@@ -41,6 +47,10 @@ const compareAllEvery = 12
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
   const remotes = new Map<string, Sink>()
+  /** Sockets that are gone, of which the store does not know yet: the arguments of `detach`. */
+  const left = new Map<string, readonly (string | number)[]>()
+  /** Up to which version this node told of each call, or read that another did. */
+  const told = new Map<string, number>()
   const store = createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
@@ -77,7 +87,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
-    const args = [push.kind, nameOf(push), push.version ?? '', push.text, id]
+    const args = appendArgs(id, push)
     const [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
     const session = held.get(id)
     if (result === 'gone' && session !== undefined && !isRetry) {
@@ -91,9 +101,22 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     }
     if (messages.length > 0) hearAll(messages)
     if (result === 'sent' && session !== undefined && session.socket === socket) {
-      take(session, Number(seq), push.version, push.text)
+      take(session, heardOf(Number(seq), push))
     }
     return result as AppendResult
+  }
+
+  /** An append that cannot be one while the store is away: who has its socket here gets it all the same [EXT3]. */
+  async function appendOrHand(id: string, push: Push): Promise<AppendResult> {
+    try {
+      return await append(id, push)
+    } catch (error) {
+      const session = held.get(id)
+      const isAway = error instanceof StoreError && error.kind === 'unavailable'
+      if (!isAway || push.kind !== 'relay' || session?.ready !== true) throw error
+      session.sink.send(push.text)
+      return 'volatile'
+    }
   }
 
   /** Sessions with a socket; one that a dead node held has none, though nobody has said so. */
@@ -101,11 +124,50 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     const [count = 0, ...rest] = await runFor('live', participant, wanted)
     const found = rest.slice(0, Number(count)) as string[]
     hearAll(rest.slice(Number(count)))
-    return found.filter((_, i) => i % 2 === 0 && (found[i + 1] === node || channel.isAlive(found[i + 1] ?? '')))
+    const alive: string[] = []
+    for (let i = 0; i < found.length; i += 3) {
+      const [id = '', holder = '', socket = ''] = found.slice(i, i + 3)
+      if (holder === node || channel.isAlive(holder)) alive.push(id)
+      else hearAll((await run('detach', id, [id, socket, '0', now, '', 0]))?.slice(1))
+    }
+    return alive
   }
 
-  async function touch(id: string, what: 'prove' | 'ring' | 'hold' | 'release', ...args: (string | number)[]) {
-    hearAll(await run('touch', id, [id, what, ...args]))
+  /** What the store was not told while it was away: sockets that are gone. */
+  async function tellLeft(): Promise<void> {
+    for (const [socket, args] of [...left]) {
+      const [id] = args
+      hearAll((await run('detach', String(id), args))?.slice(1))
+      left.delete(socket)
+    }
+  }
+
+  /** False where there is no such session. */
+  async function touch(
+    id: string,
+    what: 'prove' | 'ring' | 'hold' | 'release',
+    ...args: (string | number)[]
+  ): Promise<boolean> {
+    const all = [id, what, ...args]
+    const [found, ...messages] = (await run('touch', id, all)) ?? []
+    hearAll(messages)
+    const session = held.get(id)
+    if (found !== 0 || session === undefined) return found === 1
+    // The store lost it, and its socket is here.
+    await beginAgain(session)
+    const [again, ...more] = (await run('touch', id, all)) ?? []
+    hearAll(more)
+    return again === 1
+  }
+
+  function noteTold(call: string, version: number): void {
+    told.delete(call)
+    told.set(call, version)
+    if (told.size <= mostTold) return
+    for (const oldest of told.keys()) {
+      told.delete(oldest)
+      break
+    }
   }
 
   async function look(id: string) {
@@ -171,7 +233,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     await run('park', identity.sessionId, [identity.sessionId, socket, JSON.stringify(upstream), upstream.dropped])
   }
 
-  const sessions: AsyncSessions = {
+  const sessions: Sessions = {
     async open(identity, sink) {
       const socket = newSocket()
       const [epoch = '', ...messages] = (await run('open', identity.sessionId, openArgs(identity, socket, 0))) ?? []
@@ -241,15 +303,19 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       now = at
       const { socket, upstream } = session
       const args = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
-      const [result = 0, ...messages] = (await run('detach', id, args)) ?? []
-      if (result === -1) {
-        await beginAgain(session)
-        return sessions.detach(id, sink, clean, at)
-      }
       giveUp(session)
-      hearAll(messages)
-      return result === 1
+      try {
+        const [result = 0, ...messages] = (await run('detach', id, args)) ?? []
+        hearAll(messages)
+        // A log that the store lost meanwhile is lost with its session.
+        return result !== 0
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        left.set(socket, args)
+        return true
+      }
     },
+    heldHere: (id) => held.get(id)?.identity,
     async sinkOf(id) {
       const here = held.get(id)
       if (here !== undefined) return here.sink
@@ -257,22 +323,69 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return found === undefined ? undefined : sinkAt(found.holder, id, found.socket)
     },
     liveOf: (participant) => live(participant, 'all'),
-    append: (id, push) => append(id, push),
+    append: appendOrHand,
     async appendRung(participant, push, except) {
       hearAll(await runFor('rung', participant, [push.kind, nameOf(push), push.version ?? '', push.text, ...except]))
     },
-    ring: (id, call) => touch(id, 'ring', nameOf({ call })),
-    prove: (id, seq) => touch(id, 'prove', Number.isSafeInteger(seq) ? seq : 0),
-    hold: (id, call, settled) => touch(id, 'hold', nameOf({ call }), settled ? '1' : '0'),
-    release: (id, call) => touch(id, 'release', nameOf({ call })),
-    holdsAny: async (id) => (await look(id))?.holds ?? false,
+    async ring(id, call) {
+      await touch(id, 'ring', nameOf({ call }))
+    },
+    async prove(id, seq) {
+      try {
+        await touch(id, 'prove', Number.isSafeInteger(seq) ? seq : 0)
+      } catch (error) {
+        // It proves less than it could; the next pong proves as much again.
+        if (!(error instanceof StoreError)) throw error
+      }
+    },
+    async keep(id, push) {
+      const args = [id, nameOf(push), push.text, push.source?.n ?? '']
+      const [result = 'gone', ...messages] = (await run('wait', id, args)) ?? []
+      hearAll(messages)
+      const session = held.get(id)
+      if (result !== 'gone' || session === undefined) return result as KeepResult
+      await beginAgain(session)
+      return held.has(id) ? sessions.keep(id, push) : 'gone'
+    },
+    async takeKept(id, call) {
+      const [elements, ...messages] = (await run('take', id, [id, nameOf({ call })])) ?? []
+      if (!Array.isArray(elements)) return []
+      hearAll(messages)
+      return keptOf(call, elements as unknown as string[])
+    },
+    hold: (id, call, settled, gate = false) =>
+      touch(id, 'hold', nameOf({ call }), settled ? '1' : '0', gate ? '1' : '0'),
+    async openGate(id, call, first) {
+      const entries = first.flatMap(({ source, text }) => [source?.sessionId ?? '', source?.n ?? '', text])
+      hearAll(await run('gate', id, [id, nameOf({ call }), ...entries]))
+    },
+    async release(id, call) {
+      await touch(id, 'release', nameOf({ call }))
+    },
+    async holdsAny(id) {
+      const session = held.get(id)
+      return session === undefined ? ((await look(id))?.holds ?? false) : session.places.size > 0
+    },
     async inCall(id) {
+      const session = held.get(id)
+      if (session !== undefined) return session.places.size > 0 || session.ringing.size > 0
       const found = await look(id)
       return found !== undefined && (found.holds || found.rings)
     },
-    async move(call, from, to) {
+    async move(call, from, to, settled) {
       if (from === to || tagOfSessionId(from) !== tagOfSessionId(to)) return
-      hearAll(await run('move', from, [nameOf({ call }), from, to]))
+      hearAll(await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0']))
+    },
+    async toldOf(call, enough) {
+      const known = told.get(call) ?? 0
+      if (known >= enough) return known
+      const [version = 0] = await store.run('told', [toldKey(call)], ['', 0])
+      return Number(version)
+    },
+    async setTold(call, version, isOver) {
+      await store.run('told', [toldKey(call)], [version, isOver ? overMs : liveMs])
+      if (isOver) told.delete(call)
+      else noteTold(call, version)
     },
     owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
     async collectFinals(identity) {
@@ -299,7 +412,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await channel.start()
       comparing = setInterval(() => {
         comparisons++
-        void holder.compareHeads(comparisons % compareAllEvery === 0).catch(onError)
+        void tellLeft()
+          .then(() => holder.compareHeads(comparisons % compareAllEvery === 0))
+          .catch(onError)
       }, compareMs)
     },
     compareHeads: () => holder.compareHeads(true),
@@ -314,6 +429,28 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       store.close()
     },
   }
+}
+
+const toldKey = (call: string) => `rw:t:${nameOf({ call })}`
+
+function appendArgs(id: string, push: Push): (string | number)[] {
+  const { source } = push
+  const of = [source?.sessionId ?? '', source?.n ?? '', push.forPlace === true ? '1' : '0']
+  return [push.kind, nameOf(push), push.version ?? '', push.text, id, ...of]
+}
+
+function heardOf(seq: number, push: Push): Heard {
+  const { kind, version, text } = push
+  return { seq, kind, call: nameOf(push), version: version === undefined ? '' : String(version), text }
+}
+
+function keptOf(call: string, elements: readonly string[]): Push[] {
+  const pushes: Push[] = []
+  for (let i = 0; i < elements.length; i += 3) {
+    const [sessionId = '', n, text = ''] = elements.slice(i, i + 3)
+    pushes.push({ kind: 'relay', call, version: undefined, text, source: { sessionId, n: Number(n) } })
+  }
+  return pushes
 }
 
 function newSocket(): string {

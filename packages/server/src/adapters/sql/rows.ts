@@ -116,7 +116,7 @@ export function pushEnd(out: RowValue[], call: Call): void {
 
 /** The values of a step's event in the order of `eventColumns`. */
 export function pushEvent(out: RowValue[], { call, event }: Step): void {
-  const { by, notices } = event
+  const { by } = event
   out.push(
     call.version,
     event.type,
@@ -124,8 +124,19 @@ export function pushEvent(out: RowValue[], { call, event }: Step): void {
     by?.userId ?? null,
     by?.role ?? null,
     by?.sessionId ?? null,
-    notices.length === 0 ? null : JSON.stringify(notices),
+    effectsText(event),
   )
+}
+
+/** What is to be handed on: the notices, and with them the places that passed on where some did. */
+function effectsText({ notices, moved }: CallEvent): string | null {
+  if (moved !== undefined) return JSON.stringify({ notices, moved })
+  return notices.length === 0 ? null : JSON.stringify(notices)
+}
+
+function effectsOf(text: string | null): Pick<CallEvent, 'notices' | 'moved'> {
+  const effects: Notice[] | Pick<CallEvent, 'notices' | 'moved'> = text === null ? [] : JSON.parse(text)
+  return Array.isArray(effects) ? { notices: effects } : effects
 }
 
 /** A row back as the call that it was written from. */
@@ -173,7 +184,7 @@ export function eventOf(row: EventRow): CallEvent {
     type: row.type,
     at: row.at,
     by: byOf(row),
-    notices: row.notices === null ? [] : (JSON.parse(row.notices) as Notice[]),
+    ...effectsOf(row.notices),
   }
 }
 

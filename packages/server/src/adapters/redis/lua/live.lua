@@ -1,5 +1,5 @@
 -- KEYS: index. 6 ph; 7 'owing' 8 device 9 but this one: those that have not proven to have a final notice [PLACE4].
--- Each with the node that holds its socket.
+-- Each with the node that holds its socket, and the socket.
 local found = {}
 for _, h in ipairs(each('a:', ARGV[6])) do
   local wanted = ARGV[7] ~= 'owing'
@@ -12,6 +12,7 @@ for _, h in ipairs(each('a:', ARGV[6])) do
   if wanted then
     found[#found + 1] = h.sid
     found[#found + 1] = h.n
+    found[#found + 1] = h.s
   end
 end
 local answer = { #found }

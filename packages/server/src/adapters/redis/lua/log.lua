@@ -2,8 +2,12 @@
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
 --                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, oo over since open;
---                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end
+--                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end,
+--                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
+--                 was taken, as <session> <n>, G<call> a gate, K<call> bytes that are kept, or - where they were taken
 --   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
+--   <base>k:<id>:<call>  relays that wait for the accept [REL2], each three elements:
+--                 a source, its n, a text; <base>g:<id>:<call> the texts of those behind a gate
 --   <base>a:<ph>  sessions with a socket, in order; <base>d:<ph> those without
 -- ARGV: 1 base, 2 the asking node, 3 now, 4 window of finals, 5 longest window, 6 … of each script.
 local base, me, now, windowMs, longestMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -42,10 +46,27 @@ local function trim(h, bytes)
   return bytes
 end
 
+-- What comes late of a call of whose end it was told is no news; of so many calls that is remembered.
+local function finish(h, name)
+  local names = {}
+  for each in string.gmatch(h.fc or '', '%S+') do names[#names + 1] = each end
+  if #names >= 8 then drop(h, 'F' .. table.remove(names, 1)) end
+  names[#names + 1] = name
+  put(h, 'F' .. name, '1')
+  put(h, 'fc', table.concat(names, ' '))
+end
+
+-- A request that was sent again, by whoever handles it now [EXT4].
+local function isRepeat(h, name, source, n)
+  local of, last = string.match(h['N' .. name] or '', '^(%S+) (%d+)$')
+  return source ~= '' and of == source and tonumber(n) <= tonumber(last)
+end
+
 -- Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1].
 local function isNews(h, kind, name, version)
   if kind == 'notice' and h.x ~= '1' then return false end
   if kind == 'relay' then return true end
+  if h['F' .. name] then return false end
   local last = h['V' .. name]
   if version ~= '' and last and tonumber(version) <= tonumber(last) then return false end
   if kind == 'final' then
@@ -54,7 +75,10 @@ local function isNews(h, kind, name, version)
       h.stopped = true
     end
     drop(h, 'V' .. name)
+    drop(h, 'K' .. name)
+    call('DEL', base .. 'k:' .. h.sid .. ':' .. name)
     if h.oo == '1' then put(h, 'O' .. name, '1') end
+    finish(h, name)
     return true
   end
   if kind == 'ringing' then
@@ -67,7 +91,17 @@ local function isNews(h, kind, name, version)
 end
 
 -- Puts a push into the log: sent, kept, full or dropped, and its seq.
-local function push(h, kind, name, version, text, at)
+local function push(h, kind, name, version, text, at, source, n, forPlace)
+  local numbered = source ~= nil and source ~= ''
+  if kind == 'relay' then
+    if forPlace == '1' and not h['P' .. name] then return 'elsewhere' end
+    if numbered and isRepeat(h, name, source, n) then return 'kept' end
+    if h['G' .. name] then
+      call('RPUSH', base .. 'g:' .. h.sid .. ':' .. name, text)
+      if numbered then put(h, 'N' .. name, source .. ' ' .. n) end
+      return 'kept'
+    end
+  end
   if not isNews(h, kind, name, version) then return 'dropped' end
   local bytes = tonumber(h.b)
   if h.n == '' then
@@ -83,14 +117,17 @@ local function push(h, kind, name, version, text, at)
   bytes = bytes + #text
   if h.n ~= '' or h.x == '1' then bytes = trim(h, bytes) end
   h.q, h.b = tostring(seq), tostring(bytes)
-  call('HSET', h.key, 'q', h.q, 'b', h.b)
+  if numbered then
+    h['N' .. name] = source .. ' ' .. n
+    call('HSET', h.key, 'q', h.q, 'b', h.b, 'N' .. name, h['N' .. name])
+  else call('HSET', h.key, 'q', h.q, 'b', h.b) end
   if h.n == '' or h.rd ~= '1' then return 'kept', seq end
   return 'sent', seq
 end
 
 -- The same, and whoever holds the socket is told.
-local function deliver(h, kind, name, version, text, at)
-  local result, seq = push(h, kind, name, version, text, at)
+local function deliver(h, kind, name, version, text, at, source, n, forPlace)
+  local result, seq = push(h, kind, name, version, text, at, source, n, forPlace)
   if result == 'sent' then
     tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)
   end

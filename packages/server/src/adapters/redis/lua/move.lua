@@ -1,7 +1,23 @@
--- KEYS: session, session. What waits about a call goes from one log to another, in order [PLACE2]. 6 call, 7 from, 8 to
-local source, target = load(ARGV[7]), load(ARGV[8])
+-- KEYS: session, session. A place passes on, and what waits about the call goes along, in order [PLACE2]. 6 call, 7 from,
+-- 8 to, 9 settled
+local source, target, name = load(ARGV[7]), load(ARGV[8]), ARGV[6]
 if source == nil or target == nil or source.ph ~= target.ph then return out end
-for _, f in ipairs(takeUnproven(source, function(_, name) return name == ARGV[6] end)) do
+hold(target, name, ARGV[9])
+if source['K' .. name] then
+  put(target, 'K' .. name, source['K' .. name])
+  local kept = base .. 'k:' .. source.sid .. ':' .. name
+  if call('EXISTS', kept) == 1 then call('RENAME', kept, base .. 'k:' .. target.sid .. ':' .. name) end
+end
+if source['N' .. name] then put(target, 'N' .. name, source['N' .. name]) end
+if source['G' .. name] then
+  put(target, 'G' .. name, '1')
+  local held = base .. 'g:' .. source.sid .. ':' .. name
+  if call('EXISTS', held) == 1 then call('RENAME', held, base .. 'g:' .. target.sid .. ':' .. name) end
+end
+for _, f in ipairs(takeUnproven(source, function(_, of) return of == name end)) do
   deliver(target, f[2], f[4], f[6], f[10], f[8])
 end
+release(source, name)
+if source.n == '' and isForgettable(source) then forget(source) end
+expire(target)
 return out

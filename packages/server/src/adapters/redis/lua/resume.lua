@@ -7,8 +7,9 @@ local lastSocket = h.s ~= '' and h.s or h.ls
 local isOwn = ARGV[15] ~= '' and ARGV[15] == lastSocket
 local dropped = isOwn and tonumber(ARGV[16]) or tonumber(h.ud)
 local ok = h.cl ~= '1' and h.br ~= '1' and h.e == ARGV[9] and tonumber(ARGV[11]) >= dropped
--- What its client has asked for is known here, or was handed over by the node that had it [EXT4].
-ok = ok and (isOwn or h.pk == '1') and not (h.n == '' and at - tonumber(h.lo) > tonumber(ARGV[14]))
+-- Where the node that had it died, nobody knows what its client has asked for: it asks again, and nothing takes effect
+-- twice [EXT4].
+ok = ok and not (h.n == '' and at - tonumber(h.lo) > tonumber(ARGV[14]))
 if not ok or not reaches(h, seq) then
   put(h, 'br', '1')
   if h.n ~= '' then
@@ -27,7 +28,7 @@ expire(h)
 local calls = {}
 for field, value in pairs(h) do
   local letter = string.sub(field, 1, 1)
-  if letter == 'P' or letter == 'R' then
+  if letter == 'P' or letter == 'R' or letter == 'V' then
     calls[#calls + 1] = field
     calls[#calls + 1] = value
   end

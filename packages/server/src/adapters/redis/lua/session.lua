@@ -156,3 +156,24 @@ local function takeUnproven(h, wanted)
   end
   return taken
 end
+
+local function hold(h, name, settled)
+  local before = h['P' .. name]
+  put(h, 'P' .. name, settled)
+  drop(h, 'F' .. name)
+  if before == '0' and settled == '1' then forgetProven(h) end
+  tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' ' .. settled .. ' ' .. name)
+end
+
+local function release(h, name)
+  local before = h['P' .. name]
+  for _, letter in ipairs({ 'P', 'R', 'V', 'N', 'G', 'K' }) do drop(h, letter .. name) end
+  drop(h, 'Nk' .. name)
+  call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
+  if before == '0' then forgetProven(h) end
+  tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
+  if h.n ~= '' then return end
+  -- Whoever comes back is told how the call ended, and nothing else of it [WS4].
+  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or kind == 'final' end) end
+  becameIdle(h)
+end

@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { addressKey } from '../../limits.ts'
+import { createMemoryCounter } from './limits.ts'
+
+test('[TOK5] memory stays flat while a million addresses come; who is counted stays counted', async () => {
+  const bound = 2000
+  const counter = createMemoryCounter({ count: 1, seconds: 3600 }, bound)
+  const address = (i: number) => addressKey(`2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`)
+  let after100000 = 0
+  for (let i = 0; i < 1_000_000; i++) {
+    counter.consume(address(i))
+    if (i === 100_000) {
+      Bun.gc(true)
+      after100000 = process.memoryUsage().heapUsed
+    }
+  }
+  Bun.gc(true)
+  expect(counter.size()).toBe(bound)
+  expect(process.memoryUsage().heapUsed - after100000).toBeLessThan(8 * 1024 * 1024)
+  expect(counter.consume(address(999_999))).toBeGreaterThan(0)
+}, 60_000)
+
+test('[TOK5] windows that ended are forgotten without being asked for', async () => {
+  const counter = createMemoryCounter({ count: 1, seconds: 1 }, 1000)
+  for (let i = 0; i < 500; i++) counter.consume(`a${i}`)
+  expect(counter.size()).toBe(500)
+  await Bun.sleep(1050)
+  counter.consume('b')
+  expect(counter.size()).toBe(1)
+})

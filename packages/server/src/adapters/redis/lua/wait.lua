@@ -1,0 +1,14 @@
+-- KEYS: session. A relay that waits for the accept [REL2]. 6 id, 7 call, 8 text, 9 n
+local h = load(ARGV[6])
+if h == nil then return { 'gone', unpack(out) } end
+local name, text = ARGV[7], ARGV[8]
+local key, bytes = base .. 'k:' .. h.sid .. ':' .. name, h['K' .. name] or '0'
+if bytes == '-' then return { 'closed', unpack(out) } end
+if ARGV[9] ~= '' and isRepeat(h, 'k' .. name, h.sid, ARGV[9]) then return { 'kept', unpack(out) } end
+if tonumber(bytes) + #text > 262144 or call('LLEN', key) >= 768 then return { 'full', unpack(out) } end
+put(h, 'K' .. name, tostring(tonumber(bytes) + #text))
+if ARGV[9] ~= '' then put(h, 'Nk' .. name, h.sid .. ' ' .. ARGV[9]) end
+-- A base session has no numbers of its own: here it gets one, so that nothing of it is handed over twice.
+call('RPUSH', key, h.sid, ARGV[9] ~= '' and ARGV[9] or call('LLEN', key) / 3 + 1, text)
+call('PEXPIRE', key, liveTtl)
+return { 'kept', unpack(out) }

@@ -1,0 +1,14 @@
+import type { Place } from './call/call.ts'
+import type { Nodes, Sessions } from './ports.ts'
+
+/**
+ * Whether it is known for sure that nobody is where a place says: its node holds no socket of the session, or is dead.
+ * That a record is missing proves nothing [END3].
+ */
+export function isUnheld(
+  { node, sessionId }: Place,
+  nodes: Pick<Nodes, 'self' | 'isDead'>,
+  sessions: Pick<Sessions, 'heldHere'>,
+): boolean {
+  return node === nodes.self ? sessions.heldHere(sessionId) === undefined : nodes.isDead(node)
+}

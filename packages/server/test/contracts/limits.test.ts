@@ -1,0 +1,57 @@
+import { afterAll, beforeAll } from 'bun:test'
+import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
+import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
+import type { Counters } from '../../src/ports.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { type CountersHarness, registerLimitsContract } from './limits.ts'
+
+/** One server for all; each test has a database of its own. */
+let server: RedisServer
+let databases = 0
+beforeAll(async () => {
+  server = await startRedis(['--databases', '64'])
+})
+afterAll(() => server.stop())
+
+registerLimitsContract('memory', async () => ({ counters: createMemoryCounters(), close: async () => {} }))
+registerLimitsContract('redis', () => openNodes(1))
+registerLimitsContract('redis, two nodes', () => openNodes(2))
+
+async function openNodes(count: number): Promise<CountersHarness> {
+  databases++
+  const failures: unknown[] = []
+  const nodes = Array.from({ length: count }, () => {
+    const store = createStore(`${server.url}/${databases}`, (error) => void failures.push(error))
+    const counters = createRedisCounters({
+      store,
+      fallback: createMemoryCounters(),
+      onAway: (error) => void failures.push(error),
+      onBack: () => void failures.push('back'),
+    })
+    return { store, counters }
+  })
+  await Promise.all(nodes.map(({ store }) => store.ready()))
+  return {
+    counters: inTurn(nodes.map(({ counters }) => counters)),
+    async close() {
+      for (const { store, counters } of nodes) {
+        counters.close()
+        store.close()
+      }
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+/** Each request is for another node than the one before. */
+function inTurn(nodes: readonly Counters[]): Counters {
+  let turn = 0
+  return {
+    counter(name, budget) {
+      const all = nodes.map((node) => node.counter(name, budget))
+      const next = () => all[turn++ % all.length]!
+      return { consume: (subject) => next().consume(subject), refund: (subject) => next().refund(subject) }
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import type { Push } from '../../src/ports.ts'
+import { numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
+
+const { ringing, final } = pushes
+
+/** What is sent for a call before it is accepted, and what is told of it by several processes at once. */
+export function registerCallRules(given: () => SessionsHarness): void {
+  const sessions = () => given().sessions
+  const relay = (n: number, pad = 0): Push => pushes.relay('c', n, pad)
+
+  describe('relays before the accept', () => {
+    test('[REL2] they are kept in order, and taken again and again until the place is released', async () => {
+      const { id } = await openReady(sessions())
+      await sessions().hold(id, 'c', true)
+      for (const n of [1, 2, 3]) expect(await sessions().keep(id, relay(n))).toBe('kept')
+      const texts = [1, 2, 3].map((n) => relay(n).text)
+      for (const _ of [1, 2]) expect((await sessions().takeKept(id, 'c')).map(({ text }) => text)).toEqual(texts)
+      expect(await sessions().keep(id, relay(4))).toBe('closed')
+      await sessions().release(id, 'c')
+      expect(await sessions().takeKept(id, 'c')).toEqual([])
+    })
+
+    test('[REL2] what another call or another session keeps is apart', async () => {
+      const [one, two] = [await openReady(sessions()), await openReady(sessions())]
+      await sessions().keep(one.id, relay(1))
+      await sessions().keep(one.id, pushes.relay('d', 2))
+      await sessions().keep(two.id, relay(3))
+      expect((await sessions().takeKept(one.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text])
+      expect((await sessions().takeKept(two.id, 'c')).map(({ text }) => text)).toEqual([relay(3).text])
+    })
+
+    test('[REL2] 256 of them, or 256 KiB, and no more', async () => {
+      const many = await openReady(sessions())
+      for (const n of upTo(256)) expect(await sessions().keep(many.id, relay(n))).toBe('kept')
+      expect(await sessions().keep(many.id, relay(257))).toBe('full')
+      const long = await openReady(sessions())
+      const fit = Math.floor((256 * 1024) / relay(1, 60_000).text.length)
+      for (const n of upTo(fit)) expect(await sessions().keep(long.id, relay(n, 60_000))).toBe('kept')
+      expect(await sessions().keep(long.id, relay(fit + 1, 60_000))).toBe('full')
+      expect(await sessions().keep(long.id, relay(fit + 2))).toBe('kept')
+    })
+
+    test('[PLACE2] a place that passes on while it rings takes them along', async () => {
+      const participant = somebody()
+      const [one, two] = [await openReady(sessions(), { participant }), await openReady(sessions(), { participant })]
+      await sessions().hold(one.id, 'c', true)
+      await sessions().keep(one.id, relay(1))
+      await sessions().move('c', one.id, two.id, true)
+      await sessions().keep(two.id, relay(2))
+      expect((await sessions().takeKept(two.id, 'c')).map(({ text }) => text)).toEqual([relay(1).text, relay(2).text])
+    })
+
+    test('a session that is not there keeps nothing', async () => {
+      expect(await sessions().keep('nobody', relay(1))).toBe('gone')
+      expect(await sessions().takeKept('nobody', 'c')).toEqual([])
+    })
+  })
+
+  describe('a gate', () => {
+    test('[REL2] what was kept before the accept goes in front of what is sent after it', async () => {
+      const seen = await openReady(sessions())
+      await sessions().hold(seen.id, 'c', true, true)
+      await sessions().append(seen.id, relay(3))
+      await sessions().append(seen.id, relay(4))
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([])
+      await sessions().openGate(seen.id, 'c', [relay(1), relay(2)])
+      await sessions().append(seen.id, relay(5))
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 5])
+    })
+
+    test('relays of other calls and notices pass', async () => {
+      const seen = await openReady(sessions())
+      await sessions().hold(seen.id, 'c', true, true)
+      await sessions().append(seen.id, pushes.state('c', 2, 1))
+      await sessions().append(seen.id, pushes.relay('d', 2))
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1, 2])
+    })
+
+    test('one that is not there opens to nothing', async () => {
+      const seen = await openReady(sessions())
+      await sessions().hold(seen.id, 'c', true)
+      await sessions().openGate(seen.id, 'c', [relay(1)])
+      await sessions().openGate('nobody', 'c', [relay(1)])
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([])
+    })
+  })
+
+  describe('a call that is over', () => {
+    test('[ORD3] it does not ring any more, whoever is late to say so', async () => {
+      const seen = await openReady(sessions())
+      await sessions().append(seen.id, ringing('c', 1, 1))
+      await sessions().append(seen.id, final('c', 2, 2))
+      expect(await sessions().append(seen.id, ringing('c', 1, 3))).toBe('dropped')
+      expect(await sessions().append(seen.id, final('c', 2, 4))).toBe('dropped')
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1, 2])
+      expect(await sessions().inCall(seen.id)).toBe(false)
+    })
+
+    test('[PLACE2] whom it stopped ringing for may still take a place in it', async () => {
+      const seen = await openReady(sessions())
+      await sessions().append(seen.id, ringing('c', 1, 1))
+      await sessions().append(seen.id, final('c', 2, 2))
+      await sessions().hold(seen.id, 'c', true)
+      await sessions().append(seen.id, final('c', 5, 3))
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
+    })
+
+    test('up to which version it was told is known, and never less than before', async () => {
+      const call = crypto.randomUUID()
+      expect(await sessions().toldOf(call, 1)).toBe(0)
+      await sessions().setTold(call, 3, false)
+      expect(await sessions().toldOf(call, 3)).toBe(3)
+      await sessions().setTold(call, 2, false)
+      expect(await sessions().toldOf(call, 9)).toBe(3)
+      await sessions().setTold(call, 4, true)
+      expect(await sessions().toldOf(call, 4)).toBe(4)
+    })
+  })
+}

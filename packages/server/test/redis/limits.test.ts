@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
+import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
+import type { Participant } from '../../src/call/call.ts'
+import { createLimits, type Limit, type Limits } from '../../src/limits.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+interface Node {
+  readonly limits: Limits
+  /** What was told: away, back, away … */
+  readonly told: string[]
+  /** Resolves when that many were told. */
+  until(count: number): Promise<void>
+  close(): void
+}
+
+const person = (userId: string): Participant => ({ product: 'shop', role: 'customer', userId })
+const hour = (count: number) => ({ count, seconds: 3_600 })
+
+let server: RedisServer
+let nodes: Node[] = []
+beforeEach(async () => {
+  server = await startRedis()
+  nodes = await Promise.all([startNode(), startNode()])
+})
+afterEach(async () => {
+  for (const node of nodes) node.close()
+  await server.stop()
+})
+
+async function startNode(): Promise<Node> {
+  const told: string[] = []
+  let waiting = { count: 0, resolve() {} }
+  const tell = (what: string) => {
+    told.push(what)
+    if (told.length >= waiting.count) waiting.resolve()
+  }
+  const store = createStore(server.url, () => {})
+  await store.ready()
+  const counters = createRedisCounters({
+    store,
+    fallback: createMemoryCounters(),
+    onAway: () => tell('away'),
+    onBack: () => tell('back'),
+  })
+  const config = { tokenRateIp: hour(10), tokenRateKey: null, tokenFailRateIp: null }
+  return {
+    limits: createLimits({ ...config, inviteRate: hour(1_000_000), pairInviteRate: hour(1_000_000) }, counters),
+    told,
+    until(count) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting = { count, resolve }
+      if (told.length >= count) resolve()
+      return promise
+    },
+    close() {
+      counters.close()
+      store.close()
+    },
+  }
+}
+
+/** How many of so many requests are allowed, half of them at either node. */
+async function allowedOf(count: number, ask: (limits: Limits) => Promise<Limit>): Promise<number> {
+  const answers: Limit[] = []
+  for (let i = 0; i < count; i++) answers.push(await ask(nodes[i % nodes.length]!.limits))
+  return answers.filter(({ ok }) => ok).length
+}
+
+const request = (address: string) => (limits: Limits) => limits.tokenRequest(address)
+
+/** Invites, one after another until told to stop; the longest time that one took. */
+function inviteAllTheTime({ limits }: Node): { stop(): Promise<number> } {
+  let isOver = false
+  let longestMs = 0
+  const work = (async () => {
+    while (!isOver) {
+      const start = performance.now()
+      expect((await limits.invite(person('a'), person('b'))).ok).toBe(true)
+      longestMs = Math.max(longestMs, performance.now() - start)
+      // Memory answers without waiting: others have to have their turn.
+      await Bun.sleep(1)
+    }
+  })()
+  return {
+    async stop() {
+      isOver = true
+      await work
+      return longestMs
+    },
+  }
+}
+
+test('[TOK5] Redis stands still: no request waits, each node counts for itself, and it ends by itself', async () => {
+  const invites = nodes.map(inviteAllTheTime)
+  expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
+  process.kill(server.pid, 'SIGSTOP')
+  await Promise.all(nodes.map((node) => node.until(1)))
+  // A whole budget at each node.
+  expect(await allowedOf(40, request('192.0.2.1'))).toBe(20)
+  // Longer than commands may take: connections are given up meanwhile.
+  await Bun.sleep(5_000)
+  process.kill(server.pid, 'SIGCONT')
+  await Promise.all(nodes.map((node) => node.until(2)))
+  const longest = await Promise.all(invites.map((each) => each.stop()))
+  expect(Math.max(...longest)).toBeLessThan(250)
+  // What was counted before is still counted; and what is counted now is so for both.
+  expect(await allowedOf(20, request('192.0.2.1'))).toBe(0)
+  expect(await allowedOf(20, request('192.0.2.2'))).toBe(10)
+  for (const { told } of nodes) expect(told).toEqual(['away', 'back'])
+}, 30_000)
+
+test('[TOK5] Redis dies and comes back empty: the same', async () => {
+  const invites = nodes.map(inviteAllTheTime)
+  expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
+  await server.kill()
+  await Promise.all(nodes.map((node) => node.until(1)))
+  expect(await allowedOf(40, request('192.0.2.1'))).toBe(20)
+  await server.restart()
+  await Promise.all(nodes.map((node) => node.until(2)))
+  const longest = await Promise.all(invites.map((each) => each.stop()))
+  expect(Math.max(...longest)).toBeLessThan(250)
+  expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
+  for (const { told } of nodes) expect(told).toEqual(['away', 'back'])
+}, 30_000)
+
+test('[TOK5] Redis that is away again soon is left alone for longer', async () => {
+  const [node] = nodes as [Node]
+  const pauses: number[] = []
+  for (let i = 0; i < 2; i++) {
+    await server.kill()
+    await allowedOf(2, request('192.0.2.1'))
+    const start = performance.now()
+    await server.restart()
+    await node.until(2 * i + 2)
+    pauses.push(performance.now() - start)
+  }
+  expect(node.told).toEqual(['away', 'back', 'away', 'back'])
+  expect(pauses[0]).toBeLessThan(2_000)
+  expect(pauses[1]).toBeGreaterThan(1_900)
+}, 30_000)
+
+test('[TOK5] Redis that answers and does not write: it is away until it writes', async () => {
+  const client = new Redis(server.url)
+  await client.config('SET', 'maxmemory', '1')
+  expect(await allowedOf(40, request('192.0.2.1'))).toBe(20)
+  await Bun.sleep(1_500)
+  for (const { told } of nodes) expect(told).toEqual(['away'])
+  await client.config('SET', 'maxmemory', '0')
+  await Promise.all(nodes.map((node) => node.until(2)))
+  client.disconnect()
+  expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
+}, 30_000)
+
+test('[TOK5] [INV8] [LOG1] nothing in Redis says who was counted, and all of it expires', async () => {
+  const client = new Redis(server.url)
+  await allowedOf(4, request('192.0.2.1'))
+  await allowedOf(4, (limits) => limits.invite(person('somebody'), person('someone')))
+  const keys = await client.keys('*')
+  expect(keys).toHaveLength(3)
+  for (const key of keys) {
+    expect(key).toMatch(/^rw:c:[\w-]{22}$/)
+    expect(await client.pttl(key)).toBeWithin(3_590_000, 3_600_001)
+    expect(await client.get(key)).toBe('4')
+  }
+  client.disconnect()
+})

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
+import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { freePort, type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+
+let server: RedisServer
+let admin: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  admin = new Redis(server.url)
+})
+afterAll(async () => {
+  admin.disconnect()
+  await server.stop()
+})
+
+/** What the work rejects with; the empty text where it does not. */
+async function problemOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return ''
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+async function withStore<T>(url: string, use: (store: Store) => Promise<T>, options?: StoreOptions) {
+  const store = createStore(url, () => {}, options)
+  try {
+    return await use(store)
+  } finally {
+    store.close()
+  }
+}
+
+const wrongPolicy = 'the maxmemory-policy allkeys-lru, and needs noeviction: with any other it drops sessions unasked'
+
+test('a server that evicts is refused at the start, and a change is told once', async () => {
+  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  expect(await problemOf(withStore(server.url, (store) => store.ready()))).toBe(`Redis has ${wrongPolicy}`)
+  const sessions = createRedisSessions({
+    ...{ url: server.url, node: 'one', windowMs, resumeWindowMs },
+    onLogLost() {},
+    onError() {},
+  })
+  expect(await problemOf(sessions.start())).toBe(`Redis has ${wrongPolicy}`)
+  await sessions.close()
+  await admin.config('SET', 'maxmemory-policy', 'noeviction')
+  const heard: string[] = []
+  const store = createStore(server.url, (error) => void heard.push(String(error)), { watchMs: 10 })
+  await store.ready()
+  const looks = await countLooks()
+  try {
+    for (const policy of ['allkeys-lru', 'noeviction', 'allkeys-lru', 'noeviction']) {
+      await admin.config('SET', 'maxmemory-policy', policy)
+      // What one look finds must not be told again by the next.
+      await looks.more(4)
+    }
+    expect(heard).toEqual([`Error: Redis has ${wrongPolicy}`, `Error: Redis has ${wrongPolicy}`])
+  } finally {
+    store.close()
+    looks.stop()
+  }
+})
+
+/** Sees each look at the policy as the server does. */
+async function countLooks(): Promise<{ more(count: number): Promise<void>; stop(): void }> {
+  const monitor = await admin.monitor()
+  let left = 0
+  let enough = () => {}
+  monitor.on('monitor', (_time: string, [command, section]: string[]) => {
+    if (command === 'info' && section === 'memory' && --left === 0) enough()
+  })
+  return {
+    more(count) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      left = count
+      enough = resolve
+      return promise
+    },
+    stop: () => monitor.disconnect(),
+  }
+}
+
+/** How often each command ran. */
+function stats(): Promise<string> {
+  return admin.info('commandstats')
+}
+
+test('what forbids CONFIG says its policy all the same', async () => {
+  const restricted = await startRedis(['--rename-command', 'CONFIG', '', '--maxmemory-policy', 'volatile-ttl'])
+  try {
+    const problem = await problemOf(withStore(restricted.url, (store) => store.ready()))
+    expect(problem).toContain('has the maxmemory-policy volatile-ttl')
+  } finally {
+    await restricted.stop()
+  }
+})
+
+test('every master of a cluster is looked at, and named', async () => {
+  const cluster = await startCluster()
+  try {
+    await withStore(cluster.url, async (store) => {
+      await store.ready()
+      await store.ping()
+    })
+    const { url, port } = cluster.servers[1]!
+    const client = new Redis(url)
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    client.disconnect()
+    const problem = await problemOf(withStore(cluster.url, (store) => store.ready()))
+    expect(problem).toBe(`Redis at 127.0.0.1:${port} has ${wrongPolicy}`)
+  } finally {
+    await cluster.stop()
+  }
+})
+
+test('a replica is refused', async () => {
+  const replica = await startRedis(['--replicaof', '127.0.0.1', String(server.port)])
+  try {
+    expect(await problemOf(withStore(replica.url, (store) => store.ready()))).toContain('Redis is a replica')
+  } finally {
+    await replica.stop()
+  }
+})
+
+test('a server that is not there: the start is refused, and says why', async () => {
+  const port = await freePort()
+  const problem = await problemOf(withStore(`redis://127.0.0.1:${port}`, (store) => store.ready(), { startMs: 300 }))
+  expect(problem).toStartWith('Redis cannot be reached: ')
+  expect(problem).toContain('ECONNREFUSED')
+})
+
+test('[HEALTH1] a ping goes to the server, and is given up after a second', async () => {
+  await withStore(server.url, async (store) => {
+    await store.ready()
+    await admin.config('RESETSTAT')
+    await store.ping()
+    expect(await stats()).toContain('cmdstat_ping:calls=1')
+    process.kill(server.pid, 'SIGSTOP')
+    try {
+      const start = performance.now()
+      expect(await problemOf(store.ping())).toBe('Redis did not answer in time')
+      expect(performance.now() - start).toBeLessThan(1_100)
+    } finally {
+      process.kill(server.pid, 'SIGCONT')
+    }
+    await store.ping()
+  })
+}, 20_000)
