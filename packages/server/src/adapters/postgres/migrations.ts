@@ -22,26 +22,33 @@ const pauseMs = 500
 
 /**
  * Brings the schema up to date: each file in one transaction, recorded with its checksum. Forward only. Safe when several
- * nodes start at once: one of them does it, the others wait and then look again.
+ * nodes start at once: one of them does it, the others wait and then look again. A role that may not change the schema
+ * is enough where there is nothing to do.
  */
 export async function migrate(url: string, now: number, migrations = readMigrations(migrationFiles)): Promise<void> {
   checkRootCertificate(url)
   const sql = openClient(url, session, () => {})
   try {
     if ((await isRecorded(sql)) && checkApplied(await appliedTo(sql), migrations) === migrations.length) return
-    await sql.unsafe(`SELECT pg_advisory_lock(${lockKey})`)
-    await checkEncoding(sql)
-    await sql.unsafe(
-      `CREATE TABLE IF NOT EXISTS schema_migrations (
-         number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL
-       )`,
-    )
-    for (const migration of migrations.slice(checkApplied(await appliedTo(sql), migrations))) {
-      await apply(sql, migration, now)
-    }
+    await applyPending(sql, now, migrations)
+  } catch (error) {
+    throw isNotAllowed(error) ? notAllowed(error) : error
   } finally {
     // The end of the session gives the lock back.
     await sql.close({ timeout: 0 })
+  }
+}
+
+async function applyPending(sql: SQL, now: number, migrations: readonly Migration[]): Promise<void> {
+  await sql.unsafe(`SELECT pg_advisory_lock(${lockKey})`)
+  await checkEncoding(sql)
+  await sql.unsafe(
+    `CREATE TABLE IF NOT EXISTS schema_migrations (
+       number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL
+     )`,
+  )
+  for (const migration of migrations.slice(checkApplied(await appliedTo(sql), migrations))) {
+    await apply(sql, migration, now)
   }
 }
 
@@ -63,6 +70,18 @@ async function apply(sql: SQL, migration: Migration, now: number): Promise<void>
       await sql.unsafe('ROLLBACK')
     }
   }
+}
+
+function isNotAllowed(error: unknown): error is Error {
+  return error instanceof SQL.PostgresError && error.errno === '42501'
+}
+
+function notAllowed(error: Error): Error {
+  return unavailable(
+    `PostgreSQL: ${error.message} (42501). The schema is not that of this version, and this role may not change it: ` +
+      'run a command of this version, as ringwire keys list, with the role that owns the tables.',
+    error,
+  )
 }
 
 function isLockTimeout(error: unknown): boolean {
