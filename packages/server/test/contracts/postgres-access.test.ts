@@ -64,11 +64,17 @@ describe('TLS to PostgreSQL', () => {
     expect(await failure(urlOf(full()))).toBeUndefined()
   })
 
-  test('verify-ca checks the authority and not the name; require checks neither', async () => {
+  test('verify-ca checks the authority and not the name; the others neither, or both where one is named', async () => {
     const byAuthority = (file: string) => `?sslmode=verify-ca&sslrootcert=${file}`
     expect(await failure(urlOf(byAuthority(authority.file), { host: '127.0.0.1' }))).toBeUndefined()
     expect(await failure(urlOf(byAuthority(other.file)))).toContain('unable to verify')
-    expect(await failure(urlOf('?sslmode=require', { host: '127.0.0.1' }))).toBeUndefined()
+    for (const mode of ['allow', 'prefer', 'require']) {
+      expect(await failure(urlOf(`?sslmode=${mode}`, { host: '127.0.0.1' }))).toBeUndefined()
+      const named = `?sslmode=${mode}&sslrootcert=`
+      expect(await failure(urlOf(named + authority.file))).toBeUndefined()
+      expect(await failure(urlOf(named + authority.file, { host: '127.0.0.1' }))).toContain('altnames')
+      expect(await failure(urlOf(named + other.file))).toContain('unable to verify')
+    }
   })
 
   test('without TLS the server refuses: one line says so, without the password', async () => {
