@@ -152,8 +152,9 @@ const rules: Record<string, Case[]> = {
       ['sqlite', 'hono'],
     ].map(([adapter, from], i) => breaks(server(`adapters/${adapter}/x${i}.ts`), from ?? '')),
   ],
-  'adapters are named only in server.ts': [
-    passes(server('server.ts'), './adapters/sqlite/calls.ts'),
+  'adapters are named only in backend.ts': [
+    passes(server('backend.ts'), './adapters/sqlite/calls.ts'),
+    breaks(server('server.ts'), './adapters/sqlite/calls.ts'),
     breaks(server('main.ts'), './adapters/sqlite/calls.ts'),
   ],
   'hono is known only in http/': [

@@ -51,7 +51,12 @@ function checks(): InviteRow[] {
 }
 
 function vacated(call: LiveCall, actor: Actor): LiveCall {
-  const decision = decide(call, { type: 'lose', sessionId: actor.sessionId, node: actor.node }, start + 5000, defaultDurations())
+  const decision = decide(
+    call,
+    { type: 'lose', sessionId: actor.sessionId, node: actor.node },
+    start + 5000,
+    defaultDurations(),
+  )
   return must(decision, (it): it is LiveCall => it.status !== 'ended')
 }
 

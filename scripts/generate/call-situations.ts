@@ -213,8 +213,17 @@ export function serviceRows(call: LiveCall): Row[] {
     const place = placeOf(call, side)
     if (place === null) continue
     const holder = side === 'caller' ? caller : callee
-    const lost = must(decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations), live)
-    add('the connection is lost', side, call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500)
+    const lost = must(
+      decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations),
+      live,
+    )
+    add(
+      'the connection is lost',
+      side,
+      call,
+      { type: 'lose', sessionId: place.sessionId, node: place.node },
+      start + 5500,
+    )
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
     add('the device connects again, as a new session', side, lost, { type: 'arrive', actor: back }, start + 5600)
     add('the same session comes back', side, lost, { type: 'arrive', actor: holder }, start + 5600)

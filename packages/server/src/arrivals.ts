@@ -16,13 +16,14 @@ import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone, andThen, type MaybePromise } from './maybe.ts'
-import type { CallStore, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
+import type { CallStore, Nodes, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
 import { newSessionId } from './session-id.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallStore
   readonly sessions: Sessions
+  readonly nodes: Nodes
   readonly delivery: Delivery
   readonly calls: Calls
   readonly clock: SteadyClock
@@ -55,13 +56,16 @@ export interface Arrivals {
   leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
   /** Tells an extended session that its log was lost, and what is true now [RES4]. */
   reset(identity: SessionIdentity, epoch: string): Promise<void>
-  /** The service starts: nobody has a socket, live calls wait for their people [RES3]. */
-  recover(): Promise<void>
+  /**
+   * The service starts: nobody has a socket, live calls wait for their people [RES3]. `isShared`: sessions are still
+   * known, and other nodes may serve; then only what nobody looked after is made up for.
+   */
+  recover(isShared: boolean): Promise<void>
 }
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { store, sessions, delivery, calls, clock, finalsMs, onError } = options
+  const { store, sessions, nodes, delivery, calls, clock, finalsMs, onError } = options
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
@@ -260,8 +264,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  async function recover(): Promise<void> {
+  async function recover(isShared: boolean): Promise<void> {
     const now = clock.now()
+    if (isShared) return nodes.others().length > 0 ? undefined : recoverShared(now)
     for (const { call, step } of await store.overSince(now - finalsMs)) {
       await expectBack(call, now)
       if (call.calleePlace === null) await expectRung(call, now)
@@ -270,6 +275,27 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     }
     const live = await store.liveCalls()
     await Promise.all(live.map((call) => recoverCall(call, now)))
+  }
+
+  /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
+  async function recoverShared(now: number): Promise<void> {
+    const live = await store.liveCalls()
+    await Promise.all(
+      live.map(async (call) => {
+        await delivery.catchUp(call)
+        await startClocks(call, now, [nodes.self])
+      }),
+    )
+    const over = await store.overSince(now - finalsMs)
+    await Promise.all(over.map(({ call }) => delivery.catchUp(call)))
+  }
+
+  async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {
+    const beyond = ringBeyondTimeout(call, now)
+    if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
+    // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
+    await calls.run(call, { type: 'restart', nodes: alive })
+    await calls.run(call, { type: 'time' })
   }
 
   async function recoverCall(call: Call, now: number): Promise<void> {
@@ -284,11 +310,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       await sessions.append(call.callerPlace.sessionId, push)
     }
     if (call.status !== 'ringing') await tellOthersRung(call, now)
-    const beyond = ringBeyondTimeout(call, now)
-    if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
-    // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
-    await calls.run(call, { type: 'restart', nodes: [] })
-    await calls.run(call, { type: 'time' })
+    await startClocks(call, now, [])
   }
 
   /**

@@ -282,8 +282,3 @@ export function isLoopbackHost(name: string): boolean {
     .replace(/\.$/, '')
   return bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || /^127(?:\.\d{1,3}){3}$/.test(bare)
 }
-
-/** A variable of a later version: setting it now must not be ignored. */
-export function notYet(reason: string): ValueType<null> {
-  return { label: 'not in this version', parse: () => bad(reason) }
-}

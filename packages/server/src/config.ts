@@ -20,12 +20,12 @@ import {
   jwtSecrets,
   type MessageRate,
   messageRate,
-  notYet,
   oneOf,
   origins,
   postgresUrl,
   type Rate,
   rate,
+  redisUrl,
   type TrustProxy,
   text,
   trustProxy,
@@ -84,8 +84,6 @@ const duration = (name: string, ms: number, description: string, max = longest) 
   setting(name, integer(1, max), String(ms), description, { unit: 'ms' })
 const limit = (name: string, value: string, description: string) => setting(name, rate(), value, description)
 
-const oneProcess = 'is set, but this version runs as one process: unset it'
-
 export const settings = {
   host: setting('RINGWIRE_HOST', host(), '127.0.0.1', 'Address to listen on.'),
   port: setting('RINGWIRE_PORT', integer(0, 65_535), '8080', 'Port to listen on; 0 takes any free one.'),
@@ -102,15 +100,15 @@ export const settings = {
     postgresUrl(),
     null,
     'unset: SQLite in the data directory',
-    'The PostgreSQL database that holds calls and keys; sslmode and sslrootcert are read from it. One process uses it.',
+    'The PostgreSQL database that holds calls and keys; sslmode and sslrootcert are read from it. Several processes can use it with REDIS_URL.',
     { secret: true },
   ),
   redisUrl: unset(
     'REDIS_URL',
-    notYet(oneProcess),
+    redisUrl(),
     null,
     'unset: in process',
-    'Refused: this version runs as one process.',
+    'Redis with the sessions of all nodes that use the database; needs DATABASE_URL and RINGWIRE_JWT_SECRETS.',
     { secret: true },
   ),
   sqliteSynchronous: setting(
@@ -252,7 +250,7 @@ export const settings = {
 
 type Settings = typeof settings
 export type Config = {
-  readonly [K in Exclude<keyof Settings, 'redisUrl'>]: Settings[K] extends Setting<infer T> ? T : never
+  readonly [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -316,6 +314,10 @@ function contradictions(config: Partial<Config>): string[] {
     if (turnSecret === null && turnUsername === null && turnCredential === null) {
       problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
     }
+  }
+  if (config.redisUrl) {
+    if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
+    if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
   }
   if (config.retentionDays && config.databaseUrl === null) {
     problems.push('RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls')

@@ -1,11 +1,12 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
+import { openStore } from './backend.ts'
 import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { type StopSignal, serve } from './cli/serve.ts'
 import type { Config } from './config.ts'
 import { migrateToPostgres } from './migration.ts'
 import { createLogger } from './observability/logger.ts'
-import { createServer, openStore } from './server.ts'
+import { createServer } from './server.ts'
 
 const surroundings: Surroundings = {
   env: process.env,

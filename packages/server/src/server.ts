@@ -2,16 +2,12 @@ import { createDemo } from '@ringwire/demo/demo'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server } from 'bun'
-import { createMemoryCounters } from './adapters/memory/limits.ts'
-import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { openPostgres } from './adapters/postgres/open.ts'
-import { openSqlite } from './adapters/sqlite/open.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createTokens } from './auth/tokens.ts'
+import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
 import { type Calls, createCalls } from './calls.ts'
-import { createSystemClock } from './clock.ts'
 import { type Config, isLoopbackHost } from './config.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery } from './delivery.ts'
@@ -22,7 +18,7 @@ import { type ClientAddress, createClientAddress } from './http/client-address.t
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
-import type { CallStore, Clock, Nodes, ProductStore, Sessions } from './ports.ts'
+import { type Clock, type SessionIdentity, StoreError } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -43,69 +39,45 @@ export interface RingwireServer {
   stop(): Promise<void>
 }
 
-/** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
-interface Stores {
-  readonly calls: CallStore
-  readonly products: ProductStore
-  close(): Promise<void>
-}
-
-type StoreConfig = Pick<Config, 'databaseUrl' | 'dataDir' | 'sqliteSynchronous'>
-
-/** The stores, opened beside a running service: for the command line. */
-export function openStore(config: StoreConfig): Promise<Stores> {
-  const { databaseUrl, dataDir, sqliteSynchronous } = config
-  if (databaseUrl !== null) return openPostgres({ url: databaseUrl, readers: 1, writers: 1 })
-  return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false })
-}
-
-/** The stores of the serving process. */
-function openStores(config: Config, clock: Clock, logger: Logger): Promise<Stores> {
-  const { databaseUrl, dataDir, sqliteSynchronous, retentionDays } = config
-  if (databaseUrl === null) return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
-  return openPostgres({
-    url: databaseUrl,
-    clock,
-    retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
-    onError: (error) => logger.error({ error }, 'calls that are old enough could not be removed'),
-  })
-}
-
-const dayMs = 86_400_000
-
 /** The parts that know calls, wired together. */
 interface Domain {
-  readonly sessions: Sessions
   readonly calls: Calls
   readonly relay: Relay
   readonly arrivals: Arrivals
   readonly deadlines: Deadlines
 }
 
-/** The composition root: adapters are chosen here and nowhere else. */
+/** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
-  const clock = deps.clock ?? createSystemClock()
   let state: ServiceState = 'starting'
   let close: () => Promise<void> = async () => {}
 
   async function start(): Promise<{ url: string }> {
-    const stores = await openStores(config, clock, logger)
-    close = stores.close
+    const heard: Heard = { logLost: () => {}, death: () => {} }
+    const backend = await openBackend({
+      config,
+      logger,
+      clock: deps.clock,
+      onLogLost: (session, epoch) => heard.logLost(session, epoch),
+      onDeath: (node) => heard.death(node),
+    })
+    close = backend.close
+    const { stores, clock } = backend
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
-    const limits = createLimits(config, createMemoryCounters())
-    const domain = createDomain({ config, logger, clock, stores, limits })
+    const limits = createLimits(config, backend.counters)
+    const domain = createDomain({ config, logger, backend, limits, heard })
     domain.deadlines.start()
-    await domain.arrivals.recover()
+    await domain.arrivals.recover(backend.isShared)
 
     const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
     const iceServers = createIceServers(config)
     const gateway = createGateway({
       config,
-      node: config.nodeId,
+      node: backend.nodes.self,
       tokens,
       limits,
-      sessions: domain.sessions,
+      sessions: backend.sessions,
       arrivals: domain.arrivals,
       dispatch: createDispatch({
         parse: createMessageParser(),
@@ -119,7 +91,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
       turnExpiry: (now) => turnExpiry(config, now),
       clock,
       state: () => state,
-      onError: (error) => logger.error({ error }, 'a connection failed'),
+      leavesOnStop: backend.isShared,
+      onError: (error) => logFailure(logger, error, 'a connection failed'),
     })
     const clientAddress = createClientAddress(config.trustProxy, logger)
     const app = createHttpApp({
@@ -134,7 +107,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       limits,
       history: createHistory({ calls: stores.calls }),
       health: createHealth({
-        checks: { database: () => stores.calls.ping(), redis: async () => {} },
+        checks: { database: () => stores.calls.ping(), redis: backend.pingRedis },
         state: () => state,
       }),
     })
@@ -143,7 +116,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const url = urlOf(server, config)
     gateway.start()
     state = 'ready'
-    close = () => shutDown(server, gateway, domain, stores)
+    close = () => shutDown(server, gateway, domain, backend)
     return { url }
   }
 
@@ -155,29 +128,30 @@ export function createServer(deps: ServerDeps): RingwireServer {
   return { start, stop }
 }
 
+/** What the backend has to say to parts that are made after it. */
+interface Heard {
+  logLost: (session: SessionIdentity, epoch: string) => void
+  death: (node: string) => void
+}
+
 interface DomainDeps {
   readonly config: Config
   readonly logger: Logger
-  readonly clock: Clock
-  readonly stores: Stores
+  readonly backend: Backend
   readonly limits: Limits
+  readonly heard: Heard
 }
 
-function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Domain {
-  const store = stores.calls
+function createDomain({ config, logger, backend, limits, heard }: DomainDeps): Domain {
+  const { sessions, nodes } = backend
+  const store = backend.stores.calls
   const durations = {
     callerLostMs: config.callerLostMs,
     peerLostMs: config.peerLostMs,
     maxDurationMs: config.maxCallMs,
   }
-  const steady = createSteadyClock(clock)
-  const nodes: Nodes = { self: config.nodeId, isDead: (node) => node !== config.nodeId, others: () => [] }
-  const sessions = createMemorySessions({
-    windowMs: finalsMs,
-    resumeWindowMs: config.resumeWindowMs,
-    onLogLost: (session, epoch) => void arrivals.reset(session, epoch).catch(onError),
-  })
-  const onError = (error: unknown) => logger.error({ error }, 'a call could not be looked after')
+  const clock = createSteadyClock(backend.clock)
+  const onError = (error: unknown) => logFailure(logger, error, 'a call could not be looked after')
   const delivery = createDelivery({
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
@@ -186,35 +160,50 @@ function createDomain({ config, logger, clock, stores, limits }: DomainDeps): Do
   })
   const calls = createCalls({
     store,
-    products: stores.products,
+    products: backend.stores.products,
     sessions,
     nodes,
     delivery,
     limits,
-    clock: steady,
+    clock,
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
   })
+  /** A node died: it may have left something that nobody was told. */
+  let isOrphaned = false
+  heard.death = (node) => {
+    logger.warn({ node }, 'a node is gone')
+    isOrphaned = true
+  }
   const deadlines = createDeadlines({
     store,
     sessions,
     nodes,
-    clock: steady,
+    clock,
     durations,
     run: calls.run,
     async onSweep(now) {
       delivery.sweep(now)
-      await calls.reconcile(false)
+      const isUrgent = isOrphaned
+      isOrphaned = false
+      await calls.reconcile(isUrgent).catch((error) => {
+        isOrphaned ||= isUrgent
+        throw error
+      })
     },
     onError,
   })
-  const arrivals = createArrivals({ store, sessions, delivery, calls, clock: steady, finalsMs, onError })
-  return { sessions, calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
+  const arrivals = createArrivals({ store, sessions, nodes, delivery, calls, clock, finalsMs, onError })
+  heard.logLost = (session, epoch) => void arrivals.reset(session, epoch).catch(onError)
+  return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
 }
 
-/** Final notices are worth telling for this long [WS4], in ms. */
-const finalsMs = 120_000
+/** A store that is away is no fault of this process; it is said all the same. */
+function logFailure(logger: Logger, error: unknown, message: string): void {
+  if (error instanceof StoreError) logger.warn({ error }, message)
+  else logger.error({ error }, message)
+}
 
 type Demo = ReturnType<typeof createDemo>
 
@@ -261,10 +250,10 @@ function urlOf(server: Server<unknown>, config: Config): string {
   return `${scheme}://${host}:${server.port}`
 }
 
-async function shutDown(server: Server<unknown>, gateway: Gateway, domain: Domain, stores: Stores): Promise<void> {
+async function shutDown(server: Server<unknown>, gateway: Gateway, domain: Domain, backend: Backend): Promise<void> {
   await gateway.closeAll()
   gateway.stop()
   domain.deadlines.stop()
   await server.stop(true)
-  await stores.close()
+  await backend.close()
 }

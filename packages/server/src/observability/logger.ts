@@ -11,6 +11,7 @@ import pino from 'pino'
 /** Every field that the log knows, and what it holds. `path` has no query string; `error` shows name, message and place. */
 const fieldKinds = {
   nodeId: 'text',
+  node: 'text',
   url: 'text',
   address: 'text',
   method: 'text',

@@ -41,6 +41,8 @@ export interface GatewayOptions {
   readonly turnExpiry: (now: number) => number | null
   readonly clock: { now(): number; monotonic(): number }
   readonly state: () => 'starting' | 'ready' | 'draining'
+  /** Whether clients go on at other nodes when this one stops. */
+  readonly leavesOnStop: boolean
   readonly onError: (error: unknown) => void
 }
 
@@ -82,6 +84,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, clock } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const connections = new Map<Connection, Admitted>()
+  /** Sockets that are gone, whose places are just being vacated. */
+  const leavings = new Set<Promise<void>>()
   let dirty: Connection[] = []
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
@@ -199,12 +203,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     const clean = said && !connection.closedByService
     connection.closed()
     connections.delete(connection)
-    if (stopping) return
+    // One process that stops leaves its calls as they are: they wait for it to start again.
+    if (stopping && !options.leavesOnStop) return
     const left = async () => {
       await arrival
       await arrivals.leave(connection.session, connection, clean)
     }
-    left().catch(options.onError)
+    const leaving = left()
+      .catch(options.onError)
+      .finally(() => leavings.delete(leaving))
+    leavings.add(leaving)
   }
 
   function tick(): void {
@@ -289,6 +297,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const jitterMs = Math.min(30_000, connections.size * 2)
       for (const connection of [...connections.keys()]) connection.close(1012, `restart, jitter_ms=${jitterMs}`)
       await Bun.sleep(lingerMs)
+      await Promise.all(leavings)
     },
     start() {
       lastTick = clock.monotonic()

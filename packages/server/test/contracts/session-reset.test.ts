@@ -45,7 +45,16 @@ function compose() {
   const given = { store, products, sessions, nodes, delivery, limits, clock: steady, durations }
   const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5 })
   const onError = (error: unknown) => void failures.push(error)
-  const arrivals = createArrivals({ store, sessions, delivery, calls, clock: steady, finalsMs: 120_000, onError })
+  const arrivals = createArrivals({
+    store,
+    sessions,
+    nodes,
+    delivery,
+    calls,
+    clock: steady,
+    finalsMs: 120_000,
+    onError,
+  })
   const lose = async () => {
     sessions.loseLogs()
     await Promise.all(resets)

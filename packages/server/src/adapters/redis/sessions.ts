@@ -4,13 +4,15 @@ import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Sink, U
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel, type Request } from './channel.ts'
-import { createStore, type Entry, type Reply, type ScriptName } from './connection.ts'
+import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
 import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
+  /** Where it is used for more than the sessions. */
+  readonly store?: Store
   /** Names this run of this node: no other has had the name. */
   readonly node: string
   /** How long final notices are worth telling, in ms [WS4]. */
@@ -51,7 +53,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const left = new Map<string, readonly (string | number)[]>()
   /** Up to which version this node told of each call, or read that another did. */
   const told = new Map<string, number>()
-  const store = createStore(options.url, onError)
+  const store = options.store ?? createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
   let now = 0

@@ -1,0 +1,137 @@
+import type { Clock, Nodes } from '../../ports.ts'
+import { Connections } from './connections.ts'
+
+export interface PostgresNodesOptions {
+  /** DATABASE_URL. */
+  readonly url: string
+  /** Names this run of this node: no other has had the name. */
+  readonly self: string
+  /** A node is known to be dead that was not before. */
+  readonly onDeath: (node: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface PostgresNodes extends Nodes {
+  /** The database's clock: the same for all nodes, whatever their own say. */
+  readonly clock: Clock
+  /** Resolves when the others can know of this node. */
+  start(): Promise<void>
+  /** Says that this node has left. */
+  stop(): Promise<void>
+}
+
+const beatMs = 1_000
+/** A beat that takes longer is none. */
+const beatLimitMs = 2_000
+/** Whose count stands still for so long, while this node's own goes on, is dead. */
+const deadMs = 5_000
+/** Samples of the database's clock of which the one with the shortest way is believed. */
+const samples = 16
+
+/** Counts on, and reads everybody's count. What is a day old is of no interest any more. */
+export const beatSql = `
+  WITH beat AS (
+    INSERT INTO nodes (name, beats, seen_at) VALUES ($1, 1, clock_timestamp())
+    ON CONFLICT (name) DO UPDATE SET beats = nodes.beats + 1, seen_at = excluded.seen_at
+  ), forgotten AS (
+    DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
+  )
+  SELECT
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
+    coalesce((
+      SELECT json_agg(json_build_array(
+        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
+      )) FROM nodes WHERE name <> $1
+    ), '[]')::text AS others`
+
+interface Seen {
+  beats: number
+  hasLeft: boolean
+  /** When its count was first seen at what it is, on the monotonic clock. */
+  since: number
+  /** The database's word for how long ago that was, as it was first seen. */
+  ageMs: number
+}
+
+type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number]
+
+/** The nodes that serve on one database, by their heartbeats there. */
+export function createPostgresNodes({ url, self, onDeath, onError }: PostgresNodesOptions): PostgresNodes {
+  const session = { application_name: 'ringwire', statement_timeout: String(beatLimitMs) }
+  const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
+  const seen = new Map<string, Seen>()
+  const dead = new Set<string>()
+  const offsets: { readonly offset: number; readonly way: number }[] = []
+  let offset = 0
+  /** Since when this node's own beats have come without a gap. */
+  let since = 0
+  let beatAt = Number.NEGATIVE_INFINITY
+  let timer: Timer | undefined
+
+  async function beat(): Promise<void> {
+    const sent = performance.now()
+    const [row] = await connections.run(beatSql, [self], { repeatable: true, deadline: sent + beatLimitMs })
+    const now = performance.now()
+    learnClock(row.now, sent, now)
+    // Who could not look does not know for how long the others stood still.
+    if (now - beatAt > 2 * beatMs + beatLimitMs) {
+      since = now
+      for (const each of seen.values()) each.since = now
+    }
+    beatAt = now
+    for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now)
+    for (const [name, { hasLeft, since }] of seen) {
+      if (!dead.has(name) && (hasLeft || now - since > deadMs)) {
+        dead.add(name)
+        onDeath(name)
+      }
+    }
+  }
+
+  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number): void {
+    const known = seen.get(name)
+    if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
+    else if (known.beats !== beats || known.hasLeft !== hasLeft) {
+      Object.assign(known, { beats, hasLeft, since: now, ageMs })
+      if (!hasLeft) dead.delete(name)
+    }
+  }
+
+  /** The answer was made somewhere between the question and now: the shorter the way, the nearer the middle is to it. */
+  function learnClock(databaseNow: number, sent: number, received: number): void {
+    offsets.push({ offset: databaseNow - (sent + received) / 2, way: received - sent })
+    if (offsets.length > samples) offsets.shift()
+    offset = offsets.reduce((best, each) => (each.way < best.way ? each : best)).offset
+  }
+
+  return {
+    self,
+    clock: { now: () => Math.round(performance.now() + offset), monotonic: () => performance.now() },
+    isDead(node) {
+      if (node === self) return false
+      if (seen.has(node)) return dead.has(node)
+      // One that left no trace: its call is older than a day, or the database's.
+      return performance.now() - since > deadMs && performance.now() - beatAt < deadMs
+    },
+    others() {
+      return [...seen].flatMap(([name, { ageMs }]) => (dead.has(name) || ageMs > deadMs ? [] : [name]))
+    },
+    async start() {
+      await beat()
+      timer = setInterval(() => void beat().catch(onError), beatMs)
+    },
+    async stop() {
+      clearInterval(timer)
+      try {
+        const deadline = performance.now() + beatLimitMs
+        await connections.run('UPDATE nodes SET has_left = true WHERE name = $1', [self], {
+          repeatable: true,
+          deadline,
+        })
+      } catch (error) {
+        onError(error)
+      }
+      await connections.close()
+    },
+  }
+}

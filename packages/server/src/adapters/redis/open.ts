@@ -1,0 +1,40 @@
+import type { Counters, Sessions } from '../../ports.ts'
+import { createStore } from './connection.ts'
+import { createRedisCounters } from './limits.ts'
+import { createRedisSessions, type RedisSessionsOptions } from './sessions.ts'
+
+export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
+  /** What counts while Redis is away. */
+  readonly fallback: Counters
+  readonly onLimitsAway: (error: unknown) => void
+  readonly onLimitsBack: () => void
+}
+
+export interface RedisBackend {
+  readonly sessions: Sessions
+  readonly counters: Counters
+  /** Resolves when Redis can be used; rejects with what is wrong with it. */
+  start(): Promise<void>
+  /** Resolves when every server that takes writes answers within 1 s [HEALTH1]. */
+  ping(): Promise<void>
+  /** Hands over what other nodes need to go on with the sessions of this one. */
+  close(): Promise<void>
+}
+
+/** What a node keeps in Redis: the sessions of all nodes, and what is counted over all of them. */
+export function createRedisBackend(options: RedisOptions): RedisBackend {
+  const { url, fallback, onLimitsAway, onLimitsBack, onError } = options
+  const store = createStore(url, onError)
+  const { sessions, start, close } = createRedisSessions({ ...options, store })
+  const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
+  return {
+    sessions,
+    counters,
+    start,
+    ping: () => store.ping(),
+    async close() {
+      counters.close()
+      await close()
+    },
+  }
+}

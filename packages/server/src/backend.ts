@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { createMemoryCounters } from './adapters/memory/limits.ts'
+import { createMemorySessions } from './adapters/memory/sessions.ts'
+import { createPostgresNodes } from './adapters/postgres/nodes.ts'
+import { openPostgres } from './adapters/postgres/open.ts'
+import { createRedisBackend } from './adapters/redis/open.ts'
+import { openSqlite } from './adapters/sqlite/open.ts'
+import { createSystemClock } from './clock.ts'
+import type { Config } from './config.ts'
+import type { Logger } from './observability/logger.ts'
+import type { CallStore, Clock, Counters, Nodes, ProductStore, SessionIdentity, Sessions } from './ports.ts'
+
+/** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
+export interface Stores {
+  readonly calls: CallStore
+  readonly products: ProductStore
+  close(): Promise<void>
+}
+
+/** Everything that a node keeps, and with whom it serves. */
+export interface Backend {
+  readonly stores: Stores
+  readonly sessions: Sessions
+  readonly counters: Counters
+  readonly nodes: Nodes
+  readonly clock: Clock
+  /**
+   * Whether sessions outlive this process, and others serve beside it. Where they do not, whoever had a socket before the
+   * start is made up from the calls.
+   */
+  readonly isShared: boolean
+  /** Resolves when Redis answers; at once where there is none [HEALTH1]. */
+  pingRedis(): Promise<void>
+  /** Sockets are gone: hands over what other nodes need, and lets go of the stores. */
+  close(): Promise<void>
+}
+
+export interface BackendOptions {
+  readonly config: Config
+  readonly logger: Logger
+  /** The machine's, where it is not given; several nodes go by the clock of their database. */
+  readonly clock?: Clock | undefined
+  /** The log of a session was lost while its socket is open [RES4]. */
+  readonly onLogLost: (session: SessionIdentity, epoch: string) => void
+  /** Another node is known to be dead. */
+  readonly onDeath: (node: string) => void
+}
+
+/** Final notices are worth telling for this long [WS4], in ms. */
+export const finalsMs = 120_000
+const dayMs = 86_400_000
+
+type StoreConfig = Pick<Config, 'databaseUrl' | 'dataDir' | 'sqliteSynchronous'>
+
+/** The stores, opened beside a running service: for the command line. */
+export function openStore(config: StoreConfig): Promise<Stores> {
+  const { databaseUrl, dataDir, sqliteSynchronous } = config
+  if (databaseUrl !== null) return openPostgres({ url: databaseUrl, readers: 1, writers: 1 })
+  return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: false })
+}
+
+/** The adapters that the configuration asks for: this is the one place that knows them. */
+export async function openBackend(options: BackendOptions): Promise<Backend> {
+  const { databaseUrl, redisUrl } = options.config
+  return databaseUrl !== null && redisUrl !== null ? openShared(options, databaseUrl, redisUrl) : openEmbedded(options)
+}
+
+/** The stores of the serving process. */
+function openStores({ config, logger }: BackendOptions, clock: Clock): Promise<Stores> {
+  const { databaseUrl, dataDir, sqliteSynchronous, retentionDays } = config
+  if (databaseUrl === null) return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
+  return openPostgres({
+    url: databaseUrl,
+    clock,
+    retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
+    onError: (error) => logger.error({ error }, 'calls that are old enough could not be removed'),
+  })
+}
+
+/** One process: sessions and limits are in its memory. */
+async function openEmbedded(options: BackendOptions): Promise<Backend> {
+  const { config, onLogLost } = options
+  const clock = options.clock ?? createSystemClock()
+  const stores = await openStores(options, clock)
+  const self = config.nodeId
+  return {
+    stores,
+    sessions: createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs, onLogLost }),
+    counters: createMemoryCounters(),
+    nodes: { self, isDead: (node) => node !== self, others: () => [] },
+    clock,
+    isShared: false,
+    pingRedis: async () => {},
+    close: stores.close,
+  }
+}
+
+/** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
+async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
+  const { config, logger, onLogLost, onDeath } = options
+  // A node that starts again under its name is another run: what the last one held, it does not.
+  const self = `${config.nodeId}.${randomBytes(4).toString('hex')}`
+  const nodes = createPostgresNodes({
+    url: databaseUrl,
+    self,
+    onDeath,
+    onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
+  })
+  const stores = await openStores(options, nodes.clock)
+  const redis = createRedisBackend({
+    url: redisUrl,
+    node: self,
+    windowMs: finalsMs,
+    resumeWindowMs: config.resumeWindowMs,
+    fallback: createMemoryCounters(),
+    onLogLost,
+    onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
+    onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
+    onError: (error) => logger.warn({ error }, 'Redis'),
+  })
+  async function close(): Promise<void> {
+    await redis.close()
+    await nodes.stop()
+    await stores.close()
+  }
+  try {
+    await redis.start()
+    await nodes.start()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const { sessions, counters } = redis
+  return { stores, sessions, counters, nodes, clock: nodes.clock, isShared: true, pingRedis: redis.ping, close }
+}
