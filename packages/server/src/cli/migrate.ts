@@ -34,7 +34,8 @@ export function addMigrateCommand(program: Command, surroundings: Surroundings):
 
 /** A secret goes to stdout alone, and only where it was asked for. */
 async function printJwtSecrets(surroundings: Surroundings): Promise<void> {
-  const { config } = requireConfig(surroundings)
+  // Several nodes are refused without these secrets, and here somebody asks what they are.
+  const { config } = requireConfig({ ...surroundings, env: { ...surroundings.env, REDIS_URL: undefined } })
   if (!hasJwtSecrets(config)) {
     const path = resolve(config.dataDir, jwtSecretsFile)
     throw new CommandFailure(exitCodes.negative, `There is no ${path}: no token was issued with this data directory.`)

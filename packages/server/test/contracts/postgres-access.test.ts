@@ -89,9 +89,14 @@ describe('TLS to PostgreSQL', () => {
   test('a file that is not there is named, by every command', async () => {
     const missing = join(directory, 'missing.pem')
     const env = { DATABASE_URL: urlOf(`?sslmode=verify-full&sslrootcert=${missing}`) }
-    for (const command of ['serve', 'keys list']) {
+    const lines = {
+      serve: 'sslrootcert in DATABASE_URL names no readable file',
+      'config check': 'sslrootcert in DATABASE_URL names no readable file',
+      'keys list': `sslrootcert names no readable file: ${missing}`,
+    }
+    for (const [command, line] of Object.entries(lines)) {
       const { code, err } = await box.run(command, { env })
-      expect([code, err]).toEqual([1, expect.stringContaining(`sslrootcert names no readable file: ${missing}`)])
+      expect([code, err]).toEqual([1, expect.stringContaining(line)])
       expectNoSecret(err)
     }
   })

@@ -4,7 +4,7 @@ import { createRedisSessions, type RedisSessions } from '../../src/adapters/redi
 import { newSessionId } from '../../src/session-id.ts'
 import { pushes } from '../contracts/session-parts.ts'
 import { dumpRedis } from '../fixtures/dump.ts'
-import { loadRedis, readFixture, recordedVersions } from '../fixtures/load.ts'
+import { loadRedis, readFixture, recordings } from '../fixtures/load.ts'
 import { createRecorder, type RecordedRedis, type RecordedSession, recordRedis } from '../fixtures/record-redis.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
@@ -22,7 +22,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-for (const version of recordedVersions) {
+for (const version of recordings.redis) {
   describe(`redis of ${version}`, () => {
     const recorded = JSON.parse(readFixture(version, 'redis.json')) as RecordedRedis
     const { callee, caller, base, calls, recordedAt, windowMs, resumeWindowMs } = recorded
