@@ -6,7 +6,7 @@ import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { type Box, createBox } from '../cli/command.ts'
-import { created, participant, ringing } from '../contracts/calls.ts'
+import { created, ringing } from '../contracts/calls.ts'
 import { connectPair, type Pair } from '../support/flows.ts'
 import { Postgres } from '../support/postgres.ts'
 import { setProduct } from '../support/products.ts'
@@ -73,6 +73,29 @@ async function callOn(pair: Pair & { calleeId: string }, goesOn: () => boolean):
   return calls
 }
 
+/** A call that a process of the next version writes: this one rings it, goes on with it, and leaves alone what it does not know. */
+async function goOnWithCallOfNextVersion(): Promise<void> {
+  const callee = { product: 'shop', role: 'agent', userId: `callee-${crypto.randomUUID()}` }
+  const caller = { product: 'shop', role: 'customer', userId: `caller of ${callee.userId}` }
+  const now = Date.now()
+  const call = ringing(caller, callee, { startedAt: now, ringExpiresAt: now + 45_000 })
+  const values = encodeBatch([writeOf([created(call)], undefined)]).map((value) =>
+    value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`,
+  )
+  const statement = commitSql.replace(commitCalls, commitCallsNext).replace(/\$(\d)/g, (_, n) => values[n - 1] ?? '')
+  expect((await server.query(statement, url))[0].refused).toBe('{}')
+  const wish = { user_id: callee.userId, role: 'agent' }
+  const client = await service.connect(wish)
+  await client.next('call.ringing')
+  const about = { call_uuid: call.callUuid }
+  for (const event of ['call.accept', 'call.end']) {
+    expect((await request(client, event, about))?.event).not.toBe('call.error')
+  }
+  expect((await recordOf(service, wish, call.callUuid)).status).toBe('ended')
+  const [row] = await server.query(`SELECT note FROM calls WHERE call_uuid = '${call.callUuid}'`, url)
+  expect(row.note).toBe('of the next version')
+}
+
 const errors = () => service.log.split('\n').filter((line) => line.includes('"level":"error"'))
 
 describe('a rolling upgrade', () => {
@@ -99,34 +122,7 @@ describe('a rolling upgrade', () => {
     await migrate(url, Date.now(), [...known, next])
     await more()
 
-    // A call that a process of the next version writes: this one rings it, and goes on with it.
-    const [pair] = pairs
-    if (pair === undefined) throw new Error('no pair')
-    const calleeId = `callee-${crypto.randomUUID()}`
-    const caller = { ...participant(`caller-${calleeId}`, 'customer'), product: 'shop' }
-    const now = Date.now()
-    const call = ringing(
-      caller,
-      { product: 'shop', role: 'agent', userId: calleeId },
-      {
-        startedAt: now,
-        ringExpiresAt: now + 45_000,
-      },
-    )
-    const values = encodeBatch([writeOf([created(call)], undefined)]).map((value) =>
-      value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`,
-    )
-    const statement = commitSql.replace(commitCalls, commitCallsNext).replace(/\$(\d)/g, (_, n) => values[n - 1] ?? '')
-    expect((await server.query(statement, url))[0].refused).toBe('{}')
-    const callee = await service.connect({ user_id: calleeId, role: 'agent' })
-    await callee.next('call.ringing')
-    const accepted = await request(callee, 'call.accept', { call_uuid: call.callUuid })
-    expect(accepted?.event).not.toBe('call.error')
-    await request(callee, 'call.end', { call_uuid: call.callUuid })
-    const record = await recordOf(service, { user_id: calleeId, role: 'agent' }, call.callUuid)
-    expect(record.status).toBe('ended')
-    const [row] = await server.query(`SELECT note FROM calls WHERE call_uuid = '${call.callUuid}'`, url)
-    expect(row.note).toBe('of the next version')
+    await goOnWithCallOfNextVersion()
 
     // Settings and keys are read by connections that knew the tables before.
     await setProduct(service, 'shop', '--busy', 'reject')
