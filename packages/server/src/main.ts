@@ -4,6 +4,7 @@ import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { type StopSignal, serve } from './cli/serve.ts'
 import type { Config } from './config.ts'
+import { migrateToPostgres } from './migration.ts'
 import { createLogger } from './observability/logger.ts'
 import { createServer } from './server.ts'
 
@@ -14,6 +15,7 @@ const surroundings: Surroundings = {
   err: (text) => process.stderr.write(text),
   readInput: () => Bun.stdin.text(),
   openStore,
+  migrate: migrateToPostgres,
   serve: runService,
 }
 

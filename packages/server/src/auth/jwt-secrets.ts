@@ -2,9 +2,21 @@
  * The keys that session tokens are signed with: from RINGWIRE_JWT_SECRETS, or made once in the data directory.
  *
  *   loadJwtSecrets(config) → the ring of keys for `createTokens`
+ *   hasJwtSecrets(config)  → whether there are any yet
+ *   writeJwtSecrets(ring)  → the ring as RINGWIRE_JWT_SECRETS takes it
  */
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Config, JwtSecret } from '../config.ts'
 import { jwtSecrets } from '../config-values.ts'
@@ -23,6 +35,16 @@ export function loadJwtSecrets(config: Pick<Config, 'jwtSecrets' | 'dataDir'>): 
   )
   if (!parsed.ok || parsed.value === null) throw new Error(`${path} ${parsed.ok ? 'is empty' : parsed.problem}`)
   return parsed.value
+}
+
+/** Whether tokens can have been issued: `loadJwtSecrets` makes keys where there are none. */
+export function hasJwtSecrets(config: Pick<Config, 'jwtSecrets' | 'dataDir'>): boolean {
+  return config.jwtSecrets !== null || existsSync(join(config.dataDir, jwtSecretsFile))
+}
+
+/** The ring in one line; it is all that anybody needs to issue tokens. */
+export function writeJwtSecrets(secrets: readonly JwtSecret[]): string {
+  return secrets.map(({ kid, key }) => `${kid}:${Buffer.from(key).toString('base64url')}`).join(',')
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What every command of the command line has: where it writes, what it may use, and how it ends. */
 import { type Config, type Environment, loadConfig } from '../config.ts'
+import type { Migrated, MigrationOptions } from '../migration.ts'
 import type { CallStore, ProductStore } from '../ports.ts'
 
 /** The stores of a data directory. */
@@ -18,6 +19,8 @@ export interface Surroundings {
   readInput(): Promise<string>
   /** Opens the store beside a running service. */
   openStore(config: Config): Promise<OpenStore>
+  /** Copies the data directory into the database. */
+  migrate(options: MigrationOptions): Promise<Migrated>
   /** Runs the service until it is told to stop, and gives the exit code. */
   serve(config: Config, warnings: readonly string[]): Promise<number>
 }

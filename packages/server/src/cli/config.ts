@@ -34,10 +34,12 @@ function check(surroundings: Surroundings, options: { json?: boolean }): void {
 }
 
 /** Files that are named have to be there before the service starts. */
-export function fileProblems(config: Pick<Config, 'tlsCert' | 'tlsKey'>): string[] {
+export function fileProblems(config: Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>): string[] {
+  const { databaseUrl } = config
   const files = [
     ['RINGWIRE_TLS_CERT', config.tlsCert],
     ['RINGWIRE_TLS_KEY', config.tlsKey],
+    ['sslrootcert in DATABASE_URL', databaseUrl === null ? null : new URL(databaseUrl).searchParams.get('sslrootcert')],
   ] as const
   return files.flatMap(([name, path]) => (path === null || isReadable(path) ? [] : [`${name} names no readable file`]))
 }

@@ -7,6 +7,7 @@ import { openSqlite } from '../adapters/sqlite/open.ts'
 import { createProductAuth } from '../auth/product-auth.ts'
 import { decideInvite } from '../call/invite.ts'
 import type { Config } from '../config.ts'
+import { migrateToPostgres } from '../migration.ts'
 import { runCommandLine } from './program.ts'
 
 let dataDir: string
@@ -39,6 +40,7 @@ async function run(
     readInput: async () => options.input ?? '',
     openStore: (config) =>
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
+    migrate: migrateToPostgres,
     serve: async (config) => {
       ran.served = config
       return 7

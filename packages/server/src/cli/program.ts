@@ -10,6 +10,7 @@ import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
 import { addConfigCommands, fileProblems } from './config.ts'
 import { addKeyCommands } from './keys.ts'
+import { addMigrateCommand } from './migrate.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
 
@@ -67,6 +68,7 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
   addTokenCommands(program, surroundings)
   addCallCommands(program, surroundings)
   addConfigCommands(program, surroundings)
+  addMigrateCommand(program, surroundings)
   program
     .command('version')
     .description('Print the version.')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { SQL } from 'bun'
 import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
@@ -7,6 +8,7 @@ import { Postgres } from '../support/postgres.ts'
 
 const first: Migration = { number: 1, name: '0001_a.sql', sql: 'CREATE TABLE a (x integer); INSERT INTO a VALUES (1);' }
 const second: Migration = { number: 2, name: '0002_b.sql', sql: 'CREATE TABLE b (x integer); UPDATE a SET x = x + 1;' }
+const third: Migration = { number: 3, name: '0003_c.sql', sql: 'ALTER TABLE a ADD COLUMN y text;' }
 const broken: Migration = {
   number: 2,
   name: '0002_b.sql',
@@ -51,6 +53,31 @@ describe('migrations', () => {
     expect(await numbers()).toEqual([1, 2])
   })
 
+  test('one whose table is read for long waits for it in short turns', async () => {
+    await migrate(url, 1, [first, second])
+    const backup = new SQL({ url, max: 1 })
+    await backup.unsafe('BEGIN')
+    await backup.unsafe('SELECT * FROM a')
+    let isDone = false
+    const migrating = migrate(url, 1, [first, second, third]).finally(() => {
+      isDone = true
+    })
+    let longest = 0
+    // Others read and write meanwhile; each of them waits behind the migration for a turn at the most.
+    for (const until = performance.now() + 4000; performance.now() < until; ) {
+      const began = performance.now()
+      await server.query('UPDATE a SET x = x + 1', url)
+      longest = Math.max(longest, performance.now() - began)
+    }
+    expect(isDone).toBe(false)
+    expect(longest).toBeGreaterThan(300)
+    expect(longest).toBeLessThan(2500)
+    await backup.unsafe('COMMIT')
+    await migrating
+    await backup.close()
+    expect(await numbers()).toEqual([1, 2, 3])
+  })
+
   test('are safe when several nodes start at once', async () => {
     await Promise.all(Array.from({ length: 12 }, () => migrate(url, 1, [first, second])))
     expect(await numbers()).toEqual([1, 2])
@@ -63,16 +90,23 @@ describe('migrations', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 
-  test('a newer database is refused, and one whose migration was another', async () => {
+  test('a database that a newer version broke is refused, and one whose migration was another', async () => {
     await migrate(url, 1, [first, second])
-    expect(await failure(migrate(url, 1, [first]))).toContain('newer than this version')
     expect(await failure(migrate(url, 1, [{ ...first, sql: 'SELECT 1' }, second]))).toContain('another 0001_a.sql')
+    await migrate(url, 1, [first])
+    await migrate(url, 1, [first, second, { ...third, name: '0003_breaking_a.sql' }])
+    const refusal = 'since 0003_breaking_a.sql it needs a newer version'
+    for (const known of [[first], [first, second]]) expect(await failure(migrate(url, 1, known))).toContain(refusal)
+    expect(await numbers()).toEqual([1, 2, 3])
   })
 
   test('the real ones open a store; a newer database is refused by it', async () => {
     const known = readMigrations(migrationFiles)
     await (await openPostgres({ url })).close()
-    await migrate(url, 2, [...known, { number: known.length + 1, name: '0099_later.sql', sql: 'SELECT 1;' }])
+    const later = { number: known.length + 1, name: '0098_later.sql', sql: 'SELECT 1;' }
+    await migrate(url, 2, [...known, later])
+    await (await openPostgres({ url })).close()
+    await migrate(url, 2, [...known, later, { ...later, number: later.number + 1, name: '0099_breaking_it.sql' }])
     expect(await failure(openPostgres({ url }))).toContain('newer than this version')
   })
 

@@ -56,10 +56,13 @@ describe('migrations', () => {
     expect(recorded().length).toBe(2)
   })
 
-  test('a database that is newer than the code is refused, and left alone', async () => {
+  test('a database that a newer version broke is refused, and left alone; one that it added to is not', async () => {
     await apply(first, second)
-    await expect(apply(first)).rejects.toThrow('newer than this version of Ringwire: it has schema 2 (0002_b.sql)')
+    await apply(first)
     expect(recorded().length).toBe(2)
+    await apply(first, second, { ...second, number: 3, name: '0003_breaking_b.sql', sql: 'DROP TABLE b' })
+    await expect(apply(first)).rejects.toThrow('since 0003_breaking_b.sql it needs a newer version')
+    expect(recorded().length).toBe(3)
   })
 
   test('an applied file that changed is refused', async () => {
@@ -73,7 +76,15 @@ describe('migrations', () => {
     await (await openSqlite(options)).close()
     await (await openSqlite(options)).close()
     const known = readMigrations(migrationFiles)
-    await apply(...known, { number: known.length + 1, name: '9999_future.sql', sql: 'CREATE TABLE future (x)' })
+    const future = { number: known.length + 1, name: '9998_future.sql', sql: 'CREATE TABLE future (x)' }
+    await apply(...known, future)
+    await (await openSqlite(options)).close()
+    await apply(...known, future, {
+      ...future,
+      number: future.number + 1,
+      name: '9999_breaking_it.sql',
+      sql: 'SELECT 1',
+    })
     await expect(openSqlite(options)).rejects.toThrow('newer than this version of Ringwire')
   })
 })

@@ -40,6 +40,14 @@ export function failureOf(error: unknown, sent: boolean): Failure {
   return { kind: 'refused', error: new Error(message) }
 }
 
+/** Why the database cannot be opened, without its address and password; a bug is what it is. */
+export function startFailure(error: unknown): unknown {
+  if (error instanceof SQL.PostgresError) return failureOf(error, false).error
+  // TLS and sockets.
+  const isOfConnection = error instanceof Error && !(error instanceof StoreError) && 'code' in error
+  return isOfConnection ? unavailable(`No connection to PostgreSQL: ${error.message}`, error) : error
+}
+
 export function unavailable(message: string, cause?: unknown): StoreError {
   return new StoreError('unavailable', message, { cause })
 }

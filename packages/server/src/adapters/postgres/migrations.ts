@@ -1,6 +1,8 @@
-import type { SQL } from 'bun'
+import { accessSync, constants } from 'node:fs'
+import { SQL } from 'bun'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { openClient } from './connections.ts'
+import { unavailable } from './failures.ts'
 
 export const migrationFiles = new URL('../../../sql/postgres/', import.meta.url)
 
@@ -8,29 +10,45 @@ export const migrationFiles = new URL('../../../sql/postgres/', import.meta.url)
 const lockKey = 7_164_927_201
 
 /** Another node may be at the same migration: it is waited for this long. A migration itself takes as long as it takes. */
-const session = { application_name: 'ringwire', lock_timeout: '60000', statement_timeout: '0' }
+const patienceMs = 60_000
+const session = { application_name: 'ringwire', lock_timeout: String(patienceMs), statement_timeout: '0' }
+
+/**
+ * Who waits for a table lets everybody else wait behind it, so a migration waits in short turns: a backup that reads for
+ * an hour does not stop the nodes that are running.
+ */
+const turnMs = 1000
+const pauseMs = 500
 
 /**
  * Brings the schema up to date: each file in one transaction, recorded with its checksum. Forward only. Safe when several
- * nodes start at once: one of them does it, the others wait and then look again.
+ * nodes start at once: one of them does it, the others wait and then look again. A role that may not change the schema
+ * is enough where there is nothing to do.
  */
 export async function migrate(url: string, now: number, migrations = readMigrations(migrationFiles)): Promise<void> {
+  checkRootCertificate(url)
   const sql = openClient(url, session, () => {})
   try {
     if ((await isRecorded(sql)) && checkApplied(await appliedTo(sql), migrations) === migrations.length) return
-    await sql.unsafe(`SELECT pg_advisory_lock(${lockKey})`)
-    await checkEncoding(sql)
-    await sql.unsafe(
-      `CREATE TABLE IF NOT EXISTS schema_migrations (
-         number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL
-       )`,
-    )
-    for (const migration of migrations.slice(checkApplied(await appliedTo(sql), migrations))) {
-      await apply(sql, migration, now)
-    }
+    await applyPending(sql, now, migrations)
+  } catch (error) {
+    throw isNotAllowed(error) ? notAllowed(error) : error
   } finally {
     // The end of the session gives the lock back.
     await sql.close({ timeout: 0 })
+  }
+}
+
+async function applyPending(sql: SQL, now: number, migrations: readonly Migration[]): Promise<void> {
+  await sql.unsafe(`SELECT pg_advisory_lock(${lockKey})`)
+  await checkEncoding(sql)
+  await sql.unsafe(
+    `CREATE TABLE IF NOT EXISTS schema_migrations (
+       number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL
+     )`,
+  )
+  for (const migration of migrations.slice(checkApplied(await appliedTo(sql), migrations))) {
+    await apply(sql, migration, now)
   }
 }
 
@@ -40,8 +58,44 @@ export async function migrate(url: string, now: number, migrations = readMigrati
  */
 async function apply(sql: SQL, migration: Migration, now: number): Promise<void> {
   const { number, name } = migration
-  const record = `INSERT INTO schema_migrations VALUES (${number}, '${name}', '${checksumOf(migration)}', ${Math.round(now)});`
-  await sql.unsafe(`BEGIN;\n${record}\n${migration.sql}\n;COMMIT`).simple()
+  const values = `${number}, '${name}', '${checksumOf(migration)}', ${Math.round(now)}`
+  const record = `INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES (${values});`
+  const begin = `BEGIN;\nSET LOCAL lock_timeout = ${turnMs};`
+  for (const deadline = performance.now() + patienceMs; ; await Bun.sleep(pauseMs)) {
+    try {
+      await sql.unsafe(`${begin}\n${record}\n${migration.sql}\n;COMMIT`).simple()
+      return
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > deadline) throw error
+      await sql.unsafe('ROLLBACK')
+    }
+  }
+}
+
+function isNotAllowed(error: unknown): error is Error {
+  return error instanceof SQL.PostgresError && error.errno === '42501'
+}
+
+function notAllowed(error: Error): Error {
+  return unavailable(
+    `PostgreSQL: ${error.message} (42501). The schema is not that of this version, and this role may not change it: ` +
+      'run a command of this version, as ringwire keys list, with the role that owns the tables.',
+    error,
+  )
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === '55P03'
+}
+
+/** The client would say only that some path cannot be used. */
+function checkRootCertificate(url: string): void {
+  const file = new URL(url).searchParams.get('sslrootcert')
+  try {
+    if (file !== null) accessSync(file, constants.R_OK)
+  } catch {
+    throw unavailable(`sslrootcert names no readable file: ${file}`)
+  }
 }
 
 async function isRecorded(sql: SQL): Promise<boolean> {

@@ -1,9 +1,8 @@
-import { SQL } from 'bun'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
-import { failureOf } from './failures.ts'
+import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
 import { createProductStore } from './product-store.ts'
@@ -74,11 +73,6 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     prune: retention.prune,
     close,
   }
-}
-
-/** Why the stores cannot be opened, without the address and its password. */
-function startFailure(error: unknown): unknown {
-  return error instanceof SQL.PostgresError ? failureOf(error, false).error : error
 }
 
 function once(close: () => Promise<void>): () => Promise<void> {

@@ -37,15 +37,15 @@ const rotateKeySql = `
   ) ${putSecretSql('key')} RETURNING key_id`
 
 const setDisabledSql = 'UPDATE product_keys SET disabled = $2::boolean WHERE key_id = $1 RETURNING key_id'
-const settingsSql = 'SELECT * FROM product_settings WHERE product = $1'
-const listSettingsSql = 'SELECT * FROM product_settings ORDER BY product'
+// Named, also for the day on which a newer version has added a column: a prepared statement keeps its columns.
+const listSettingsSql = 'SELECT product, busy, reveal_busy, ring_timeout_ms FROM product_settings ORDER BY product'
+const settingsSql = 'SELECT busy, reveal_busy, ring_timeout_ms FROM product_settings WHERE product = $1'
 const putSettingsSql = `
   INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES ($1, $2, $3::boolean, $4::int)
   ON CONFLICT (product) DO UPDATE
   SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`
 
 interface SettingsRow {
-  product: string
   busy: ProductSettings['busy']
   reveal_busy: boolean
   ring_timeout_ms: number | null

@@ -25,21 +25,28 @@ export function readMigrations(directory: URL): Migration[] {
   })
 }
 
-/** How many are applied; refuses a database that this code does not know. */
+/** A migration after which older versions cannot go on. Without the word, they can: it only adds to what they use. */
+const breaking = /^\d{4}_breaking_/
+
+/**
+ * How many of the known ones are applied. Later ones are of a newer version; the database is refused where one of them is
+ * breaking, or where a known one was another.
+ */
 export function checkApplied(applied: readonly Applied[], migrations: readonly Migration[]): number {
-  for (const [index, row] of applied.entries()) {
-    const known = migrations[index]
-    if (known === undefined) {
-      throw new Error(
-        `The database is newer than this version of Ringwire: it has schema ${applied.length} (${row.name}), ` +
-          `this version knows ${migrations.length}.`,
-      )
-    }
+  const broken = applied.slice(migrations.length).find(({ name }) => breaking.test(name))
+  if (broken !== undefined) {
+    throw new Error(
+      `The database is newer than this version of Ringwire, which knows the schema up to ${migrations.length}: ` +
+        `since ${broken.name} it needs a newer version.`,
+    )
+  }
+  for (const [index, known] of migrations.slice(0, applied.length).entries()) {
+    const row = applied[index] as Applied
     if (known.number !== row.number || checksumOf(known) !== row.checksum) {
       throw new Error(`The database was made by another ${known.name}: a migration never changes once it is applied.`)
     }
   }
-  return applied.length
+  return Math.min(applied.length, migrations.length)
 }
 
 export function checksumOf(migration: Migration): string {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { StoreError } from '../../ports.ts'
 import { isBusy } from './connection.ts'
 
+export const databaseFile = 'ringwire.db'
+
 export interface DataDir {
   readonly database: string
   readonly lock: string
@@ -12,7 +14,7 @@ export interface DataDir {
 /** Makes the directory and its files, for their owner alone; SQLite gives its other files the mode of the database. */
 export function prepareDataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  const dir = { database: join(path, 'ringwire.db'), lock: join(path, 'serve.lock') }
+  const dir = { database: join(path, databaseFile), lock: join(path, 'serve.lock') }
   createFile(dir.database)
   createFile(dir.lock)
   return dir

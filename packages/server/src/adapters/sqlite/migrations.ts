@@ -27,7 +27,12 @@ function applyPending(db: Database, now: number, migrations: readonly Migration[
       const next = migrations[done]
       if (next !== undefined) {
         db.run(next.sql)
-        db.query('INSERT INTO schema_migrations VALUES (?, ?, ?, ?)').run(next.number, next.name, checksumOf(next), now)
+        db.query('INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)').run(
+          next.number,
+          next.name,
+          checksumOf(next),
+          now,
+        )
         done++
       }
       db.run('COMMIT')

@@ -48,7 +48,10 @@ export function createProductStore(db: Database): ProductStore {
   const setDisabled = db.query('UPDATE product_keys SET disabled = ? WHERE key_id = ?')
   const settings = db.query<SettingsRow, [string]>('SELECT * FROM product_settings WHERE product = ?')
   const listSettings = db.query<SettingsRow, []>('SELECT * FROM product_settings ORDER BY product')
-  const putSettings = db.query('INSERT OR REPLACE INTO product_settings VALUES (?, ?, ?, ?)')
+  const putSettings = db.query(`
+    INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES (?, ?, ?, ?)
+    ON CONFLICT (product) DO UPDATE
+    SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`)
 
   return {
     findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),

@@ -1,0 +1,89 @@
+import type { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { StoreError } from '../../ports.ts'
+import {
+  type Content,
+  type ContentRow,
+  callColumns,
+  keyColumns,
+  pageSize,
+  secretColumns,
+  settingsColumns,
+} from '../sql/content.ts'
+import { eventColumns } from '../sql/rows.ts'
+import { openConnection, patiently, sqlFailure, unavailable } from './connection.ts'
+import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
+import { migrate } from './migrations.ts'
+
+export interface SqliteContent extends Content {
+  close(): void
+}
+
+/**
+ * The content of a data directory that nobody serves. Until `close` it cannot be served, and no command can write to it.
+ * Rejects with a StoreError where there is no database, or somebody serves it.
+ */
+export async function openSqliteContent(dataDir: string, now: number): Promise<SqliteContent> {
+  const path = join(dataDir, databaseFile)
+  if (!existsSync(path)) throw new StoreError('unavailable', `There is no ${path}: nothing was stored there yet.`)
+  const dir = usable(() => prepareDataDir(dataDir))
+  const lock = usable(() => lockDataDir(dir))
+  let db: Database | undefined
+  try {
+    const opened = await patiently(() => openConnection(dir.database))
+    db = opened
+    await migrate(opened, now)
+    // The lock of whoever writes: commands beside the service wait for it, and give up.
+    await patiently(() => opened.run('BEGIN IMMEDIATE'))
+    return { ...readContent(opened), close }
+  } catch (error) {
+    close()
+    throw sqlFailure(error)
+  }
+
+  function close(): void {
+    if (db?.inTransaction) db.run('ROLLBACK')
+    db?.close()
+    lock.release()
+  }
+}
+
+/** What the file system refuses is no bug. */
+function usable<T>(open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+function readContent(db: Database): Content {
+  const all = (text: string) => db.query<ContentRow, []>(text).all()
+  const calls = db.query<ContentRow, [number, number]>(
+    `SELECT id, ${callColumns} FROM calls WHERE id > ? ORDER BY id LIMIT ?`,
+  )
+  const events = db.query<ContentRow, [number, number]>(
+    `SELECT call_id, ${eventColumns} FROM call_events WHERE call_id > ? AND call_id <= ? ORDER BY call_id, version`,
+  )
+  const secrets = secretColumns.map((column) =>
+    column === 'secret_hash' ? `lower(hex(${column})) AS ${column}` : column,
+  )
+  return {
+    counts() {
+      const count = db.query<{ calls: number; events: number }, []>(
+        'SELECT (SELECT count(*) FROM calls) AS calls, (SELECT count(*) FROM call_events) AS events',
+      )
+      return count.get() ?? { calls: 0, events: 0 }
+    },
+    callsAfter(id) {
+      const page = calls.all(id, pageSize)
+      return { calls: page, events: events.all(id, Number(page.at(-1)?.id ?? id)) }
+    },
+    products: () => ({
+      keys: all(`SELECT ${keyColumns} FROM product_keys ORDER BY key_id`),
+      secrets: all(`SELECT ${secrets} FROM product_key_secrets ORDER BY key_id, product_key_secrets.secret_hash`),
+      settings: all(`SELECT ${settingsColumns} FROM product_settings ORDER BY product`),
+    }),
+  }
+}

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { createPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { migrateToPostgres } from '../../src/migration.ts'
+import { createBox } from '../cli/command.ts'
+import { fill } from '../migration/stores.ts'
+import { Postgres } from '../support/postgres.ts'
+import { callLife } from './call-life.ts'
+
+/** The statements of docs/operations.md, as they stand there. */
+const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
+const section = page.slice(page.indexOf('### Rights'), page.indexOf('### Upgrades'))
+const [roles = '', grants = ''] = [...section.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1])
+const statementsOf = (block: string) => block.split(';\n').flatMap((statement) => statement.trim() || [])
+
+let server: Postgres
+let asOwner: string
+let asService: string
+let asSuperuser: string
+beforeAll(async () => {
+  server = await Postgres.start()
+  for (const statement of statementsOf(roles)) await server.query(statement)
+  const urlOf = (role: string, password: string) => `postgres://${role}:${password}@127.0.0.1:${server.port}/calls`
+  asOwner = urlOf('ringwire_owner', 'owner-password')
+  asService = urlOf('ringwire_service', 'service-password')
+  asSuperuser = server.url('calls')
+})
+afterAll(() => server.dispose())
+
+/** Everything that a service and the commands beside it do in the database. */
+async function useAll(url: string): Promise<void> {
+  const box = createBox()
+  try {
+    await fill(box.dataDir, 10)
+    await server.query('TRUNCATE calls, call_events, product_keys, product_key_secrets, product_settings', asSuperuser)
+    await migrateToPostgres({ dataDir: box.dataDir, url, now: Date.now(), onProgress: () => {} })
+  } finally {
+    await box.clean()
+  }
+  const { calls, products, prune, close } = await openPostgres({ url, limitMs: 1000, readers: 1, writers: 1 })
+  try {
+    for (const step of callLife()) await step(calls)
+    const participant = { product: 'clinic', role: 'patient', userId: 'ann' }
+    await Promise.all([
+      calls.ping(),
+      calls.liveCalls(),
+      calls.liveCallsOf(participant),
+      calls.overSince(0),
+      calls.history({ participant, limit: 10, after: undefined }),
+    ])
+    const key = { keyId: 'k', secretHash: new Uint8Array(32), products: ['clinic'], origin: 'cli' } as const
+    await products.putKey(key, 1)
+    await products.putKey({ ...key, products: ['shop'] }, 1)
+    await products.rotateKey('k', new Uint8Array(32).fill(1), 10, 2)
+    await products.rotateKey('k', new Uint8Array(32).fill(2), 20, 15)
+    await products.setDisabled('k', true, 3)
+    await products.listKeys(4)
+    for (const busy of ['allow', 'reject'] as const) {
+      await products.putSettings('clinic', { busy, revealBusy: false, ringTimeoutMs: null })
+    }
+    await products.listSettings()
+    expect(await prune(Date.now() + 1000)).toBeGreaterThan(0)
+    await serve(url)
+  } finally {
+    await close()
+  }
+}
+
+/** As one of several nodes. */
+async function serve(url: string): Promise<void> {
+  const errors: unknown[] = []
+  const nodes = createPostgresNodes({ url, self: 'a', onDeath: () => {}, onError: (error) => errors.push(error) })
+  try {
+    await nodes.start()
+  } finally {
+    await nodes.stop()
+  }
+  if (errors.length > 0) throw errors[0]
+}
+
+test('a role that may not make the tables says so, and who has to', async () => {
+  const box = createBox()
+  try {
+    const { code, out, err } = await box.run('serve', { env: { DATABASE_URL: asService } })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('this role may not change it: run a command of this version')
+    expect((await box.run('keys list', { env: { DATABASE_URL: asOwner } })).code).toBe(0)
+  } finally {
+    await box.clean()
+  }
+})
+
+test('the rights of the documents are enough for the service, its commands and a copy', async () => {
+  for (const statement of statementsOf(grants)) await server.query(statement, asOwner)
+  await useAll(asService)
+  const box = createBox()
+  try {
+    const service = await box.serve({ env: { DATABASE_URL: asService } })
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  } finally {
+    await box.clean()
+  }
+  for (const statement of [
+    'CREATE TABLE t (x int)',
+    'CREATE TEMP TABLE t (x int)',
+    'DROP TABLE calls',
+    'TRUNCATE calls',
+  ]) {
+    const refused = await server.query(statement, asService).then(() => 'done', String)
+    expect([statement, refused]).toEqual([statement, expect.stringMatching(/permission denied|must be owner/)])
+  }
+})
+
+/** Each right by itself, as the statement that takes it away and the one that gives it back. */
+const rights = statementsOf(grants).flatMap((statement) => {
+  const [, names = '', rest = ''] = /^GRANT (.*?) ON (.*) TO ringwire_service$/.exec(statement) ?? []
+  return names.split(', ').flatMap((name) => (name === '' ? [] : [{ name, on: rest }]))
+})
+
+for (const { name, on } of rights) {
+  test(`${name} on ${on} is needed`, async () => {
+    await server.query(`REVOKE ${name} ON ${on} FROM ringwire_service`, asOwner)
+    const failed = await useAll(asService).then(() => 'nothing failed', String)
+    await server.query(`GRANT ${name} ON ${on} TO ringwire_service`, asOwner)
+    expect(failed).toMatch(/permission denied|no schema has been selected/)
+  })
+}
+
+test('every right was taken away once', () => expect(rights.length).toBe(24))

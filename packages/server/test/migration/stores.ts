@@ -1,0 +1,89 @@
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { hashSecret } from '../../src/auth/product-auth.ts'
+import { type Call, isLive } from '../../src/call/call.ts'
+import type { CallStore, ProductStore } from '../../src/ports.ts'
+import { callLife } from '../contracts/call-life.ts'
+
+/** Names of every kind: what JSON, SQL or a locale could change. */
+const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, contextId: "it's; --" }
+
+/** Calls in every stage of their lives, keys with a rotated secret, settings. */
+export async function fill(dataDir: string, lives: number): Promise<void> {
+  const { calls, products, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+  await Promise.all(
+    Array.from({ length: lives }, async (_, index) => {
+      const steps = callLife()
+      // Four of ten are left in the middle.
+      const length = index % 10 < 4 ? 1 + (index % 10) : steps.length
+      for (const step of steps.slice(0, length)) await step(calls)
+    }),
+  )
+  const [first] = await calls.liveCalls()
+  if (first !== undefined) {
+    await calls.transition(first, (call) => {
+      if (call === undefined) throw new Error('There is no such call.')
+      const at = { type: 'place_settled', at: Date.now(), by: null, notices: [] } as const
+      return { steps: [{ call: { ...call, ...odd, version: call.version + 1 }, event: at }] }
+    })
+  }
+  await products.putKey({ keyId: 'k1', secretHash: hashSecret('one'), products: ['clinic', 'shop'], origin: 'cli' }, 1)
+  await products.rotateKey('k1', hashSecret('two'), Date.now() + 3_600_000, 2)
+  await products.putKey({ keyId: 'k2', secretHash: hashSecret('three'), products: ['clinic'], origin: 'cli' }, 3)
+  await products.setDisabled('k2', true, 4)
+  await products.putKey({ keyId: 'k3', secretHash: hashSecret('four'), products: ['shop'], origin: 'bootstrap' }, 5)
+  await products.putSettings('clinic', { busy: 'reject', revealBusy: true, ringTimeoutMs: 30_000 })
+  await products.putSettings('shop', { busy: 'allow', revealBusy: false, ringTimeoutMs: null })
+  await close()
+}
+
+/** Many calls with their events at once, each with nearly 4 KiB of text. */
+export async function fillLarge(dataDir: string, lives: number): Promise<void> {
+  await fill(dataDir, 10)
+  const db = new Database(join(dataDir, databaseFile))
+  const pad = 'x'.repeat(800)
+  const columns = (table: string) =>
+    db
+      .query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`)
+      .all()
+      .map(({ name }) => name)
+  const copied = columns('calls').filter((name) => !['id', 'call_uuid', 'context_id'].includes(name))
+  const events = columns('call_events').filter((name) => !['seq', 'call_id', 'notices'].includes(name))
+  const [template] = db.query<{ id: number }, []>('SELECT max(id) AS id FROM calls').all()
+  const numbers = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${lives})`
+  const before = template?.id ?? 0
+  db.run(`
+    INSERT INTO calls (${copied}, call_uuid, context_id) ${numbers}
+    SELECT ${copied}, printf('00000000-0000-4000-8000-%012x', i), '${pad}' FROM calls, n WHERE id = ${before}`)
+  db.run(`
+    INSERT INTO call_events (call_id, ${events}, notices)
+    SELECT calls.id, ${events.map((name) => `e.${name}`)}, '["${pad}"]'
+    FROM calls JOIN call_events e ON e.call_id = ${before} WHERE calls.id > ${before}`)
+  db.close()
+}
+
+interface Stores {
+  readonly calls: CallStore
+  readonly products: ProductStore
+}
+
+/** Everything that the ports give, for each of the calls named. */
+export async function contentOf({ calls, products }: Stores, refs: readonly Call[]) {
+  const known = await Promise.all(
+    refs.map(async (ref) => ({ call: await calls.load(ref), steps: await calls.stepsAfter(ref, 0) })),
+  )
+  return { known, keys: await products.listKeys(0), settings: await products.listSettings() }
+}
+
+/** Every call of a data directory. */
+export async function callsOf(dataDir: string): Promise<Call[]> {
+  const { calls, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
+  const over = (await calls.overSince(0)).map(({ call }) => call)
+  const live = await calls.liveCalls()
+  await close()
+  return [...live, ...over]
+}
+
+export const liveOf = (calls: readonly Call[]) => calls.filter(isLive).length
