@@ -122,9 +122,11 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
   function move(key: string, call: Call, side: Side, from: string): MaybePromise<unknown> {
     const place = placeOf(call, side)
     if (place === null) return undefined
-    return andThen(remember(key, call, side, place, false), () =>
-      sessions.move(key, from, place.sessionId, place.settled),
-    )
+    const { sessionId, settled } = place
+    return andThen(sessions.move(key, from, sessionId, settled), (isThere) => {
+      if (isThere) return
+      return andThen(remember(key, call, side, place, false), () => sessions.move(key, from, sessionId, settled))
+    })
   }
 
   function hold(key: string, call: Call, side: Side, isAnswer: boolean): MaybePromise<unknown> {

@@ -130,10 +130,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
     connections.set(connection, admission)
     // In here it leaves in one write with the answer to the upgrade.
-    if (!session.extended) socket.send(authOk(session))
+    if (!session.extended && room === true) socket.send(authOk(session))
     try {
       const arrival = andThen(room, (isRoom) => {
-        if (isRoom) return begin(connection, session, admission.extended)
+        if (isRoom) return begin(connection, session, admission.extended, room === true)
         connection.send(encodeError(errorBody('RATE_LIMITED'), undefined))
         connection.close(4429, 'too many connections')
         return undefined
@@ -165,6 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     connection: Connection,
     session: SignalingSession,
     extended: ExtendedRequest | undefined,
+    isWelcomed: boolean,
   ): MaybePromise<Arrival> {
     return andThen(arrivals.arrive(session, connection, extended?.resume), (arrival) => {
       const { sessionId, upstream } = arrival
@@ -173,23 +174,29 @@ export function createGateway(options: GatewayOptions): Gateway {
         connection.dropReplies(extended.replied)
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
-      }
+      } else if (!isWelcomed) connection.send(authOk(session))
       return andThen(sessions.ready(sessionId), () => arrival)
     })
   }
 
-  /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
+  /**
+   * At most so many sockets a participant: the oldest that hold no place make room [WS7]. Of several that connect at the
+   * same moment to several nodes more may come in; the next one puts that right.
+   */
   function makeRoom(session: SignalingSession): MaybePromise<boolean> {
-    return andThen(sessions.liveOf(session.participant), (live) => live.length < config.maxSockets || closeOldest(live))
+    return andThen(sessions.liveOf(session.participant), (live) => {
+      const tooMany = live.length - config.maxSockets + 1
+      return tooMany <= 0 || closeOldest(live, tooMany)
+    })
   }
 
-  function closeOldest([oldest, ...others]: readonly string[]): MaybePromise<boolean> {
+  function closeOldest([oldest, ...others]: readonly string[], tooMany: number): MaybePromise<boolean> {
     if (oldest === undefined) return false
     return andThen(sessions.holdsAny(oldest), (holds) => {
-      if (holds) return closeOldest(others)
+      if (holds) return closeOldest(others, tooMany)
       return andThen(sessions.sinkOf(oldest), (sink) => {
         sink?.close(4429, 'too many connections')
-        return true
+        return tooMany === 1 || closeOldest(others, tooMany - 1)
       })
     })
   }

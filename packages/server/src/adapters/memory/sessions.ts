@@ -267,11 +267,13 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     move(call, from, to, settled) {
       const source = sessions.get(from)
       const target = sessions.get(to)
-      if (source === undefined || target === undefined || source === target) return
+      if (target === undefined) return false
+      if (source === undefined || source === target) return true
       hold(target, call, settled)
       moveKept(call, source, target)
       for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
       release(source, call)
+      return true
     },
     owing({ sessionId, participant, deviceId }) {
       const others = live.get(participantKey(participant)) ?? []

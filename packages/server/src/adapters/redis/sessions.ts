@@ -385,8 +385,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return found !== undefined && (found.holds || found.rings)
     },
     async move(call, from, to, settled) {
-      if (from === to || tagOfSessionId(from) !== tagOfSessionId(to)) return
-      hearAll(await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0']))
+      if (from === to) return true
+      if (tagOfSessionId(from) !== tagOfSessionId(to)) return false
+      const [found = 0, ...messages] =
+        (await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0'])) ?? []
+      hearAll(messages)
+      return found === 1
     },
     async toldOf(call, enough) {
       const known = told.get(call) ?? 0

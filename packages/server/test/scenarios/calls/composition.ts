@@ -56,17 +56,11 @@ function sharedStores(): () => Promise<Env> {
   }
 }
 
-/** One node on PostgreSQL and Redis. */
-export function startNode(): Start {
-  const stores = sharedStores()
-  return async (env = {}) => startEmbedded({ RINGWIRE_NODE_ID: 'one', ...(await stores()), ...env })
-}
-
 /** Two nodes on PostgreSQL and Redis; whoever connects does so to the one and the other in turn. */
-export function startTwoNodes(): Start {
+export function startTwoNodes(base: Env = unlimited): Start {
   const stores = sharedStores()
   return async (env = {}) => {
-    const pair = new NodePair({ ...unlimited, ...(await stores()), ...env })
+    const pair = new NodePair({ ...base, ...(await stores()), ...env })
     try {
       return await pair.start()
     } catch (error) {

@@ -1,7 +1,8 @@
 -- KEYS: session, session. A place passes on, and what waits about the call goes along, in order [PLACE2]. 6 call, 7 from,
 -- 8 to, 9 settled
 local source, target, name = load(ARGV[7]), load(ARGV[8]), ARGV[6]
-if source == nil or target == nil or source.ph ~= target.ph then return out end
+if target == nil then return { 0, unpack(out) } end
+if source == nil or source.ph ~= target.ph then return { 1, unpack(out) } end
 hold(target, name, ARGV[9])
 if source['K' .. name] then
   put(target, 'K' .. name, source['K' .. name])
@@ -20,4 +21,4 @@ end
 release(source, name)
 if source.n == '' and isForgettable(source) then forget(source) end
 expire(target)
-return out
+return { 1, unpack(out) }

@@ -1,0 +1,13 @@
+import { startTwoNodes } from '../calls/composition.ts'
+import { registerAuthenticationScenarios } from './authentication.ts'
+import { registerEnvelopeScenarios } from './envelopes.ts'
+import { registerFrameScenarios } from './frames.ts'
+import { registerSecrecyScenarios } from './secrecy.ts'
+import { registerTokenExpiryScenarios } from './token-expiry.ts'
+
+const start = startTwoNodes({})
+registerEnvelopeScenarios('two nodes', start)
+registerFrameScenarios('two nodes', start)
+registerSecrecyScenarios('two nodes', start)
+registerAuthenticationScenarios('two nodes', start)
+registerTokenExpiryScenarios('two nodes', start)
