@@ -36,10 +36,13 @@ function aroundCall(entries: readonly Entry[], call: string): readonly Entry[] {
       entry.kind === 'out' && isAbout(entry) ? [`${entry.socket} ${entry.frame.request_id}`] : [],
     ),
   )
+  // The others are attempts that came to nothing.
+  const opened = new Set(entries.flatMap((entry) => (entry.kind === 'in' ? [entry.socket] : [])))
   const first = entries.findIndex(isAbout)
   const last = entries.findLastIndex(isAbout)
   return entries.slice(Math.max(0, first - 3), last + 4).filter((entry) => {
-    if (entry.kind === 'open' || entry.kind === 'close' || isAbout(entry)) return true
+    if (entry.kind === 'open' || entry.kind === 'close') return opened.has(entry.socket)
+    if (isAbout(entry)) return true
     return entry.frame.event === 'auth.ok' || ids.has(`${entry.socket} ${entry.frame.request_id}`)
   })
 }

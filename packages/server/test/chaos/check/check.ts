@@ -7,6 +7,7 @@ import { read } from './reading.ts'
 import { checkRefusals } from './refusals.ts'
 import { checkRelays } from './relays.ts'
 import { checkRequests } from './requests.ts'
+import { checkRings } from './rings.ts'
 import { checkStreams } from './streams.ts'
 import { checkTold } from './told.ts'
 
@@ -37,6 +38,7 @@ export function check(recording: Recording): Verdict {
   checkRequests(readings, facts, header.startedAt, report)
   checkRefusals(readings, facts, header.startedAt, report)
   checkTold(readings, facts, report)
+  checkRings(readings, facts, header.startedAt, report)
   checkRelays(readings, facts, header.startedAt, report)
   checkHistories(histories, facts, report)
   return { violations, counts: countsOf(recording, readings) }

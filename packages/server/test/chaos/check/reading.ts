@@ -49,6 +49,8 @@ export interface Reading {
   readonly stretches: readonly Stretch[]
   readonly states: readonly SeenState[]
   readonly requests: readonly SeenRequest[]
+  /** When it had a socket and its `auth.ok`. */
+  readonly online: readonly { readonly from: number; readonly until: number }[]
   /** What no rule allows at all. */
   readonly strange: readonly SeenPush[]
 }
@@ -67,6 +69,7 @@ class Reader implements Reading {
   readonly stretches: Stretch[] = []
   readonly states: SeenState[] = []
   readonly requests: SeenRequest[] = []
+  readonly online: { from: number; until: number }[] = []
   readonly strange: SeenPush[] = []
   private session: SeenSession | undefined
   private stretch: Stretch | undefined
@@ -82,16 +85,23 @@ class Reader implements Reading {
 
   take(entry: Entry, index: number): void {
     if (entry.kind === 'out') this.asked(entry.frame, entry.at)
+    if (entry.kind === 'close' && entry.socket === this.socket) this.closed(entry.at)
     if (entry.kind !== 'in') return
     const seen = { frame: entry.frame, at: entry.at, index }
     if (entry.frame.event === 'auth.ok') {
       this.hello(seen)
       this.socket = entry.socket
+      this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY })
     } else if (entry.socket !== this.socket || this.session === undefined) this.strange.push(seen)
     else if (entry.frame.request_id !== undefined) this.reply(seen, this.session)
     else if (entry.frame.event === 'session.reset') this.reset(seen, this.session)
     else this.stretch?.pushes.push(seen)
     this.heardAt = entry.at
+  }
+
+  private closed(at: number): void {
+    const last = this.online.at(-1)
+    if (last !== undefined) last.until = Math.min(last.until, at)
   }
 
   private hello(seen: SeenPush): void {

@@ -10,7 +10,8 @@ type Statement =
 
 /** What somebody knows of a call. */
 interface Knowledge {
-  state: 'live' | 'over'
+  /** `gone`: a snapshot did not list it, but what was under way before that may still come. */
+  state: 'live' | 'over' | 'gone'
   readonly since: SeenPush
 }
 
@@ -24,7 +25,7 @@ export function checkTold(readings: readonly Reading[], facts: Facts, report: Re
       else hear(statement, known, facts, user, report)
     }
     for (const [call, { state, since }] of known) {
-      if (state === 'over') continue
+      if (state !== 'live') continue
       const text = `the last that ${user} heard is ${since.frame.event}; it is ${facts.get(call)?.row.status}`
       report('untold', text, { user, call, at: since.at })
     }
@@ -59,9 +60,10 @@ function hear(
   const where = { user, call, at }
   const status = kind === 'push' ? (livePushes[frame.event] ?? endIn(frame)) : frame.data?.status
   if (status === undefined) return
-  const isLate = known.get(call)?.state === 'over' && !overStatuses.includes(status)
-  // The status in the reply to a relay or to call.alerting is for information: another node may know more.
-  if (isLate && asked?.startsWith('webrtc.') !== true && asked !== 'call.alerting') {
+  const before = known.get(call)
+  const isLate = before?.state === 'over' && !overStatuses.includes(status)
+  // Replies and pushes overtake each other: a resume gives the replies first [RES1].
+  if (isLate && kind === 'push' && before.since.frame.request_id === undefined) {
     report('order', `${frame.event} says ${status}, after its end was told`, where)
   }
   const fact = facts.get(call)
@@ -83,7 +85,7 @@ function endIn({ event, data }: Frame): string | undefined {
 
 /** What a push says that is not so. */
 function untruths(frame: Frame, status: string, fact: CallFacts | undefined, user: string): string[] {
-  const { version, data } = frame
+  const { event, version, data } = frame
   if (fact === undefined) return ['there is no such call']
   if (sideOf(fact, user) === undefined) return [`${user} is not in it`]
   if (version === undefined) return ['it has no version']
@@ -95,9 +97,11 @@ function untruths(frame: Frame, status: string, fact: CallFacts | undefined, use
     return endIn(frame) === undefined ? [] : [`${status} elsewhere`]
   }
   const endedAt = data?.ended_at
+  // To the callee's sessions, however many there are, a rejected call was rejected elsewhere.
+  const reason = event === 'call.cancelled' && row.status === 'rejected' ? 'rejected_elsewhere' : row.end_reason
   return [
     ...(status === row.status ? [] : [`${status}; it is ${row.status}`]),
-    ...(data?.reason === row.end_reason ? [] : [`its reason is ${data?.reason}; it is ${row.end_reason}`]),
+    ...(data?.reason === reason ? [] : [`its reason is ${data?.reason}; it is ${reason}`]),
     ...(endedAt != null && Date.parse(endedAt) === row.ended_at ? [] : [`ended at ${endedAt}; it is ${row.ended_at}`]),
   ]
 }
@@ -122,5 +126,6 @@ function hearState(seen: SeenState, known: Map<string, Knowledge>, facts: Facts,
   }
   if (seen.kind === 'recovered') return
   const listed = new Set(active.map(({ call_uuid }) => call_uuid))
-  for (const [call, { since }] of known) if (!listed.has(call)) known.set(call, { state: 'over', since })
+  for (const [call, { state, since }] of known)
+    if (!listed.has(call) && state === 'live') known.set(call, { state: 'gone', since })
 }
