@@ -32,9 +32,7 @@ function aroundCall(entries: readonly Entry[], call: string): readonly Entry[] {
     (entry.frame.data?.call_uuid === call ||
       entry.frame.data?.active_calls?.some(({ call_uuid }) => call_uuid === call) === true)
   const ids = new Set(
-    entries.flatMap((entry) =>
-      entry.kind === 'out' && isAbout(entry) ? [`${entry.socket} ${entry.frame.request_id}`] : [],
-    ),
+    entries.flatMap((entry) => (entry.kind === 'out' && isAbout(entry) ? [entry.frame.request_id] : [])),
   )
   // The others are attempts that came to nothing.
   const opened = new Set(entries.flatMap((entry) => (entry.kind === 'in' ? [entry.socket] : [])))
@@ -43,7 +41,7 @@ function aroundCall(entries: readonly Entry[], call: string): readonly Entry[] {
   return entries.slice(Math.max(0, first - 3), last + 4).filter((entry) => {
     if (entry.kind === 'open' || entry.kind === 'close') return opened.has(entry.socket)
     if (isAbout(entry)) return true
-    return entry.frame.event === 'auth.ok' || ids.has(`${entry.socket} ${entry.frame.request_id}`)
+    return entry.frame.event === 'auth.ok' || (entry.frame.request_id !== undefined && ids.has(entry.frame.request_id))
   })
 }
 

@@ -3,6 +3,8 @@ import { type Counts, countsOf } from './counts.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
 import { checkHistories } from './histories.ts'
+import { checkNotices } from './notices.ts'
+import { createPatience } from './patience.ts'
 import { read } from './reading.ts'
 import { checkRefusals } from './refusals.ts'
 import { checkRelays } from './relays.ts'
@@ -30,6 +32,7 @@ export function check(recording: Recording): Verdict {
     })
   }
   const readings = traces.map(read)
+  const patience = createPatience(header)
   const facts = factsOf(recording)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
   for (const text of header.stuck) report('stuck', text)
@@ -39,7 +42,8 @@ export function check(recording: Recording): Verdict {
   checkRefusals(readings, facts, header.startedAt, report)
   checkTold(readings, facts, report)
   checkRings(readings, facts, header.startedAt, report)
-  checkRelays(readings, facts, header.startedAt, report)
+  checkNotices(readings, facts, header.startedAt, patience, report)
+  checkRelays(readings, facts, header.startedAt, patience, report)
   checkHistories(histories, facts, report)
   return { violations, counts: countsOf(recording, readings) }
 }

@@ -1,13 +1,8 @@
 import { isRelay, markOf } from '../recording.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import type { Report } from './findings.ts'
+import type { Patience } from './patience.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
-
-/**
- * How long after something was lost its loss may be declared, in ms. A dead node is found after 5 s, logs of sessions in
- * calls are looked at every 5 s, and everything that is away in these runs is back within 10 s.
- */
-const declarationMs = 30_000
 
 /** A relay as its receiver got it. */
 interface Arrival {
@@ -17,7 +12,13 @@ interface Arrival {
 }
 
 /** Relays arrive in the sender's order, and what was acknowledged arrives [EXT3, ORD2, REL1]. */
-export function checkRelays(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
+export function checkRelays(
+  readings: readonly Reading[],
+  facts: Facts,
+  startedAt: number,
+  patience: Patience,
+  report: Report,
+): void {
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
   const arrivals = arrivalsOf(readings)
   const sent = Map.groupBy(
@@ -33,7 +34,7 @@ export function checkRelays(readings: readonly Reading[], facts: Facts, startedA
     if (fact === undefined || sender === undefined || side === undefined) continue
     const receiver = byUser.get(side === 'caller' ? fact.row.callee : fact.row.caller)
     if (receiver === undefined) continue
-    const stream: Stream = { fact, sender, receiver, came: arrivals.get(name) ?? [], startedAt }
+    const stream: Stream = { fact, sender, receiver, came: arrivals.get(name) ?? [], startedAt, patience }
     for (const request of requests) checkArrived(request, stream, report)
   }
 }
@@ -84,6 +85,7 @@ interface Stream {
   readonly receiver: Reading
   readonly came: readonly Arrival[]
   readonly startedAt: number
+  readonly patience: Patience
 }
 
 function checkArrived(request: SeenRequest, stream: Stream, report: Report): void {
@@ -93,7 +95,7 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
   const status = reply.frame.data?.status ?? ''
   // For a call that is over it is dropped [END1].
   if (overStatuses.includes(status) || stream.came.some((arrival) => arrival.mark === mark)) return
-  const { fact, sender, receiver, startedAt } = stream
+  const { fact, sender, receiver, startedAt, patience } = stream
   const where = { user: receiver.user, call: fact.row.call_uuid, at: reply.at }
   const text = `${request.frame.event} ${mark} of ${sender.user} was acknowledged (${status}) and never came`
   const acceptedAt = fact.reached.get('accepted')
@@ -101,34 +103,22 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
     // Nobody took the call, or what waited for it was lost, and its sender was told [REL2].
     if (acceptedAt === undefined) return
     const answered = Math.max(reply.at, acceptedAt - startedAt)
-    if (declares(sender, request.firstAt, answered) || isExcused(receiver, answered, stream, mark)) return
+    if (patience.declared(sender, request.firstAt, answered) || isExcused(answered, answered, stream, mark)) return
     report('lost', `${text}, though the call was answered`, where)
-  } else if (!isExcused(receiver, request.firstAt, stream, mark, reply.at)) report('lost', text, where)
-}
-
-/** Whether a loss was declared to somebody from then on, and soon enough to be that of what was acknowledged at `at`. */
-function declares({ states }: Reading, from: number, at: number): boolean {
-  return states.some((state) => state.kind !== 'recovered' && state.at >= from && state.at <= at + declarationMs)
+  } else if (!isExcused(request.firstAt, reply.at, stream, mark)) report('lost', text, where)
 }
 
 /**
  * Whether the receiver was told in time that something is missing. Not if more of the same sender came in that part of
  * its session, or how the call ended: then it was passed over in silence.
  */
-function isExcused(
-  receiver: Reading,
-  from: number,
-  { came, fact }: Stream,
-  mark: number,
-  acknowledgedAt = from,
-): boolean {
+function isExcused(from: number, at: number, { came, fact, receiver, patience }: Stream, mark: number): boolean {
   const stretch = receiver.stretches.findLast((each) => each.from <= from)
   // It never was there.
   if (stretch === undefined) return receiver.stretches.length === 0
   const laterCame = came.some((arrival) => arrival.stretch === stretch && arrival.mark > mark)
-  const call = fact.row.call_uuid
   const endCame = stretch.pushes.some(
-    ({ frame }) => frame.data?.call_uuid === call && overStatuses.includes(frame.data.status ?? ''),
+    ({ frame }) => frame.data?.call_uuid === fact.row.call_uuid && overStatuses.includes(frame.data.status ?? ''),
   )
-  return !laterCame && !endCame && stretch.until <= acknowledgedAt + declarationMs
+  return !laterCame && !endCame && patience.excuses(receiver, stretch, at)
 }

@@ -3,14 +3,9 @@ import { type CallFacts, type Facts, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
 import type { Reading, SeenPush, Stretch } from './reading.ts'
 
-/** A call begins with its ring, and what the callee sends comes after the answer [ORD2]; a phone that is there rings. */
+/** A call begins with its ring, and what the callee sends comes after the answer [ORD2]. */
 export function checkRings(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
-  for (const reading of readings) {
-    checkFirst(reading, facts, startedAt, report)
-    for (const fact of facts.values()) {
-      if (fact.row.callee === reading.user) checkRang(reading, fact, startedAt, report)
-    }
-  }
+  for (const reading of readings) checkFirst(reading, facts, startedAt, report)
 }
 
 /** The first that somebody hears of a call. */
@@ -79,18 +74,4 @@ function problemOfPush(
   if (isKnown || frame.event === 'call.ringing') return undefined
   // Whoever comes back may hear of the end alone [WS4].
   return isRelay(frame) || wasThere ? 'came before the ring' : undefined
-}
-
-/** Whoever has a socket all the time that it rings hears it ring, or has lost the part of the session that had it. */
-function checkRang(reading: Reading, { row }: CallFacts, startedAt: number, report: Report): void {
-  const { user, online, stretches } = reading
-  const rangAt = row.started_at - startedAt
-  const ringsUntil = (row.accepted_at ?? row.ended_at ?? row.started_at) - startedAt
-  const wasOnline = online.some(({ from, until }) => from + clockSlackMs < rangAt && until > ringsUntil + clockSlackMs)
-  const stretch = stretches.findLast(({ from }) => from <= rangAt)
-  if (!wasOnline || stretch === undefined || stretch.until < ringsUntil + clockSlackMs) return
-  const rang = stretch.pushes.some(
-    ({ frame }) => frame.event === 'call.ringing' && frame.data?.call_uuid === row.call_uuid,
-  )
-  if (!rang) report('untold', 'it never rang', { user, call: row.call_uuid, at: rangAt })
 }
