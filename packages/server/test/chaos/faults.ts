@@ -1,4 +1,5 @@
 import type { Random } from '../fuzz/random.ts'
+import type { Postgres } from '../support/postgres.ts'
 import type { FaultRecord } from './recording.ts'
 import type { World } from './world.ts'
 
@@ -99,10 +100,16 @@ function faultsOf({ nodes, postgres, redis }: World, random: Random): Fault[] {
   for (let i = 0; i < nodes.length; i++) {
     const target = 'PostgreSQL'
     const kill = () => postgres.kill()
-    const freeze = () => postgres.freeze('SIGSTOP')
+    const freeze = () => signalPostgres(postgres, 'SIGSTOP')
     faults.push(
       { kind: 'PostgreSQL killed', target, holdMs: random.int(3_000), begin: kill, end: () => postgres.up() },
-      { kind: 'PostgreSQL stopped', target, holdMs: hold(7_000), begin: freeze, end: () => postgres.freeze('SIGCONT') },
+      {
+        kind: 'PostgreSQL stopped',
+        target,
+        holdMs: hold(7_000),
+        begin: freeze,
+        end: () => signalPostgres(postgres, 'SIGCONT'),
+      },
     )
     if (redis === undefined) continue
     const { server } = redis
@@ -125,4 +132,16 @@ function faultsOf({ nodes, postgres, redis }: World, random: Random): Fault[] {
     )
   }
   return faults
+}
+
+/** Its processes come and go: where one is gone in between, all get the signal once more. */
+function signalPostgres(postgres: Postgres, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  for (let tries = 0; ; tries++) {
+    try {
+      postgres.freeze(signal)
+      return
+    } catch (error) {
+      if (tries >= 10) throw error
+    }
+  }
 }
