@@ -26,6 +26,7 @@ export class NodeProcess {
   private log = ''
   /** It was asked to end. */
   private ending = true
+  private isDisposed = false
 
   constructor(options: NodeProcessOptions) {
     this.index = options.index
@@ -34,7 +35,7 @@ export class NodeProcess {
 
   /** Starts it; where a store is away, again and again until it is there. */
   async start(): Promise<void> {
-    while (!(await this.tryToStart())) await Bun.sleep(restartPauseMs)
+    while (!this.isDisposed && !(await this.tryToStart())) await Bun.sleep(restartPauseMs)
   }
 
   private async tryToStart(): Promise<boolean> {
@@ -113,6 +114,7 @@ export class NodeProcess {
   }
 
   async dispose(): Promise<void> {
+    this.isDisposed = true
     this.signal('SIGCONT')
     await this.kill()
     rmSync(this.dataDir, { recursive: true, force: true })

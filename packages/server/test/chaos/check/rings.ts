@@ -70,6 +70,8 @@ function problemOfPush(
   isAnswered: boolean,
   wasThere: boolean,
 ): string | undefined {
+  // A relay past the log finds its way alone.
+  if (isRelay(frame) && frame.seq === undefined) return undefined
   if (side === 'caller') return isRelay(frame) && !isAnswered ? 'came before the answer' : undefined
   if (isKnown || frame.event === 'call.ringing') return undefined
   // Whoever comes back may hear of the end alone [WS4].
