@@ -13,6 +13,8 @@ export interface SeenRequest {
   readonly n: number
   readonly frame: Frame
   readonly firstAt: number
+  /** How often it went out. */
+  sent: number
   readonly replies: SeenPush[]
 }
 
@@ -77,6 +79,7 @@ class Reader implements Reading {
   /** The socket that auth.ok came on. */
   private socket = -1
   private heardAt = 0
+  private early: SeenPush[] = []
   private readonly byId = new Map<string, SeenRequest>()
 
   constructor(user: string) {
@@ -92,7 +95,7 @@ class Reader implements Reading {
       this.hello(seen)
       this.socket = entry.socket
       this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY })
-    } else if (entry.socket !== this.socket || this.session === undefined) this.strange.push(seen)
+    } else if (entry.socket !== this.socket || this.session === undefined) this.comesEarly(seen)
     else if (entry.frame.request_id !== undefined) this.reply(seen, this.session)
     else if (entry.frame.event === 'session.reset') this.reset(seen, this.session)
     else this.stretch?.pushes.push(seen)
@@ -102,6 +105,12 @@ class Reader implements Reading {
   private closed(at: number): void {
     const last = this.online.at(-1)
     if (last !== undefined) last.until = Math.min(last.until, at)
+  }
+
+  /** Before `auth.ok` nothing may come; what comes anyway is of the session that it names. */
+  private comesEarly(seen: SeenPush): void {
+    this.strange.push(seen)
+    if (seen.frame.seq !== undefined) this.early.push(seen)
   }
 
   private hello(seen: SeenPush): void {
@@ -115,6 +124,7 @@ class Reader implements Reading {
       if (epoch !== this.epoch) this.begin(this.session, seen.at)
     }
     this.epoch = epoch
+    this.stretch?.pushes.push(...this.early.splice(0))
     this.state(recovered === true ? 'recovered' : 'new', seen, this.session)
   }
 
@@ -138,8 +148,13 @@ class Reader implements Reading {
 
   private asked(frame: Frame, at: number): void {
     const { session } = this
-    if (session === undefined || frame.n === undefined || session.requests.has(frame.n)) return
-    const request = { session, n: frame.n, frame, firstAt: at, replies: [] }
+    if (session === undefined || frame.n === undefined) return
+    const known = session.requests.get(frame.n)
+    if (known !== undefined) {
+      known.sent++
+      return
+    }
+    const request: SeenRequest = { session, n: frame.n, frame, firstAt: at, sent: 1, replies: [] }
     session.requests.set(frame.n, request)
     this.requests.push(request)
     if (frame.request_id !== undefined) this.byId.set(frame.request_id, request)

@@ -60,8 +60,12 @@ function checkCause(
   const before = own.filter(({ firstAt }) => startedAt + firstAt <= event.at + clockSlackMs)
   const where = { user, call: row.call_uuid }
   if (before.length === 0) report('effect', `${type}, and ${user} did not ask for it`, where)
-  else if (before.every((request) => outcomeOf(request) === 'refused'))
-    report('effect', `${type}, and it was refused`, where)
+  else if (before.every(isRefused)) report('effect', `${type}, and it was refused`, where)
+}
+
+/** One that went out again may have been done the first time, and refused the second: nobody knew the outcome. */
+function isRefused(request: SeenRequest): boolean {
+  return outcomeOf(request) === 'refused' && request.sent === 1
 }
 
 /** A reply names a status: the call came to it, and not later than the reply. */

@@ -7,7 +7,8 @@ export function checkStreams(readings: readonly Reading[], header: Recording['he
   for (const reading of readings) {
     const { user } = reading
     for (const { frame, at } of reading.strange) {
-      report('protocol', `${frame.event} ${frame.request_id ?? ''} that nothing asked for`, { user, at })
+      const problem = frame.request_id === undefined ? 'before auth.ok' : `${frame.request_id} was not asked for`
+      report('protocol', `${frame.event} ${problem}`, { user, at, call: frame.data?.call_uuid })
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
