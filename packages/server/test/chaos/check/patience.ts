@@ -32,7 +32,8 @@ export function createPatience({ nodes, faults }: Header): Patience {
   return {
     excuses(reading, { until }, at) {
       const whole = wholeAfter(at)
-      return until <= whole + back && !isThere(reading, at, whole + online)
+      // Where the log was lost under a socket, that socket says so.
+      return until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))
     },
     declared({ states }, from, at) {
       const latest = wholeAfter(at) + back
