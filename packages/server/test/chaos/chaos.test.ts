@@ -4,7 +4,7 @@ import type { RunOptions } from './options.ts'
 import { printReport } from './report.ts'
 import { runChaos } from './run.ts'
 
-/** CHAOS_SEED repeats another run; `npm run chaos` makes a longer one. */
+/** One seed, so that a failure is a change of the service; CHAOS_SEED takes another, `npm run chaos` a longer run. */
 const seed = Number(process.env.CHAOS_SEED ?? 20)
 const options: RunOptions = { durationS: 20, seed, nodes: 1, users: 30, record: null }
 
