@@ -1,7 +1,6 @@
 import type { Random } from '../fuzz/random.ts'
-import type { Postgres } from '../support/postgres.ts'
 import type { FaultRecord } from './recording.ts'
-import type { World } from './world.ts'
+import { signalPostgres, type World } from './world.ts'
 
 /** Something that can go wrong, and come right again. */
 interface Fault {
@@ -132,16 +131,4 @@ function faultsOf({ nodes, postgres, redis }: World, random: Random): Fault[] {
     )
   }
   return faults
-}
-
-/** Its processes come and go: where one is gone in between, all get the signal once more. */
-function signalPostgres(postgres: Postgres, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  for (let tries = 0; ; tries++) {
-    try {
-      postgres.freeze(signal)
-      return
-    } catch (error) {
-      if (tries >= 10) throw error
-    }
-  }
 }

@@ -9,7 +9,9 @@ import { selfTest } from './self-test/self-test.ts'
 async function run(options: RunOptions): Promise<number> {
   const { seed, nodes, users, durationS, record } = options
   console.log(`seed ${seed}: ${nodes} nodes, ${users} users, ${durationS} s`)
-  const recording = await runChaos(options, console.log)
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const recording = await runChaos(options, console.log, interruption.signal)
   if (record !== null) saveRecording(record, recording)
   return judge(recording)
 }

@@ -22,44 +22,62 @@ interface Participant {
   readonly token: string
 }
 
-/** Runs the service with people and faults, and answers all that was seen. `say` gets a line of progress. */
-export async function runChaos(options: RunOptions, say: (text: string) => void): Promise<Recording> {
-  const { seed, nodes, users, durationS } = options
-  const random = new Random(seed)
+/**
+ * Runs the service with people and faults, and answers all that was seen. `say` gets a line of progress; `interrupted`
+ * ends it without an answer, and rejects.
+ */
+export async function runChaos(
+  options: RunOptions,
+  say: (text: string) => void,
+  interrupted?: AbortSignal,
+): Promise<Recording> {
   const startedAt = Date.now()
   const began = performance.now()
   const at = () => Math.round((performance.now() - began) * 10) / 10
-  const world = await createWorld(nodes, at)
+  const world = await createWorld(options.nodes, at)
   try {
-    const participants = await invitePeople(world, users, random.fork(), at)
-    const faults = createFaults({ world, random: random.fork(), at, onFault: say })
-    const networks = random.fork()
-    let calm = false
-    const ticker = setInterval(() => {
-      for (const { phone } of participants) {
-        phone.tick()
-        if (!calm && networks.int(networkLossMs / tickMs) === 0) phone.lose()
-      }
-    }, tickMs)
-    for (const { phone, person } of participants) {
-      phone.connect()
-      person.start()
-    }
-    faults.start()
-    await Bun.sleep(durationS * 1000)
-    await faults.stop()
-    calm = true
-    say(`${(at() / 1000).toFixed(1)} s no more faults`)
-    const stuck = await finish(world, participants)
-    clearInterval(ticker)
-    const header = { seed, nodes, users, durationS, startedAt, resumeWindowMs, stuck, faults: faults.records }
-    return {
-      header: { ...header, crashes: world.nodes.flatMap(({ crashes }) => crashes) },
-      ...(await collect(world, participants)),
-    }
+    const { promise, reject } = Promise.withResolvers<never>()
+    interrupted?.addEventListener('abort', () => reject(new Error('interrupted')))
+    interrupted?.throwIfAborted()
+    return await Promise.race([promise, runIn(world, options, { startedAt, at, say })])
   } finally {
     await world.dispose()
   }
+}
+
+interface Course {
+  readonly startedAt: number
+  readonly at: () => number
+  readonly say: (text: string) => void
+}
+
+async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
+  const { seed, nodes, users, durationS } = options
+  const random = new Random(seed)
+  const participants = await invitePeople(world, users, random.fork(), at)
+  const faults = createFaults({ world, random: random.fork(), at, onFault: say })
+  const networks = random.fork()
+  let calm = false
+  const ticker = setInterval(() => {
+    for (const { phone } of participants) {
+      phone.tick()
+      if (!calm && networks.int(networkLossMs / tickMs) === 0) phone.lose()
+    }
+  }, tickMs)
+  for (const { phone, person } of participants) {
+    phone.connect()
+    person.start()
+  }
+  faults.start()
+  await Bun.sleep(durationS * 1000)
+  await faults.stop()
+  calm = true
+  say(`${(at() / 1000).toFixed(1)} s no more faults`)
+  const stuck = await finish(world, participants)
+  clearInterval(ticker)
+  const crashes = world.nodes.flatMap((node) => node.crashes)
+  const header = { seed, nodes, users, durationS, startedAt, resumeWindowMs, stuck, faults: faults.records, crashes }
+  return { header, ...(await collect(world, participants)) }
 }
 
 /** Tokens outlive the run: what is tried here is not the end of a token. */

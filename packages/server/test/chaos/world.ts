@@ -41,7 +41,7 @@ export interface World {
 
 export async function createWorld(nodeCount: number, at: () => number): Promise<World> {
   const postgres = await Postgres.start()
-  const disposals: (() => Promise<unknown>)[] = [() => postgres.dispose()]
+  const disposals: (() => Promise<unknown>)[] = [() => disposeOf(postgres)]
   const dispose = async () => {
     for (const each of disposals.splice(0).reverse()) await each()
   }
@@ -84,4 +84,26 @@ async function startOrSay(node: NodeProcess): Promise<void> {
   )
   await Promise.race([node.start(), promise])
   clearTimeout(timer)
+}
+
+/** Its processes come and go: where one is gone in between, all get the signal once more. */
+export function signalPostgres(postgres: Postgres, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  for (let tries = 0; ; tries++) {
+    try {
+      postgres.freeze(signal)
+      return
+    } catch (error) {
+      if (tries >= 10) throw error
+    }
+  }
+}
+
+/** A run that is interrupted may leave it stopped, or dead. */
+async function disposeOf(postgres: Postgres): Promise<void> {
+  try {
+    signalPostgres(postgres, 'SIGCONT')
+  } catch {
+    // It does not run.
+  }
+  await postgres.dispose()
 }
