@@ -233,5 +233,6 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
 function kindOf(notice: Notice): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
   if (notice.event === 'call.status') return 'notice'
-  return notice.event === 'call.accepted' ? 'state' : 'final'
+  if (notice.event === 'call.accepted') return 'state'
+  return notice.data.ended_at === null ? 'stop' : 'final'
 }

@@ -175,7 +175,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
       } else if (!isWelcomed) connection.send(authOk(session))
-      return andThen(sessions.ready(sessionId), () => arrival)
+      return andThen(sessions.ready(sessionId, connection), () => arrival)
     })
   }
 

@@ -104,12 +104,15 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (session.epoch === epoch) return
     loseLog(session, epoch)
     if (session.identity.extended) onLogLost(session.identity, epoch)
-    read(session)
+    else read(session)
   }
 
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
   async function beginAgain(session: Held): Promise<void> {
-    const fields = ['rd', session.ready ? '1' : '0', ...callFields(session)]
+    const { extended } = session.identity
+    // The first of the new log is for what is told of the loss.
+    const fields = extended ? ['rd', '0', 'q', '1', 'rf', '1'] : ['rd', session.ready ? '1' : '0']
+    fields.push(...callFields(session))
     const id = session.identity.sessionId
     const [epoch = '', ...messages] =
       (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []

@@ -5,7 +5,7 @@ import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel, type Request } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
-import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll } from './held.ts'
+import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
 
@@ -291,19 +291,17 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       last.delete(sessionId)
       return { epoch: session.epoch, upstream }
     },
-    async ready(id) {
+    async ready(id, sink) {
       const session = held.get(id)
-      if (session === undefined || session.ready) return
-      const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
-      if (result === 'trimmed') session.sink.close(1013, 'try again later')
-      if (result !== 'ready') {
-        hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
-        return result === 'gone' ? compare(session).then(() => sessions.ready(id)) : undefined
-      }
-      session.ready = true
-      hearAll(messages)
-      offerAll(session, entries as Entry[], Number(head))
-      holder.catchUp(session)
+      if (session === undefined || (sink !== undefined && session.sink !== sink)) return
+      session.opened = true
+      await handOut(session)
+    },
+    async reset(id, epoch, text) {
+      const session = held.get(id)
+      if (session?.due?.epoch !== epoch) return
+      session.due.text = text
+      if (session.opened) await handOut(session)
     },
     async openDetached(identity, at) {
       now = Math.max(now, at)
@@ -411,6 +409,26 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       now = at
       for (const [id, before] of last) if (at - before.at > 2 * longestMs) last.delete(id)
     },
+  }
+
+  /** Hands over what waited until its client was told who it is, and of a loss [ORD3, RES4]. */
+  async function handOut(session: Held): Promise<void> {
+    if (session.ready || !tellReset(session)) return
+    const id = session.identity.sessionId
+    const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
+    if (result === 'trimmed') session.sink.close(1013, 'try again later')
+    if (result === 'was') {
+      session.ready = true
+      return compare(session)
+    }
+    if (result !== 'ready') {
+      hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
+      return result === 'gone' ? compare(session).then(() => handOut(session)) : undefined
+    }
+    session.ready = true
+    hearAll(messages)
+    offerAll(session, entries as Entry[], Number(head))
+    holder.catchUp(session)
   }
 
   function isOwn(found: { hash: unknown; device: unknown; extended: unknown }, identity: SessionIdentity): boolean {

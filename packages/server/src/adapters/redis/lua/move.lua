@@ -9,7 +9,9 @@ if source['K' .. name] then
   local kept = base .. 'k:' .. source.sid .. ':' .. name
   if call('EXISTS', kept) == 1 then call('RENAME', kept, base .. 'k:' .. target.sid .. ':' .. name) end
 end
-if source['N' .. name] then put(target, 'N' .. name, source['N' .. name]) end
+for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
+  if source[letter .. name] then put(target, letter .. name, source[letter .. name]) end
+end
 if source['G' .. name] then
   put(target, 'G' .. name, '1')
   local held = base .. 'g:' .. source.sid .. ':' .. name

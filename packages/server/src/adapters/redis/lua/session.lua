@@ -12,8 +12,11 @@ local function void(h)
   call('DEL', h.log)
   dropAll(h, 'V')
   h.e = string.sub(redis.sha1hex(run .. h.e .. h.sid), 1, 16)
-  h.run, h.q, h.pv, h.rf, h.b = run, '0', '0', '0', '0'
-  call('HSET', h.key, 'e', h.e, 'run', run, 'q', '0', 'pv', '0', 'rf', '0', 'b', '0')
+  -- Of an extended one the first of the new log is for what is told of the loss.
+  local first = h.x == '1' and '1' or '0'
+  h.run, h.q, h.pv, h.rf, h.b = run, first, '0', first, '0'
+  call('HSET', h.key, 'e', h.e, 'run', run, 'q', first, 'pv', '0', 'rf', first, 'b', '0')
+  if h.x == '1' then put(h, 'rd', '0') end
   tell(h, 'L ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e)
 end
 
@@ -70,7 +73,7 @@ end
 local function isOver(h)
   if h.n ~= '' then return false end
   if h.x ~= '1' and h.b ~= '0' then
-    retain(h, function(kind, _, _, at) return kind ~= 'final' or now - at < windowMs end)
+    retain(h, function(kind, _, _, at) return not isLast(kind) or now - at < windowMs end)
     if isForgettable(h) then return true end
   end
   return isIdle(h) and now - tonumber(h.id) >= longestMs
@@ -160,7 +163,6 @@ end
 local function hold(h, name, settled)
   local before = h['P' .. name]
   put(h, 'P' .. name, settled)
-  drop(h, 'F' .. name)
   if before == '0' and settled == '1' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' ' .. settled .. ' ' .. name)
 end
@@ -170,12 +172,13 @@ local function release(h, name)
   local before = h['P' .. name]
   for _, letter in ipairs({ 'P', 'R', 'N', 'G', 'K' }) do drop(h, letter .. name) end
   drop(h, 'Nk' .. name)
+  drop(h, 'Nh' .. name)
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
   if h.n ~= '' then return end
   -- Whoever comes back is told how the call ended, and nothing else of it [WS4].
-  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or kind == 'final' end) end
+  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or isLast(kind) end) end
   becameIdle(h)
 end
 
@@ -183,7 +186,7 @@ end
 local function giveFinals(source, target)
   if source.d ~= '' and source.d ~= target.d then return end
   -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-  local function isOwed(kind, name) return kind == 'final' and not target['P' .. name] and not target['O' .. name] end
+  local function isOwed(kind, name) return isLast(kind) and not target['P' .. name] and not target['O' .. name] end
   local entries = {}
   if source.d == '' then
     -- From before a restart: how many sockets it stands for is not known.
