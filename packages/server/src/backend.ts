@@ -123,6 +123,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   try {
     await redis.start()
     await nodes.start()
+    // Whatever is asked before the first sweep is asked at this time.
+    await redis.sessions.sweep(nodes.clock.now())
   } catch (error) {
     await close()
     throw error

@@ -51,7 +51,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const [first = '', call = ''] = rest
     if (what === 'E') take(session, pushOf(rest, message.slice(lineEnd + 1)))
     else if (what === 'L') lost(session, first)
-    else if (what === 'X') giveUp(session)
+    else if (what === 'X') replaced(session)
     else if (what === 'V') session.versions.delete(first)
     else if (what === 'R' && first === '1') session.ringing.add(call)
     else if (what === 'R') session.ringing.delete(call)
@@ -90,6 +90,12 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       // In the same step as the last look at `head`: whatever comes later begins another read.
       session.reading = false
     }
+  }
+
+  /** A newer socket of the session was faster than whoever has to retire this one [RES1]. */
+  function replaced(session: Held): void {
+    giveUp(session)
+    session.sink.retire().catch(onError)
   }
 
   /** The socket is another's by now. */

@@ -287,6 +287,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
       session.delivered = seen
       learnCalls(session, calls as string[])
+      // One that came back here at the same time, and was a moment faster: the newest wins.
+      void held.get(sessionId)?.sink.retire().catch(onError)
       held.set(sessionId, session)
       last.delete(sessionId)
       return { epoch: session.epoch, upstream }

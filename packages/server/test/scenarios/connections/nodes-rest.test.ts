@@ -1,5 +1,4 @@
 import { startTwoNodes } from '../calls/composition.ts'
-import { registerAuthenticationScenarios } from './authentication.ts'
 import { registerEnvelopeScenarios } from './envelopes.ts'
 import { registerFrameScenarios } from './frames.ts'
 import { registerSecrecyScenarios } from './secrecy.ts'
@@ -9,5 +8,4 @@ const start = startTwoNodes({})
 registerEnvelopeScenarios('two nodes', start)
 registerFrameScenarios('two nodes', start)
 registerSecrecyScenarios('two nodes', start)
-registerAuthenticationScenarios('two nodes', start)
 registerTokenExpiryScenarios('two nodes', start)
