@@ -123,9 +123,11 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
     const place = placeOf(call, side)
     if (place === null) return undefined
     const { sessionId, settled } = place
-    return andThen(sessions.move(key, from, sessionId, settled), (isThere) => {
+    return andThen(sessions.move(key, from, sessionId, settled, call.version), (isThere) => {
       if (isThere) return
-      return andThen(remember(key, call, side, place, false), () => sessions.move(key, from, sessionId, settled))
+      return andThen(remember(key, call, side, place, false), () =>
+        sessions.move(key, from, sessionId, settled, call.version),
+      )
     })
   }
 
@@ -137,11 +139,11 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
     const { sessionId, deviceId, settled } = place
-    return andThen(sessions.hold(sessionId, key, settled, gate), (isThere) => {
+    return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
-        sessions.hold(sessionId, key, settled, gate),
+        sessions.hold(sessionId, key, settled, gate, call.version),
       )
     })
   }

@@ -287,11 +287,13 @@ export interface Sessions {
   /**
    * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
    * call are held back in front of the log until `openGate`: what was kept before the accept comes first. False where
-   * there is no such session.
+   * there is no such session. `version` is of the call: where several processes tell of it, what one says late of an older
+   * version changes nothing.
    */
-  hold(sessionId: string, call: string, settled: boolean, gate?: boolean): MaybePromise<boolean>
+  hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
   /** Appends what comes first, and then what was held back; nothing where there is no gate. */
   openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
+  /** The call is over: nobody has a place in it any more. */
   release(sessionId: string, call: string): MaybePromise<void>
   holdsAny(sessionId: string): MaybePromise<boolean>
   /** Whether the session has a place, or rings as a callee [WS5]. */
@@ -301,7 +303,7 @@ export interface Sessions {
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
    * what waits. False where there is no session to move it to.
    */
-  move(call: string, from: string, to: string, settled: boolean): MaybePromise<boolean>
+  move(call: string, from: string, to: string, settled: boolean, version?: number): MaybePromise<boolean>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
   owing(identity: SessionIdentity): MaybePromise<readonly string[]>
   /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in

@@ -35,6 +35,8 @@ export interface RedisSessions {
   close(): Promise<void>
 }
 
+/** Of a call's versions, where none is named. */
+const newest = Number.MAX_SAFE_INTEGER
 /** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
 const liveMs = 86_400_000
 const overMs = 600_000
@@ -365,8 +367,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       hearAll(messages)
       return keptOf(call, elements as unknown as string[])
     },
-    hold: (id, call, settled, gate = false) =>
-      touch(id, 'hold', nameOf({ call }), settled ? '1' : '0', gate ? '1' : '0'),
+    hold: (id, call, settled, gate = false, version = newest) =>
+      touch(id, 'hold', nameOf({ call }), settled ? '1' : '0', gate ? '1' : '0', version),
     async openGate(id, call, first) {
       const entries = first.flatMap(({ source, text }) => [source?.sessionId ?? '', source?.n ?? '', text])
       hearAll(await run('gate', id, [id, nameOf({ call }), ...entries]))
@@ -384,11 +386,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const found = await look(id)
       return found !== undefined && (found.holds || found.rings)
     },
-    async move(call, from, to, settled) {
+    async move(call, from, to, settled, version = newest) {
       if (from === to) return true
       if (tagOfSessionId(from) !== tagOfSessionId(to)) return false
       const [found = 0, ...messages] =
-        (await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0'])) ?? []
+        (await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0', version])) ?? []
       hearAll(messages)
       return found === 1
     },

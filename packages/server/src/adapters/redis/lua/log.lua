@@ -2,7 +2,7 @@
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
 --                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open;
---                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end,
+--                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
 --                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
 --                 was taken, as <session> <n>, Nk Nh the
 --                 same of what was kept and of what was handed over at the gate, G<call> a gate, K<call> bytes that are kept, or - where they were taken
@@ -83,6 +83,7 @@ local function isNews(h, kind, name, version)
     if h.oo == '1' then put(h, 'O' .. name, '1') end
     if kind == 'final' then
       drop(h, 'V' .. name)
+      drop(h, 'Q' .. name)
       finish(h, name)
       return true
     end

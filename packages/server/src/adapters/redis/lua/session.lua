@@ -1,5 +1,5 @@
 -- Whole sessions, and what waits in them; after log.lua.
-local liveTtl, indexTtl, graceMs = 900000, 90000000, 60000
+local liveTtl, placeTtl, indexTtl, graceMs = 900000, 90000000, 90000000, 60000
 
 local function dropAll(h, letter)
   for field in pairs(h) do
@@ -53,11 +53,11 @@ local function isForgettable(h)
   return h.b == '0' and isIdle(h)
 end
 
--- What may be forgotten goes by itself in the end; a session with a place does not.
+-- What may be forgotten goes by itself in the end; a session with a place when its call is long over.
 local function expire(h)
   if has(h, 'P') then
-    call('PERSIST', h.key)
-    call('PERSIST', h.log)
+    call('PEXPIRE', h.key, placeTtl)
+    call('PEXPIRE', h.log, placeTtl)
   else
     local ttl = h.n ~= '' and liveTtl or has(h, 'R') and liveTtl or longestMs + graceMs
     call('PEXPIRE', h.key, ttl)
@@ -160,19 +160,25 @@ local function takeUnproven(h, wanted)
   return taken
 end
 
-local function hold(h, name, settled)
+-- Whether what is said of a place is news: several nodes may tell of one call, and one of them late.
+local function isLate(h, name, version)
+  return h['F' .. name] ~= nil or tonumber(version) < tonumber(h['Q' .. name] or '0')
+end
+
+local function hold(h, name, settled, version)
+  if isLate(h, name, version) then return false end
   local before = h['P' .. name]
   put(h, 'P' .. name, settled)
+  put(h, 'Q' .. name, version)
   if before == '0' and settled == '1' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' ' .. settled .. ' ' .. name)
+  return true
 end
 
 -- Of a place that passed on the versions stay: it may come back.
 local function release(h, name)
   local before = h['P' .. name]
-  for _, letter in ipairs({ 'P', 'R', 'N', 'G', 'K' }) do drop(h, letter .. name) end
-  drop(h, 'Nk' .. name)
-  drop(h, 'Nh' .. name)
+  for _, field in ipairs({ 'P', 'R', 'N', 'Nk', 'Nh', 'G', 'K' }) do drop(h, field .. name) end
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
