@@ -38,70 +38,25 @@ const longestPauseMs = 10_000
 
 /** Runs the workers until a signal stops them, and gives the exit code. */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
-  const { config, logger, platform } = options
-  if (platform !== 'linux') {
+  const { config, logger } = options
+  if (options.platform !== 'linux') {
     options.err('Several processes share a port on Linux alone: RINGWIRE_WORKERS has to be 1 on this machine.\n')
     return exitCodes.failed
   }
   for (const warning of options.warnings) logger.warn({}, warning)
-  const running = new Map<number, WorkerProcess>()
-  const signalAll = (name: StopSignal | 'SIGKILL') => running.forEach((worker) => void worker.signal(name))
+  const crew = createCrew(options)
   const stop = listenForStop(options, (code) => {
-    signalAll('SIGKILL')
+    crew.signalAll('SIGKILL')
     options.exit(code)
   })
-  let isStopping = false
-  const stopping = stop.first.then((signal) => {
-    isStopping = true
+  void stop.first.then((signal) => {
     logger.info({ signal }, 'stopping')
-    signalAll('SIGTERM')
+    crew.stop()
   })
-
-  function start(worker: number, port: number): WorkerProcess {
-    const started = options.startWorker(worker, port)
-    running.set(worker, started)
-    return started
-  }
-
-  /** Starts a worker again whenever it ends; gives whether it ended in order, when it was told to. */
-  async function keep(worker: number, first: WorkerProcess, port: number): Promise<boolean> {
-    let since = options.monotonic()
-    let early = 0
-    for (let current = first; ; current = start(worker, port)) {
-      const end = await current.ended
-      running.delete(worker)
-      if (!isStopping) await Promise.race([Bun.sleep(settleMs), stopping])
-      if (isStopping) return end === 0 || ((await current.listening) === undefined && end === 'SIGTERM')
-      early = options.monotonic() - since < steadyMs ? early + 1 : 0
-      const durationMs = early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
-      const node = workerId(config.nodeId, worker)
-      logger.error({ node, reason: String(end), attempt: early, durationMs }, 'a worker ended: it is started again')
-      await Promise.race([Bun.sleep(durationMs), stopping])
-      if (isStopping) return true
-      since = options.monotonic()
-    }
-  }
-
-  /** The first one alone: it brings the schema up to date, and knows the port where any free one was asked for. */
-  async function startAll(): Promise<{ url: string; ends: Promise<boolean>[] } | undefined> {
-    const first = start(1, config.port)
-    const url = await first.listening
-    if (url === undefined || isStopping) return undefined
-    const port = Number(new URL(url).port || config.port)
-    const others = Array.from({ length: config.workers - 1 }, (_, i) => [i + 2, start(i + 2, port)] as const)
-    const urls = await Promise.all(others.map(([, worker]) => worker.listening))
-    if (urls.includes(undefined) || isStopping) return undefined
-    return { url, ends: [[1, first] as const, ...others].map(([worker, process]) => keep(worker, process, port)) }
-  }
-
   try {
     if (config.port !== 0) options.claimPort(config.host, config.port)
-    const started = await startAll()
-    if (started === undefined) {
-      signalAll('SIGTERM')
-      await Promise.all([...running.values()].map(({ ended }) => ended))
-      return isStopping ? exitCodes.done : exitCodes.failed
-    }
+    const started = await crew.start()
+    if (started === undefined) return (await crew.giveUp()) ? exitCodes.done : exitCodes.failed
     logger.info({ url: started.url, count: config.workers }, 'all workers listen')
     options.out(listensText(started.url, config))
     const inOrder = await Promise.all(started.ends)
@@ -111,5 +66,71 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     return exitCodes.failed
   } finally {
     stop.forget()
+  }
+}
+
+/** The workers: started together, started again each for itself, told to stop together. */
+function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) {
+  const running = new Map<number, WorkerProcess>()
+  const stopping = Promise.withResolvers<void>()
+  let isStopping = false
+
+  function launch(worker: number, port: number): WorkerProcess {
+    const launched = startWorker(worker, port)
+    running.set(worker, launched)
+    return launched
+  }
+
+  function signalAll(name: StopSignal | 'SIGKILL'): void {
+    for (const worker of running.values()) worker.signal(name)
+  }
+
+  /** Starts a worker again whenever it ends; gives whether it ended in order, when it was told to. */
+  async function keep(worker: number, first: WorkerProcess, port: number): Promise<boolean> {
+    let since = monotonic()
+    let early = 0
+    for (let current = first; ; current = launch(worker, port)) {
+      const end = await current.ended
+      running.delete(worker)
+      if (!isStopping) await Promise.race([Bun.sleep(settleMs), stopping.promise])
+      if (isStopping) return end === 0 || ((await current.listening) === undefined && end === 'SIGTERM')
+      early = monotonic() - since < steadyMs ? early + 1 : 0
+      const durationMs = early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
+      const node = workerId(config.nodeId, worker)
+      logger.error({ node, reason: String(end), attempt: early, durationMs }, 'a worker ended: it is started again')
+      await Promise.race([Bun.sleep(durationMs), stopping.promise])
+      if (isStopping) return true
+      since = monotonic()
+    }
+  }
+
+  return {
+    signalAll,
+    /**
+     * Resolves when all listen; undefined where one does not. The first one is started alone: it brings the schema up to
+     * date, and knows the port where any free one was asked for.
+     */
+    async start(): Promise<{ url: string; ends: Promise<boolean>[] } | undefined> {
+      const first = launch(1, config.port)
+      const url = await first.listening
+      if (url === undefined || isStopping) return undefined
+      const port = Number(new URL(url).port || config.port)
+      const others = Array.from({ length: config.workers - 1 }, (_, i) => [i + 2, launch(i + 2, port)] as const)
+      const urls = await Promise.all(others.map(([, worker]) => worker.listening))
+      if (urls.includes(undefined) || isStopping) return undefined
+      return { url, ends: [[1, first] as const, ...others].map(([worker, process]) => keep(worker, process, port)) }
+    },
+    stop(): void {
+      isStopping = true
+      stopping.resolve()
+      signalAll('SIGTERM')
+    },
+    /** Ends what was started; gives whether that was asked for. */
+    async giveUp(): Promise<boolean> {
+      // A second signal would end them at once.
+      if (!isStopping) signalAll('SIGTERM')
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+      return isStopping
+    },
   }
 }
