@@ -15,3 +15,25 @@ export function isReplacedBy(run: string, other: string): boolean {
   const end = run.lastIndexOf(separator)
   return run !== other && end >= 0 && other.startsWith(run.slice(0, end + 1)) && other > run
 }
+
+/** The id of one of several workers of a node; counted from 1. */
+export function workerId(nodeId: string, worker: number): string {
+  return `${nodeId}-${worker}`
+}
+
+/** The id of the node that a worker is of. */
+export function nodeOfWorker(id: string, worker: number): string {
+  const ending = workerId('', worker)
+  return id.endsWith(ending) ? id.slice(0, -ending.length) : id
+}
+
+/** Whether a name is of one of its workers. */
+export function isWorkerOf(name: string, nodeId: string): boolean {
+  const id = idOf(name)
+  return id.startsWith(`${nodeId}-`) && /^\d+$/.test(id.slice(nodeId.length + 1))
+}
+
+function idOf(name: string): string {
+  const end = name.lastIndexOf(separator)
+  return end < 0 ? name : name.slice(0, end)
+}

@@ -52,6 +52,8 @@ function sharedStores(): () => Promise<Env> {
       DATABASE_URL: (await server?.database()) ?? '',
       REDIS_URL: `${redis?.url}/${databases}`,
       RINGWIRE_JWT_SECRETS: jwtSecrets,
+      // Nodes that stop together have nobody to send their clients to.
+      RINGWIRE_DRAIN_MS: '0',
     }
   }
 }
