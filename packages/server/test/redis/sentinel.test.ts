@@ -64,7 +64,7 @@ async function startOf(url: string): Promise<string> {
 
 /** Appends until one is taken. */
 async function appendAtLast({ sessions }: RedisSessions, { id }: Seen, n: number): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
+  for (let tries = 0; tries < 2_000; tries++) {
     try {
       expect(await sessions.append(id, { ...pushes.relay('c', n), source: { sessionId: 'sender', n } })).toBe('sent')
       return
@@ -105,7 +105,7 @@ for (const [how, signal] of [
     await relays(two.sessions, here.id, 'c', [12])
     const back = await comeBack(one.sessions, { ...here, epoch: lost[0]?.epoch ?? '' }, 2)
     expect(back && numbersOf(back.socket)).toEqual([11, 12])
-  }, 30_000)
+  }, 60_000)
 }
 
 test('[TOK5] limits and readiness follow the promotion', async () => {

@@ -127,11 +127,15 @@ export function isNews(session: Session, push: Push): boolean {
     session.ringing ??= new Set()
     session.ringing.add(call)
   }
-  if (version !== undefined) {
-    session.versions ??= new Map()
-    session.versions.set(call, version)
-  }
+  noteVersion(session, push)
   return true
+}
+
+/** What it was told last of a call. */
+export function noteVersion(session: Session, { call, version }: Push): void {
+  if (version === undefined) return
+  session.versions ??= new Map()
+  session.versions.set(call, version)
 }
 
 /** Nothing waits in it, nothing can come to it, and nobody can resume it. */

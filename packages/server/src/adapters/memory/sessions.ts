@@ -19,6 +19,7 @@ import {
   loseLog,
   loseSocket,
   moveKept,
+  noteVersion,
   owesFinal,
   prove,
   render,
@@ -238,7 +239,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
           if (!session.ringing?.has(push.call)) continue
           if (except.includes(session.identity.sessionId)) {
             session.ringing.delete(push.call)
-            session.versions?.delete(push.call)
+            // Whoever is late to say that it rings is not believed.
+            noteVersion(session, push)
           } else append(session, push)
         }
       }

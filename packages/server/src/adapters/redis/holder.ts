@@ -98,6 +98,15 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     session.sink.retire().catch(onError)
   }
 
+  /**
+   * The store says that this is not the session's socket. Another node may have taken this one for dead: its client comes
+   * back, and finds everything.
+   */
+  function leave(session: Held): void {
+    giveUp(session)
+    session.sink.close(1013, 'try again later')
+  }
+
   /** The socket is another's by now. */
   function giveUp(session: Held): void {
     const id = session.identity.sessionId
@@ -123,7 +132,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const [epoch = '', ...messages] =
       (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []
     hearAll(messages)
-    if (epoch === '') giveUp(session)
+    if (epoch === '') leave(session)
     else lost(session, String(epoch))
   }
 
@@ -133,7 +142,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       (await run('head', id, [id, session.socket, session.delivered, session.epoch])) ?? []
     if (held.get(id) !== session) return
     if (epoch === 'gone') return beginAgain(session)
-    if (epoch === 'taken') return giveUp(session)
+    if (epoch === 'taken') return leave(session)
     hearAll(messages)
     lost(session, String(epoch))
     session.head = Math.max(session.head, Number(head))

@@ -71,7 +71,7 @@ function registerBursts(service: () => Service): void {
       const told = received(caller).slice(heard[0])
       // Between two nodes the accept may be faster than what the caller had to say right after the invite.
       const events = told.map(({ event, error }) => error?.code ?? event)
-      if (events.includes('CALL_INVALID_STATE')) expect(events[1]).toBe('CALL_INVALID_STATE')
+      expect(events.filter((event) => event === 'CALL_INVALID_STATE').length).toBeLessThanOrEqual(1)
       expect(events.filter((event) => event !== 'CALL_INVALID_STATE')).toEqual([
         'call.invited',
         'call.accepted',

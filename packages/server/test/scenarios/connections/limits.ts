@@ -65,6 +65,7 @@ async function slowReader(service: Service): Promise<void> {
     pair.caller.send('webrtc.offer', offer(sent + i))
     if (i % 16 === 0) await pair.caller.settle()
   }
+  await pair.caller.settle()
   expect(residentBytes(service.pid) - before).toBeLessThan(64 * mebibyte)
 
   pair.callee.resume()

@@ -102,7 +102,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   local numbered = source ~= nil and source ~= ''
   if kind == 'relay' then
     if forPlace == '1' and not h['P' .. name] then return 'elsewhere' end
-    if numbered and isRepeat(h, name, source, n) then return 'kept' end
+    if numbered and (isRepeat(h, name, source, n) or isRepeat(h, 'h' .. name, source, n)) then return 'kept' end
     if h['G' .. name] then
       call('RPUSH', base .. 'g:' .. h.sid .. ':' .. name, text)
       if numbered then put(h, 'N' .. name, source .. ' ' .. n) end

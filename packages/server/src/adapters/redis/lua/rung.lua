@@ -6,11 +6,12 @@ for _, letter in ipairs({ 'a:', 'd:' }) do
     if h['R' .. name] then
       if except[h.sid] then
         drop(h, 'R' .. name)
-        drop(h, 'V' .. name)
+        -- Whoever is late to say that it rings is not believed.
+        put(h, 'V' .. name, ARGV[9])
         tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
       else deliver(h, ARGV[7], name, ARGV[9], ARGV[10], ARGV[3]) end
       becameIdle(h)
-      if isLast(ARGV[7]) then passFinalOn(h) end
+      if isLast(ARGV[7]) then passFinalOn(h, name) end
     end
   end
 end

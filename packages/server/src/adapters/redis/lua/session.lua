@@ -189,10 +189,12 @@ local function release(h, name)
 end
 
 -- Final notices that a dead socket's session was not proven to have, for a new one of the same device [WS4].
-local function giveFinals(source, target)
+local function giveFinals(source, target, only)
   if source.d ~= '' and source.d ~= target.d then return end
   -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-  local function isOwed(kind, name) return isLast(kind) and not target['P' .. name] and not target['O' .. name] end
+  local function isOwed(kind, name)
+    return isLast(kind) and (only == nil or only == name) and not target['P' .. name] and not target['O' .. name]
+  end
   local entries = {}
   if source.d == '' then
     -- From before a restart: how many sockets it stands for is not known.
@@ -205,9 +207,11 @@ local function giveFinals(source, target)
 end
 
 -- A notice that came when its device was already back: whoever connected meanwhile has looked and found nothing.
-local function passFinalOn(source)
+local function passFinalOn(source, name)
   if source.n ~= '' or source.x == '1' then return end
   for _, target in ipairs(each('a:', source.ph)) do
-    if target.d == source.d and tonumber(target.op) >= tonumber(source.lo) then return giveFinals(source, target) end
+    local came = target.d == source.d and tonumber(target.op) >= tonumber(source.lo)
+    -- One that has yet to look finds it.
+    if came and target.oo ~= '1' then return giveFinals(source, target, name) end
   end
 end
