@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
 import { candidate } from '../support/flows.ts'
-import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
+import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { insist, toldOf, type World, worldFor } from './world.ts'
 
 const world = worldFor()

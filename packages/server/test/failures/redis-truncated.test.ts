@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { connectExtended, connectedCall } from '../support/extended-flows.ts'
+import { connectedCall } from '../support/extended-flows.ts'
 import { candidate } from '../support/flows.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
 import { registerOutage } from './redis-outage.ts'

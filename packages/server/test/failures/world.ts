@@ -19,14 +19,20 @@ export interface World {
   readonly two: Service
 }
 
+type NodeId = 'one' | 'two'
+
 export interface WorldOptions {
   readonly env?: Env
   /** More for one node alone. */
   readonly envOne?: Env
   readonly redisArgs?: readonly string[]
   /** Where the nodes find the database and Redis, if not where they are: something is between them. */
-  readonly databaseUrlOf?: (url: string) => Promise<string> | string
-  readonly redisUrlOf?: (redis: RedisServer, node: 'one' | 'two') => Promise<string> | string
+  readonly databaseUrlOf?: (url: string, node: NodeId) => Promise<string> | string
+  /** Makes the nodes' database, where it is to be another one than usual; answers its URL. */
+  readonly makeDatabase?: (postgres: Postgres) => Promise<string>
+  readonly redisUrlOf?: (redis: RedisServer, node: NodeId) => Promise<string> | string
+  /** When all servers have ended. */
+  readonly atEnd?: () => Promise<void> | void
 }
 
 /** Nothing that a client asks for waits longer, in ms; the rest is the way there and back on a busy machine. */
@@ -49,18 +55,19 @@ export function worldFor(options: WorldOptions = {}): () => World {
       await Promise.all([finish(one), finish(two)])
     } finally {
       await Promise.all([postgres.dispose(), redis.stop()])
+      await options.atEnd?.()
     }
   })
   return () => world as World
 }
 
 async function startWorld(options: WorldOptions): Promise<World> {
-  const { env = {}, envOne = {}, redisArgs = [], databaseUrlOf, redisUrlOf } = options
+  const { env = {}, envOne = {}, redisArgs = [], makeDatabase, databaseUrlOf, redisUrlOf } = options
   const [postgres, redis] = await Promise.all([Postgres.start(), startRedis(redisArgs)])
-  const databaseUrl = await postgres.database()
-  const node = async (id: 'one' | 'two', more: Env) =>
+  const databaseUrl = (await makeDatabase?.(postgres)) ?? (await postgres.database())
+  const node = async (id: NodeId, more: Env) =>
     new Service({
-      DATABASE_URL: (await databaseUrlOf?.(databaseUrl)) ?? databaseUrl,
+      DATABASE_URL: (await databaseUrlOf?.(databaseUrl, id)) ?? databaseUrl,
       REDIS_URL: (await redisUrlOf?.(redis, id)) ?? redis.url,
       RINGWIRE_JWT_SECRETS: jwtSecrets,
       RINGWIRE_NODE_ID: id,
