@@ -23,8 +23,8 @@ type NodeId = 'one' | 'two'
 
 export interface WorldOptions {
   readonly env?: Env
-  /** More for one node alone. */
-  readonly envOne?: Env
+  /** More for one of them alone. */
+  readonly envOf?: (node: NodeId) => Env
   readonly redisArgs?: readonly string[]
   /** Where the nodes find the database and Redis, if not where they are: something is between them. */
   readonly databaseUrlOf?: (url: string, node: NodeId) => Promise<string> | string
@@ -62,10 +62,10 @@ export function worldFor(options: WorldOptions = {}): () => World {
 }
 
 async function startWorld(options: WorldOptions): Promise<World> {
-  const { env = {}, envOne = {}, redisArgs = [], makeDatabase, databaseUrlOf, redisUrlOf } = options
+  const { env = {}, envOf, redisArgs = [], makeDatabase, databaseUrlOf, redisUrlOf } = options
   const [postgres, redis] = await Promise.all([Postgres.start(), startRedis(redisArgs)])
   const databaseUrl = (await makeDatabase?.(postgres)) ?? (await postgres.database())
-  const node = async (id: NodeId, more: Env) =>
+  const node = async (id: NodeId) =>
     new Service({
       DATABASE_URL: (await databaseUrlOf?.(databaseUrl, id)) ?? databaseUrl,
       REDIS_URL: (await redisUrlOf?.(redis, id)) ?? redis.url,
@@ -73,9 +73,9 @@ async function startWorld(options: WorldOptions): Promise<World> {
       RINGWIRE_NODE_ID: id,
       RINGWIRE_WS_RATE: 'off',
       ...env,
-      ...more,
+      ...envOf?.(id),
     })
-  const [one, two] = await Promise.all([node('one', envOne), node('two', {})])
+  const [one, two] = await Promise.all([node('one'), node('two')])
   try {
     await Promise.all([one.start(), two.start()])
   } catch (error) {
