@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { Redis } from 'ioredis'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
 import { candidate } from '../support/flows.ts'
+import { evict, flush } from './lost-keys.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { insist, toldOf, type World, worldFor } from './world.ts'
+import { insist, toldOf, worldFor } from './world.ts'
 
 const world = worldFor()
 
@@ -13,26 +13,11 @@ async function settledCall(pair: ExtendedPair): Promise<string> {
   return call
 }
 
-/** All keys of a session: what an eviction takes one by one. */
-async function evict({ redis }: World, sessionId: string): Promise<number> {
-  const client = new Redis(redis.url)
-  const keys = await client.keys(`rw:*:*${sessionId}*`)
-  const deleted = await client.del(...keys)
-  client.disconnect()
-  return deleted
-}
-
-async function flush({ redis }: World): Promise<void> {
-  const client = new Redis(redis.url)
-  await client.flushall()
-  client.disconnect()
-}
-
 test('[RES4] evicted while nothing is said: it is told within 5 s', async () => {
   const { one, two } = world()
   const pair = await pairOn(one, two)
   const call = await settledCall(pair)
-  await evict(world(), pair.caller.point?.session_id ?? '')
+  await evict(world().redis, pair.caller.point?.session_id ?? '')
   const since = performance.now()
   const reset = await pair.caller.next('session.reset')
   expect(performance.now() - since).toBeLessThan(6_000)
@@ -48,7 +33,7 @@ test('[END3] [RES4] FLUSHALL during 100 live calls ends none of them', async () 
     Array.from({ length: 100 }, (_, i) => pairOn(nodes[i % 2] ?? one, nodes[Math.floor(i / 2) % 2] ?? one)),
   )
   const calls = await Promise.all(pairs.map(settledCall))
-  await flush(world())
+  await flush(world().redis)
   const since = performance.now()
   await Promise.all(
     pairs.map(async (pair, i) => {
