@@ -71,7 +71,7 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     if (outage.losesLogs) {
       const reset = await together.callee.next('session.reset')
       expect(reset.data.active_calls).toMatchObject([{ call_uuid: call, status: 'connected', holds_place: true }])
-      await apart.caller.next('session.reset')
+      await Promise.all([apart.caller, apart.callee].map((client) => client.next('session.reset')))
     }
     // The same request again, and what was refused took no effect.
     expect(await insist(apart.caller, 'webrtc.ice_candidate', candidate(far, 3))).toBe(0)
