@@ -9,7 +9,7 @@ import { candidate } from '../support/flows.ts'
 import type { Postgres } from '../support/postgres.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { ask, insist, toldOf, worldFor } from './world.ts'
+import { ask, becomesReady, insist, toldOf, worldFor } from './world.ts'
 
 /** A disk of its own: a tmpfs of a fixed size, which only root may mount. */
 const disk = mkdtempSync(join(tmpdir(), 'ringwire-disk-'))
@@ -90,6 +90,9 @@ test('[EXT3] [INV3] the disk of PostgreSQL is full: what is not written is refus
     status: 'connected',
   })
   await standing.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':1'))
+
+  // It answers, and that is what is asked.
+  await becomesReady(one, two)
 
   rmSync(ballast)
   const [client, event, data] = refused

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { Client } from '../support/client.ts'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { candidate, someone } from '../support/flows.ts'
 import { inviteOf } from '../support/sessions.ts'
@@ -21,17 +22,20 @@ const aboutCall =
 export function registerOutage(name: string, world: () => World, outage: Outage): void {
   test(`[EXT3] [END1] [RES4] [HEALTH1] Redis ${name}: calls go on, people can hang up, nothing is acknowledged that is not so`, async () => {
     const { one, two } = world()
-    const [together, apart, leaving, declining] = await Promise.all([
+    const [together, apart, leaving, declining, answering] = await Promise.all([
       pairOn(one, one),
       pairOn(one, two),
       pairOn(one, two),
       pairOn(two, one),
+      pairOn(one, two),
     ])
     const stranger = await connectExtended(one, { user_id: someone('caller'), role: 'customer' })
     const call = await connectedCall(together)
     const far = await connectedCall(apart)
     const over = await answeredCall(leaving)
     const unwanted = await ringingCall(declining)
+    const answered = await ringingCall(answering)
+    const token = await two.token({ user_id: someone('late') })
     for (const [pair, uuid] of [
       [together, call],
       [apart, far],
@@ -57,7 +61,10 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     await expectRefusal(apart.caller, 'webrtc.ice_candidate', candidate(far, 2))
     const wanted = crypto.randomUUID()
     await expectRefusal(stranger, 'call.invite', inviteOf(apart.calleeId, { call_uuid: wanted }))
-    // Hanging up.
+    // Nobody comes in.
+    expect((await new Client({ url: two.url, token }).closed).code).toBe(1013)
+    // Answering and hanging up.
+    expect((await ask(answering.callee, 'call.accept', { call_uuid: answered })).event).toBe('call.ack')
     expect((await ask(leaving.caller, 'call.end', { call_uuid: over })).event).toBe('call.ack')
     expect((await ask(declining.callee, 'call.reject', { call_uuid: unwanted })).event).toBe('call.ack')
     expect(await historyOf(one, leaving, over)).toMatchObject({ status: 'ended', end_reason: 'hangup' })
@@ -68,6 +75,7 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     // Whoever was not told yet is told now, once.
     await leaving.callee.next('call.ended', aboutCall(over))
     await declining.caller.next('call.rejected', aboutCall(unwanted))
+    await answering.caller.next('call.accepted', aboutCall(answered))
     if (outage.losesLogs) {
       const reset = await together.callee.next('session.reset')
       expect(reset.data.active_calls).toMatchObject([{ call_uuid: call, status: 'connected', holds_place: true }])
@@ -86,11 +94,13 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
 
     await hangUp(one, together, call)
     await hangUp(two, apart, far)
+    await hangUp(two, answering, answered)
     expect(numbersTo(together.callee, call)).toEqual([1, 2, 3, 4])
     expect(toldOf(leaving.callee, 'call.ended', over)).toBe(1)
     expect(toldOf(declining.caller, 'call.rejected', unwanted)).toBe(1)
     expect(toldOf(apart.callee, 'call.ringing', wanted)).toBe(1)
-    stopAll(together, apart, leaving, declining)
+    expect(toldOf(answering.caller, 'call.accepted', answered)).toBe(1)
+    stopAll(together, apart, leaving, declining, answering)
     stranger.stop()
   }, 40_000)
 }
