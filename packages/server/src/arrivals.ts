@@ -8,6 +8,7 @@ import {
   type Participant,
   participantOf,
   placeOf,
+  refOf,
   type Side,
   sideOf,
 } from './call/call.ts'
@@ -63,14 +64,19 @@ export interface Arrivals {
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
   leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
-  /** Tells an extended session that its log was lost, and what is true now [RES4]. */
-  reset(identity: SessionIdentity, epoch: string): Promise<void>
+  /**
+   * Tells an extended session that its log was lost, and what is true now [RES4]. What began or ended to ring meanwhile is
+   * told to any: others looked for it in vain.
+   */
+  reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void>
   /**
    * The service starts: nobody has a socket, live calls wait for their people [RES3]. `isShared`: sessions are still
    * known, and other nodes may serve; then only what nobody looked after is made up for.
    */
   recover(isShared: boolean): Promise<void>
 }
+
+type Who = Pick<ClientSession, 'sessionId' | 'participant'>
 
 /** How long a store that is away is left alone before a session is told of its reset, in ms. */
 const resetRetryMs = 500
@@ -168,7 +174,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** Reads the participant's live calls; those that ring for the session do so first [WS4]. */
-  function liveCallsOf(session: ClientSession): MaybePromise<readonly LiveCall[]> {
+  function liveCallsOf(session: Who): MaybePromise<readonly LiveCall[]> {
     return andThen(store.liveCallsOf(session.participant), (live) => {
       const ringing = live.filter((call) => call.status === 'ringing' && sideOf(call, session.participant) === 'callee')
       return andThen(allDone(ringing.map((call) => ring(session, call))), () => live)
@@ -176,14 +182,24 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** Until it is told, it is told nothing else: a store that is away is asked again. */
-  async function reset(identity: SessionIdentity, epoch: string): Promise<void> {
+  async function reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void> {
     while (sessions.heldHere(identity.sessionId) !== undefined) {
       try {
-        return await tellReset(identity, epoch)
+        if (identity.extended) await tellReset(identity, epoch)
+        return await tellRinging(identity, ringing)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
         await Bun.sleep(resetRetryMs)
       }
+    }
+  }
+
+  /** What rings rings, and what rang is over. */
+  async function tellRinging(identity: SessionIdentity, ringing: readonly string[]): Promise<void> {
+    await liveCallsOf(identity)
+    for (const key of ringing) {
+      const call = await store.load(refOf(key))
+      if (call !== undefined && call.status !== 'ringing') await tellThatItIsOver(identity, call)
     }
   }
 
@@ -196,7 +212,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     await sessions.reset(identity.sessionId, epoch, JSON.stringify({ event: 'session.reset', data }))
   }
 
-  async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
+  async function readActiveCalls(session: Who): Promise<ActiveCall[]> {
     const live = await store.liveCallsOf(session.participant)
     return live.flatMap((call) => {
       const now = newest(call)
@@ -215,7 +231,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    * Rings at a session that has just come. Whoever ends the call looks for the sessions where it rings: one that looked
    * before it rang here, though it was over already, is made up for.
    */
-  function ring(session: ClientSession, read: Call): MaybePromise<void> {
+  function ring(session: Who, read: Call): MaybePromise<void> {
     const call = newest(read)
     if (call.status !== 'ringing') return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
@@ -228,7 +244,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  async function tellThatItIsOver(session: ClientSession, call: Call): Promise<void> {
+  async function tellThatItIsOver(session: Who, call: Call): Promise<void> {
     if (ownPlace(session, call)?.sessionId === session.sessionId) return
     const [last] = (await store.stepsAfter(call, 1)).filter(({ event }) =>
       event.notices.some(({ to, event: name }) => to.place === 'rung' && name !== 'call.ringing'),
@@ -274,7 +290,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return (await sink?.probe()) ?? false
   }
 
-  function ownPlace(session: ClientSession, call: Call) {
+  function ownPlace(session: Who, call: Call) {
     const side = sideOf(call, session.participant)
     return side === undefined ? null : placeOf(call, side)
   }

@@ -40,7 +40,7 @@ export interface BackendOptions {
   /** The machine's, where it is not given; several nodes go by the clock of their database. */
   readonly clock?: Clock | undefined
   /** The log of a session was lost while its socket is open [RES4]. */
-  readonly onLogLost: (session: SessionIdentity, epoch: string) => void
+  readonly onLogLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   /** Another node is known to be dead. */
   readonly onDeath: (node: string) => void
 }

@@ -31,6 +31,7 @@ function setUp() {
   const delivery = createDelivery({
     sessions: { ...sessions, liveOf: (participant) => (broken.on ? away() : sessions.liveOf(participant)) },
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
+    isHeldElsewhere: () => false,
     onApplied: () => {},
     onError: (error) => void failures.push(error),
   })

@@ -46,6 +46,8 @@ export interface DeliveryOptions {
   readonly sessions: Sessions
   /** What was committed to a call after a version, oldest first. */
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
+  /** Whether another node that serves holds the socket: it makes up for a log that was lost, nobody else may. */
+  readonly isHeldElsewhere: (place: Place) => boolean
   /** Called with every version that was handed on: time may have something to do with it. */
   readonly onApplied: (call: Call) => void
   readonly onError: (error: unknown) => void
@@ -53,7 +55,8 @@ export interface DeliveryOptions {
 
 const sides = ['caller', 'callee'] as const
 
-export function createDelivery({ sessions, stepsAfter, onApplied, onError }: DeliveryOptions): Delivery {
+export function createDelivery(options: DeliveryOptions): Delivery {
+  const { sessions, stepsAfter, isHeldElsewhere, onApplied, onError } = options
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<void>>()
@@ -141,6 +144,7 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
     const { sessionId, deviceId, settled } = place
     return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
+      if (isHeldElsewhere(place)) throw new StoreError('unavailable', 'the log of the session was lost')
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
         sessions.hold(sessionId, key, settled, gate, call.version),

@@ -1,6 +1,11 @@
 import type { Place } from './call/call.ts'
 import type { Nodes, Sessions } from './ports.ts'
 
+/** Whether another node holds the socket, or may. */
+export function isHeldElsewhere({ state, node }: Place, nodes: Pick<Nodes, 'self' | 'isDead'>): boolean {
+  return state === 'held' && node !== nodes.self && !nodes.isDead(node)
+}
+
 /**
  * Whether it is known for sure that nobody is where a place says: its node holds no socket of the session, or is dead.
  * That a record is missing proves nothing [END3].

@@ -13,6 +13,7 @@ import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery } from './delivery.ts'
 import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
+import { isHeldElsewhere } from './holders.ts'
 import { createHttpApp } from './http/app.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
@@ -67,7 +68,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       config,
       logger,
       clock: deps.clock,
-      onLogLost: (session, epoch) => heard.logLost(session, epoch),
+      onLogLost: (session, epoch, ringing) => heard.logLost(session, epoch, ringing),
       onDeath: (node) => heard.death(node),
     })
     close = backend.close
@@ -146,7 +147,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
 
 /** What the backend has to say to parts that are made after it. */
 interface Heard {
-  logLost: (session: SessionIdentity, epoch: string) => void
+  logLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   death: (node: string) => void
 }
 
@@ -171,6 +172,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
   const delivery = createDelivery({
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     onApplied: (call) => deadlines.watch(call),
     onError,
   })
@@ -211,7 +213,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     onError,
   })
   const arrivals = createArrivals({ store, sessions, nodes, delivery, calls, clock, finalsMs, onError })
-  heard.logLost = (session, epoch) => void arrivals.reset(session, epoch).catch(onError)
+  heard.logLost = (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError)
   return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
 }
 

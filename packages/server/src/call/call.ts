@@ -28,6 +28,13 @@ export function callKey(ref: CallRef): string {
   return ref.callUuid + ref.product
 }
 
+/** The call of a key. */
+export function refOf(key: string): CallRef {
+  return { callUuid: key.slice(0, uuidLength), product: key.slice(uuidLength) }
+}
+
+const uuidLength = 36
+
 export type Side = 'caller' | 'callee'
 export function otherSide(side: Side): Side {
   return side === 'caller' ? 'callee' : 'caller'

@@ -2,6 +2,7 @@
 import type { HistoryResponse } from '@ringwire/protocol/rest'
 import type { History } from '../history.ts'
 import type { Logger } from '../observability/logger.ts'
+import { StoreError } from '../ports.ts'
 import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
 import { failure, json } from './replies.ts'
 
@@ -21,7 +22,7 @@ export function createCallHistoryEndpoint(deps: CallHistoryDeps) {
       })
       return json(200, { success: true, ...page } satisfies HistoryResponse)
     } catch (error) {
-      logger.error({ error }, 'the call history could not be read')
+      logger[error instanceof StoreError ? 'warn' : 'error']({ error }, 'the call history could not be read')
       return failure('CALL_HISTORY_FAILED')
     }
   })

@@ -6,7 +6,8 @@ registerSessionsContract('memory', async (windows): Promise<SessionsHarness> => 
   const lost: { sessionId: string; epoch: string }[] = []
   const sessions = createMemorySessions({
     ...windows,
-    onLogLost({ sessionId }, epoch) {
+    onLogLost({ sessionId, extended }, epoch) {
+      if (!extended) return
       lost.push({ sessionId, epoch })
       sessions.reset(sessionId, epoch, resetText)
     },

@@ -35,7 +35,8 @@ async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): 
       ...windows,
       url,
       node: crypto.randomUUID(),
-      onLogLost({ sessionId }, epoch) {
+      onLogLost({ sessionId, extended }, epoch) {
+        if (!extended) return
         lost.push({ sessionId, epoch })
         for (const { sessions } of nodes) resets.push(sessions.reset(sessionId, epoch, resetText))
       },

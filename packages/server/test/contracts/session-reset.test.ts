@@ -32,11 +32,12 @@ function compose() {
   const sessions = createMemorySessions({
     windowMs: 120_000,
     resumeWindowMs: 120_000,
-    onLogLost: (session, epoch) => void resets.push(arrivals.reset(session, epoch)),
+    onLogLost: (session, epoch, ringing) => void resets.push(arrivals.reset(session, epoch, ringing)),
   })
   const delivery = createDelivery({
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    isHeldElsewhere: () => false,
     onApplied() {},
     onError: (error) => void failures.push(error),
   })

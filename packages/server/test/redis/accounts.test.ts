@@ -63,7 +63,8 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   const lost: { sessionId: string; epoch: string }[] = []
   const node: RedisSessions = createRedisSessions({
     ...{ ...windows, url: `redis://${account}@127.0.0.1:${server.port}/${databases}`, node: crypto.randomUUID() },
-    onLogLost({ sessionId }, epoch) {
+    onLogLost({ sessionId, extended }, epoch) {
+      if (!extended) return
       lost.push({ sessionId, epoch })
       void node.sessions.reset(sessionId, epoch, resetText)
     },

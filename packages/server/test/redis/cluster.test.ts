@@ -29,7 +29,8 @@ async function startNode(lost: { sessionId: string; epoch: string }[] = []): Pro
     node: crypto.randomUUID(),
     windowMs,
     resumeWindowMs,
-    onLogLost({ sessionId }, epoch) {
+    onLogLost({ sessionId, extended }, epoch) {
+      if (!extended) return
       lost.push({ sessionId, epoch })
       void node.sessions.reset(sessionId, epoch, resetText)
     },

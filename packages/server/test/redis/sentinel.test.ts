@@ -36,7 +36,8 @@ afterEach(async () => {
 async function startNode(): Promise<RedisSessions> {
   const node: RedisSessions = createRedisSessions({
     ...{ url: group.url, node: crypto.randomUUID(), windowMs, resumeWindowMs },
-    onLogLost({ sessionId }, epoch) {
+    onLogLost({ sessionId, extended }, epoch) {
+      if (!extended) return
       lost.push({ sessionId, epoch })
       void node.sessions.reset(sessionId, epoch, resetText)
     },

@@ -139,19 +139,13 @@ export class Postgres {
   /** The server and all of its processes stop where they are, or go on. */
   freeze(signal: 'SIGSTOP' | 'SIGCONT'): void {
     process.kill(this.pid, signal)
-    for (const pid of this.children()) process.kill(pid, signal)
+    for (const pid of this.children()) signalIfThere(pid, signal)
   }
 
   /** kill -9 of the server: its processes end at once, and the next start recovers from the log. */
   async kill(): Promise<void> {
     process.kill(this.pid, 'SIGSTOP')
-    for (const pid of [this.pid, ...this.children()]) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It ended when its parent did.
-      }
-    }
+    for (const pid of [this.pid, ...this.children()]) signalIfThere(pid, 'SIGKILL')
     await this.server?.exited
   }
 
@@ -171,6 +165,14 @@ export class Postgres {
       clearTimeout(patience)
     }
     rmSync(this.directory, { recursive: true, force: true })
+  }
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It ended meanwhile, by itself or with its parent.
   }
 }
 

@@ -8,6 +8,8 @@ export interface RedisServer {
   readonly port: number
   readonly url: string
   readonly pid: number
+  /** Where it keeps its files. */
+  readonly directory: string
   /** Ends the process at once, as a crash does. */
   kill(): Promise<void>
   /** Starts it again on the same port, with what is in its directory. */
@@ -34,6 +36,7 @@ export async function startRedis(args: readonly string[] = []): Promise<RedisSer
   }
   return {
     port,
+    directory,
     url: `redis://127.0.0.1:${port}`,
     get pid() {
       return running.pid

@@ -35,8 +35,8 @@ export interface MemorySessionsOptions {
   readonly windowMs: number
   /** How long an extended session can be resumed, in ms [RES1]. */
   readonly resumeWindowMs: number
-  /** The log of a session was lost while its socket is open [RES4]. */
-  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+  /** The log of a session was lost while its socket is open, and these calls ring there [RES4]. */
+  readonly onLogLost: (identity: SessionIdentity, epoch: string, ringing: readonly string[]) => void
 }
 
 /** The same port, with every answer at once. */
@@ -348,7 +348,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       epoch = newEpoch()
       for (const session of sessions.values()) {
         loseLog(session, epoch)
-        if (session.sink !== undefined && session.identity.extended) options.onLogLost(session.identity, epoch)
+        if (session.sink !== undefined) options.onLogLost(session.identity, epoch, [...(session.ringing ?? [])])
       }
     },
   }

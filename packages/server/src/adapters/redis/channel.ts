@@ -118,10 +118,12 @@ export function createChannel(options: ChannelOptions): Channel {
       subscriber?.disconnect()
       subscribe(false)
     }
-    const [names] = await Promise.all([
+    const [[isNew, ...names]] = await Promise.all([
       store.run('nodes', ['rw:nodes'], [node, deadMs]),
       store.publish(mine, `B ${last}`),
     ])
+    // Somebody emptied the store, or it forgot this node while it could not beat.
+    if (isNew === 1 && beatAt !== 0) isBehind = true
     catchUp()
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.

@@ -10,7 +10,7 @@ export interface HolderOptions {
   /** Runs a script over the session's slot; undefined for what is no session id. */
   readonly run: (name: ScriptName, sessionId: string, args: readonly (string | number)[]) => Promise<Reply | undefined>
   readonly now: () => number
-  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+  readonly onLogLost: (identity: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -118,8 +118,8 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
   function lost(session: Held, epoch: string): void {
     if (session.epoch === epoch) return
     loseLog(session, epoch)
-    if (session.identity.extended) onLogLost(session.identity, epoch)
-    else read(session)
+    onLogLost(session.identity, epoch, [...session.ringing].map(decodeURIComponent))
+    read(session)
   }
 
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */

@@ -19,8 +19,8 @@ export interface RedisSessionsOptions {
   readonly windowMs: number
   /** How long an extended session can be resumed, in ms [RES1]. */
   readonly resumeWindowMs: number
-  /** The log of a session was lost while its socket is open [RES4]. */
-  readonly onLogLost: (identity: SessionIdentity, epoch: string) => void
+  /** The log of a session was lost while its socket is open, and these calls ring there [RES4]. */
+  readonly onLogLost: (identity: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   readonly onError: (error: unknown) => void
 }
 

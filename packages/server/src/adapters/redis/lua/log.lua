@@ -54,7 +54,8 @@ local function isLast(kind) return kind == 'final' or kind == 'stop' end
 local function finish(h, name)
   local names = {}
   for each in string.gmatch(h.fc or '', '%S+') do names[#names + 1] = each end
-  if #names >= 8 then drop(h, 'F' .. table.remove(names, 1)) end
+  -- Not every script has read the older ones.
+  if #names >= 8 then call('HDEL', h.key, 'F' .. table.remove(names, 1)) end
   names[#names + 1] = name
   put(h, 'F' .. name, '1')
   put(h, 'fc', table.concat(names, ' '))

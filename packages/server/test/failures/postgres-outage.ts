@@ -1,0 +1,135 @@
+import { expect, test } from 'bun:test'
+import { Client } from '../support/client.ts'
+import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
+import { candidate, someone } from '../support/flows.ts'
+import type { Service } from '../support/service.ts'
+import { inviteOf } from '../support/sessions.ts'
+import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
+import { ask, becomesReady, becomesUnready, expectRefusal, insist, longestMs, toldOf, type World } from './world.ts'
+
+export interface DatabaseOutage {
+  begin(world: World): Promise<void> | void
+  end(world: World): Promise<void> | void
+}
+
+/** Shorter than the outage, so that a clock that ran on would have run out. */
+export const peerLostMs = 4_000
+export const outageEnv = { RINGWIRE_PEER_LOST_MS: String(peerLostMs) }
+
+const aboutCall =
+  (callUuid: string) =>
+  ({ data }: { data: { call_uuid?: string } }) =>
+    data?.call_uuid === callUuid
+
+/** What holds while the database is away, however it went, and once it is back. Needs `outageEnv`. */
+export function registerDatabaseOutage(name: string, world: () => World, outage: DatabaseOutage): void {
+  test(`[END3] [EXT3] [RING1] [HEALTH1] PostgreSQL ${name}: calls go on, nothing is acknowledged that is not written, and all is well by itself`, async () => {
+    const { one, two } = world()
+    const [apart, answering, ending, losing, ringing] = await Promise.all([
+      pairOn(one, two),
+      pairOn(one, two),
+      pairOn(two, one),
+      pairOn(one, two),
+      pairOn(two, one),
+    ])
+    const stranger = await connectExtended(two, { user_id: someone('caller'), role: 'customer' })
+    const token = await one.token({ user_id: someone('late'), role: 'customer' })
+    const call = await connectedCall(apart)
+    for (const client of [apart.caller, apart.callee]) {
+      await client.request('webrtc.ice_candidate', candidate(call, 0))
+    }
+    const over = await connectedCall(ending)
+    const lost = await connectedCall(losing)
+    const unanswered = await ringingCall(answering)
+    const missed = await ringingCall(ringing, { ring_timeout_ms: 5_000 })
+    const beganAt = performance.now()
+
+    await outage.begin(world())
+    await becomesUnready('database', one, two)
+    // One that goes while nobody can write that down.
+    await losing.callee.die()
+    // Relays need no database, on whichever nodes the peers are.
+    for (let n = 1; n <= 3; n++) {
+      expect((await ask(apart.caller, 'webrtc.ice_candidate', candidate(call, n))).data).toEqual({
+        call_uuid: call,
+        status: 'connected',
+      })
+    }
+    await apart.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':3'))
+    const wanted = crypto.randomUUID()
+    await Promise.all([
+      expectRefusal(answering.callee, 'call.accept', { call_uuid: unanswered }),
+      expectRefusal(ending.caller, 'call.end', { call_uuid: over }),
+      expectRefusal(stranger, 'call.invite', inviteOf(apart.calleeId, { call_uuid: wanted })),
+      refusesTokens(one),
+      isAskedToComeLater(two.url, token),
+    ])
+    // By now a ring has run out, and with an earlier start a lost place would have.
+    await Bun.sleep(Math.max(0, 6_500 - (performance.now() - beganAt)))
+    expect(toldOf(ringing.caller, 'call.missed', missed)).toBe(0)
+
+    await outage.end(world())
+    await becomesReady(one, two)
+    const backAt = performance.now()
+    await Promise.all([ringing.caller, ringing.callee].map((client) => client.next('call.missed', aboutCall(missed))))
+    expect(performance.now() - backAt).toBeLessThan(1_500)
+    // Sent again, whatever became of it the first time.
+    await insist(answering.callee, 'call.accept', { call_uuid: unanswered })
+    await answering.caller.next('call.accepted', aboutCall(unanswered))
+    await insist(ending.caller, 'call.end', { call_uuid: over })
+    await ending.callee.next('call.ended', aboutCall(over))
+    await insist(stranger, 'call.invite', inviteOf(apart.calleeId, { call_uuid: wanted }))
+    await apart.callee.next('call.ringing', aboutCall(wanted))
+    // Its clock starts now, in full.
+    const hello = await losing.callee.connect()
+    expect(hello.data).toMatchObject({ recovered: true, active_calls: [{ call_uuid: lost, holds_place: true }] })
+    await hangUp(one, losing, lost)
+    await hangUp(two, apart, call)
+    await hangUp(one, answering, unanswered)
+    expect(numbersTo(apart.callee, call)).toEqual([0, 1, 2, 3])
+    expect(await historyOf(two, ending, over)).toMatchObject({ status: 'ended', end_reason: 'hangup' })
+    expect(await historyOf(two, ringing, missed)).toMatchObject({ status: 'missed' })
+    for (const [client, event, uuid] of [
+      [answering.caller, 'call.accepted', unanswered],
+      [ending.callee, 'call.ended', over],
+      [apart.callee, 'call.ringing', wanted],
+      [ringing.caller, 'call.missed', missed],
+    ] as const) {
+      expect([event, toldOf(client, event, uuid)]).toEqual([event, 1])
+    }
+    await ask(stranger, 'call.cancel', { call_uuid: wanted })
+    // That no heartbeat was written is not the nodes' fault.
+    expect(one.log + two.log).not.toContain('a node is gone')
+    stopAll(apart, answering, ending, losing, ringing)
+    stranger.stop()
+  }, 45_000)
+
+  test(`[END3] PostgreSQL ${name}: who does not come back is lost afterwards`, async () => {
+    const { one, two } = world()
+    const pair = await pairOn(one, two)
+    const call = await answeredCall(pair)
+    await outage.begin(world())
+    await becomesUnready('database', one, two)
+    await pair.callee.die()
+    await outage.end(world())
+    await becomesReady(one, two)
+    const ended = await pair.caller.next('call.ended', aboutCall(call))
+    expect(ended.data).toMatchObject({ reason: 'peer_lost' })
+    stopAll(pair)
+  }, 30_000)
+}
+
+async function refusesTokens(service: Service): Promise<void> {
+  const since = performance.now()
+  const refused = await service.token({ user_id: someone('late') }).catch((error) => String(error))
+  expect(refused).toContain('503')
+  expect(refused).toContain('SERVICE_UNAVAILABLE')
+  expect(performance.now() - since).toBeLessThan(longestMs)
+}
+
+async function isAskedToComeLater(url: string, token: string): Promise<void> {
+  const since = performance.now()
+  const { code } = await new Client({ url, token }).closed
+  expect(code).toBe(1013)
+  expect(performance.now() - since).toBeLessThan(longestMs)
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'bun:test'
+import { Client } from '../support/client.ts'
+import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
+import { candidate, someone } from '../support/flows.ts'
+import { inviteOf } from '../support/sessions.ts'
+import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
+import { ask, becomesReady, becomesUnready, expectRefusal, insist, toldOf, type World } from './world.ts'
+
+export interface Outage {
+  begin(world: World): Promise<void> | void
+  end(world: World): Promise<void> | void
+  /** Whether every log counts as lost after it. */
+  readonly losesLogs: boolean
+}
+
+const aboutCall =
+  (callUuid: string) =>
+  ({ data }: { data: { call_uuid?: string } }) =>
+    data?.call_uuid === callUuid
+
+/** What holds while Redis is away, however it went, and after it came back, with whatever data. */
+export function registerOutage(name: string, world: () => World, outage: Outage): void {
+  test(`[EXT3] [END1] [RES4] [HEALTH1] Redis ${name}: calls go on, people can hang up, nothing is acknowledged that is not so`, async () => {
+    const { one, two } = world()
+    const [together, apart, leaving, declining, answering] = await Promise.all([
+      pairOn(one, one),
+      pairOn(one, two),
+      pairOn(one, two),
+      pairOn(two, one),
+      pairOn(one, two),
+    ])
+    const stranger = await connectExtended(one, { user_id: someone('caller'), role: 'customer' })
+    const call = await connectedCall(together)
+    const far = await connectedCall(apart)
+    const over = await answeredCall(leaving)
+    const unwanted = await ringingCall(declining)
+    const answered = await ringingCall(answering)
+    const token = await two.token({ user_id: someone('late') })
+    for (const [pair, uuid] of [
+      [together, call],
+      [apart, far],
+    ] as const) {
+      // Both settle their places: what they relay from now on is no matter of the database.
+      await pair.caller.request('webrtc.ice_candidate', candidate(uuid, 1))
+      await pair.callee.request('webrtc.ice_candidate', candidate(uuid, 1))
+    }
+
+    await outage.begin(world())
+    await becomesUnready('redis', one, two)
+    // A connection that is there and silent is believed for as long as a command may take.
+    await insist(together.caller, 'webrtc.ice_candidate', candidate(call, 2))
+
+    // Peers on one node.
+    const relayed = await ask(together.caller, 'webrtc.ice_candidate', candidate(call, 3))
+    expect(relayed).toMatchObject({ event: 'call.ack', data: { call_uuid: call, volatile: true } })
+    const volatile = await together.callee.next('webrtc.ice_candidate', ({ data }) =>
+      data.candidate.candidate.endsWith(':3'),
+    )
+    expect(volatile.seq).toBeUndefined()
+    // Peers on two, and new calls.
+    await expectRefusal(apart.caller, 'webrtc.ice_candidate', candidate(far, 2))
+    const wanted = crypto.randomUUID()
+    await expectRefusal(stranger, 'call.invite', inviteOf(apart.calleeId, { call_uuid: wanted }))
+    // Nobody comes in.
+    expect((await new Client({ url: two.url, token }).closed).code).toBe(1013)
+    // Answering and hanging up.
+    expect((await ask(answering.callee, 'call.accept', { call_uuid: answered })).event).toBe('call.ack')
+    expect((await ask(leaving.caller, 'call.end', { call_uuid: over })).event).toBe('call.ack')
+    expect((await ask(declining.callee, 'call.reject', { call_uuid: unwanted })).event).toBe('call.ack')
+    expect(await historyOf(one, leaving, over)).toMatchObject({ status: 'ended', end_reason: 'hangup' })
+    expect(toldOf(leaving.callee, 'call.ended', over)).toBe(0)
+
+    await outage.end(world())
+    await becomesReady(one, two)
+    // Whoever was not told yet is told now, once.
+    await leaving.callee.next('call.ended', aboutCall(over))
+    await declining.caller.next('call.rejected', aboutCall(unwanted))
+    await answering.caller.next('call.accepted', aboutCall(answered))
+    if (outage.losesLogs) {
+      const reset = await together.callee.next('session.reset')
+      expect(reset.data.active_calls).toMatchObject([{ call_uuid: call, status: 'connected', holds_place: true }])
+      await Promise.all([apart.caller, apart.callee].map((client) => client.next('session.reset')))
+    }
+    // The same request again, and what was refused took no effect.
+    expect(await insist(apart.caller, 'webrtc.ice_candidate', candidate(far, 3))).toBe(0)
+    await apart.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':3'))
+    expect(numbersTo(apart.callee, far).filter((n) => n > 1)).toEqual([3])
+    const stored = await ask(together.caller, 'webrtc.ice_candidate', candidate(call, 4))
+    expect(stored.data).not.toHaveProperty('volatile')
+    await insist(stranger, 'call.invite', inviteOf(apart.calleeId, { call_uuid: wanted }))
+    await apart.callee.next('call.ringing', aboutCall(wanted))
+    await ask(stranger, 'call.cancel', { call_uuid: wanted })
+    await apart.callee.next('call.cancelled', aboutCall(wanted))
+
+    await hangUp(one, together, call)
+    await hangUp(two, apart, far)
+    await hangUp(two, answering, answered)
+    expect(numbersTo(together.callee, call)).toEqual([1, 2, 3, 4])
+    expect(toldOf(leaving.callee, 'call.ended', over)).toBe(1)
+    expect(toldOf(declining.caller, 'call.rejected', unwanted)).toBe(1)
+    expect(toldOf(apart.callee, 'call.ringing', wanted)).toBe(1)
+    expect(toldOf(answering.caller, 'call.accepted', answered)).toBe(1)
+    stopAll(together, apart, leaving, declining, answering)
+    stranger.stop()
+  }, 40_000)
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { finish } from '../scenarios/calls/composition.ts'
+import type { ExtendedClient } from '../support/extended-client.ts'
+import type { ExtendedMessage } from '../support/extended-trace.ts'
+import { Postgres } from '../support/postgres.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { Service } from '../support/service.ts'
+
+export type Env = Readonly<Record<string, string>>
+
+/** Two nodes and what they stand on: real servers of this file alone. */
+export interface World {
+  readonly postgres: Postgres
+  /** The address of the nodes' database, and its name. */
+  readonly databaseUrl: string
+  readonly database: string
+  readonly redis: RedisServer
+  readonly one: Service
+  readonly two: Service
+}
+
+type NodeId = 'one' | 'two'
+
+export interface WorldOptions {
+  readonly env?: Env
+  /** More for one of them alone. */
+  readonly envOf?: (node: NodeId) => Env
+  readonly redisArgs?: readonly string[]
+  /** Makes the nodes' database, where it is to be another one than usual; answers its URL. */
+  readonly makeDatabase?: (postgres: Postgres) => Promise<string>
+  /** Where a node finds Redis, if not where it is: something is between them. */
+  readonly redisUrlOf?: (redis: RedisServer, node: NodeId) => Promise<string> | string
+  /** When all servers have ended. */
+  readonly atEnd?: () => Promise<void> | void
+}
+
+/** Nothing that a client asks for waits longer, in ms; the rest is the way there and back on a busy machine. */
+export const longestMs = 5_000 + 700
+/** How soon /readyz says what is so, in ms. */
+const readyMs = 2_000 + 300
+
+const jwtSecrets = `test:${'A'.repeat(43)}`
+
+/** One world for the tests of a file. At its end no node may have logged an error: whatever failed was not its bug. */
+export function worldFor(options: WorldOptions = {}): () => World {
+  let world: World | undefined
+  beforeAll(async () => {
+    world = await startWorld(options)
+  })
+  afterAll(async () => {
+    if (world === undefined) return
+    const { one, two, postgres, redis } = world
+    try {
+      await Promise.all([finish(one), finish(two)])
+    } finally {
+      await Promise.all([postgres.dispose(), redis.stop()])
+      await options.atEnd?.()
+    }
+  })
+  return () => world as World
+}
+
+async function startWorld(options: WorldOptions): Promise<World> {
+  const { env = {}, envOf, redisArgs = [], makeDatabase, redisUrlOf } = options
+  const [postgres, redis] = await Promise.all([Postgres.start(), startRedis(redisArgs)])
+  const databaseUrl = (await makeDatabase?.(postgres)) ?? (await postgres.database())
+  const node = async (id: NodeId) =>
+    new Service({
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: (await redisUrlOf?.(redis, id)) ?? redis.url,
+      RINGWIRE_JWT_SECRETS: jwtSecrets,
+      RINGWIRE_NODE_ID: id,
+      RINGWIRE_WS_RATE: 'off',
+      ...env,
+      ...envOf?.(id),
+    })
+  const [one, two] = await Promise.all([node('one'), node('two')])
+  try {
+    await Promise.all([one.start(), two.start()])
+  } catch (error) {
+    await Promise.all([one.dispose(), two.dispose(), postgres.dispose(), redis.stop()])
+    throw error
+  }
+  return { postgres, databaseUrl, database: new URL(databaseUrl).pathname.slice(1), redis, one, two }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
+async function readiness(service: Service): Promise<any> {
+  const response = await fetch(`${service.url}/readyz`)
+  return { status: response.status, ...((await response.json()) as object) }
+}
+
+/** /readyz of each node says so from now on within 2 s [HEALTH1]. */
+export async function becomesReady(...services: readonly Service[]): Promise<void> {
+  await Promise.all(services.map((service) => saysWithin(service, { status: 200, database: 'ok', redis: 'ok' })))
+}
+
+export async function becomesUnready(what: 'database' | 'redis', ...services: readonly Service[]): Promise<void> {
+  await Promise.all(services.map((service) => saysWithin(service, { status: 503, ok: false, [what]: 'error' })))
+}
+
+async function saysWithin(service: Service, wanted: Record<string, unknown>): Promise<void> {
+  const since = performance.now()
+  for (;;) {
+    const said = await readiness(service)
+    const took = performance.now() - since
+    if (Object.entries(wanted).every(([key, value]) => said[key] === value)) {
+      expect(took).toBeLessThan(readyMs)
+      return
+    }
+    if (took > 4 * readyMs) expect(said).toMatchObject(wanted)
+    await Bun.sleep(20)
+  }
+}
+
+/** Until something is so, which nothing tells of; the time is a bound for failures. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  const since = performance.now()
+  while (!(await holds())) {
+    if (performance.now() - since > ms) throw new Error(`waited ${ms} ms until ${what}`)
+    await Bun.sleep(20)
+  }
+}
+
+/** Asks, and is answered in time, whatever is away. */
+export async function ask(
+  client: ExtendedClient,
+  event: string,
+  data: object,
+): Promise<ExtendedMessage & { code: string | undefined }> {
+  const since = performance.now()
+  const reply = await client.request(event, data)
+  expect(performance.now() - since).toBeLessThan(longestMs)
+  return { ...reply, code: reply.error?.code }
+}
+
+/** What cannot be stored is refused, may be asked for again, and is never acknowledged. */
+export async function expectRefusal(client: ExtendedClient, event: string, data: object): Promise<void> {
+  const { event: answer, error } = await ask(client, event, data)
+  expect({ answer, ...error }).toMatchObject({ answer: 'call.error', code: 'SERVICE_UNAVAILABLE', retryable: true })
+}
+
+/** Asks again until it is no longer refused for what is away; answers how often that was. */
+export async function insist(client: ExtendedClient, event: string, data: object): Promise<number> {
+  for (let refusals = 0; ; refusals++) {
+    const { code } = await ask(client, event, data)
+    if (code === undefined) return refusals
+    if (code !== 'SERVICE_UNAVAILABLE') throw new Error(`${event}: ${code}`)
+    await Bun.sleep(20)
+  }
+}
+
+/** How often a client was told something about a call. */
+export function toldOf(client: ExtendedClient, event: string, callUuid: string): number {
+  return client.all.filter((message) => message.event === event && message.data?.call_uuid === callUuid).length
+}
