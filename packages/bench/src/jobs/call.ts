@@ -40,7 +40,7 @@ interface Course {
 export async function prepareCall(job: CallJob): Promise<Prepared> {
   const dialect = dialectOf(job.target.system)
   const isService = job.target.system === 'ringwire'
-  const pairs = await within(WITHIN_MS, 'Connecting', openPairs(dialect, job.target.port, 0, job.pairs))
+  const pairs = await within(WITHIN_MS, 'Connecting', openPairs(dialect, job.target, 0, job.pairs, job.spread))
   let calls = 0
   return {
     async run() {
