@@ -8,6 +8,7 @@ import type { Target } from './jobs/job.ts'
 import { type Part, pinTo, processesOf } from './parts.ts'
 import { type Placement, type ServerProcess, startServer } from './process.ts'
 import { commandOf } from './systems.ts'
+import { type Trips, tripsOf } from './trips.ts'
 
 /** Cores of the nodes and of the stores; empty where there are too few to keep them apart from the load. */
 export interface Places {
@@ -19,9 +20,9 @@ export interface Places {
 export interface Nodes {
   /** The first one, and the ports of the others. */
   target: Target
-  /** Whatever works for them; with `count`, the first so many nodes alone. */
+  /** Whatever works for them. */
   parts: Part[]
-  databaseUrl: string
+  trips: Trips
   stop(): Promise<void>
 }
 
@@ -66,7 +67,7 @@ export async function startPostgres(cores: readonly number[]) {
   return { postgres, stop }
 }
 
-async function startRedisFor(cores: readonly number[]): Promise<RedisServer> {
+async function startRedisFor(cores: readonly number[]): Promise<Pick<RedisServer, 'url' | 'pid' | 'stop'>> {
   const redis = await startRedis()
   pinTo([redis.pid], cores)
   const directory = readlinkSync(`/proc/${redis.pid}/cwd`)
@@ -79,7 +80,7 @@ async function startRedisFor(cores: readonly number[]): Promise<RedisServer> {
     process.off('exit', killNow)
     await redis.stop()
   }
-  return { ...redis, pid: redis.pid, stop }
+  return { url: redis.url, pid: redis.pid, stop }
 }
 
 /** One service: as many nodes as there are places for, with a database and a Redis of its own. */
@@ -107,7 +108,7 @@ export async function startNodes(postgres: Postgres, { nodes, stores }: Places, 
     parts.push({ name: 'postgres', pid: postgres.pid, cores: stores })
     const morePorts = others.map(({ port }) => port)
     const target: Target = { system: 'ringwire', port: first.port, pid: first.pid, core: null, morePorts }
-    return { target, parts, databaseUrl, stop }
+    return { target, parts, trips: tripsOf(redis.url, databaseUrl), stop }
   } catch (error) {
     await stop()
     throw error

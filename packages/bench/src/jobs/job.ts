@@ -46,6 +46,7 @@ export interface CallJob {
   target: Target
   calls: number
   pairs: number
+  firstPair?: number
   spread?: Spread
 }
 
