@@ -1,9 +1,11 @@
 // A generator process: the main process starts it on a core of its own and speaks to it over IPC.
 import { prepareCall } from './jobs/call.ts'
+import { prepareCommit } from './jobs/commit.ts'
 import { prepareConnect } from './jobs/connect.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
 import { prepareResume } from './jobs/resume.ts'
+import { prepareRing } from './jobs/ring.ts'
 import { prepareToken } from './jobs/token.ts'
 import { TITLES } from './systems.ts'
 
@@ -19,6 +21,10 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareCall(job)
     case 'token':
       return prepareToken(job)
+    case 'ring':
+      return prepareRing(job)
+    case 'commit':
+      return prepareCommit(job)
   }
 }
 
@@ -27,7 +33,7 @@ function serve(): void {
   const titles = new Map<number, string>()
   const carryOut = async (command: Command): Promise<Reply> => {
     if (command.step === 'prepare') {
-      titles.set(command.id, TITLES[command.job.target.system])
+      titles.set(command.id, 'target' in command.job ? TITLES[command.job.target.system] : command.job.kind)
       jobs.set(command.id, await prepare(command.job))
       return { step: 'prepared' }
     }

@@ -9,8 +9,11 @@ import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
+import { measureNodes } from './measure-nodes.ts'
 import { measureRelay } from './measure-relay.ts'
 import { measureResume } from './measure-resume.ts'
+import { measureRing } from './measure-ring.ts'
+import { measureScale } from './measure-scale.ts'
 import { measureToken } from './measure-token.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
@@ -27,6 +30,9 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   call: measureCall,
   token: measureToken,
   media: measureMedia,
+  nodes: measureNodes,
+  ring: measureRing,
+  scale: measureScale,
 }
 
 const MOST_GENERATORS = 3

@@ -7,7 +7,19 @@ import type { Spread } from './statistics.ts'
 import { spread } from './statistics.ts'
 import type { RunningSystem } from './systems.ts'
 
-export const MEASUREMENTS = ['relay', 'extended', 'connect', 'resume', 'memory', 'call', 'token', 'media'] as const
+export const MEASUREMENTS = [
+  'relay',
+  'extended',
+  'connect',
+  'resume',
+  'memory',
+  'call',
+  'token',
+  'media',
+  'nodes',
+  'ring',
+  'scale',
+] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 
 export interface Bench {
@@ -34,6 +46,8 @@ export interface Comparison {
   ratio: Spread
   rounds: number[]
   goal: Goal | null
+  /** Others used the cores in many of the rounds: the ratio says less. */
+  noisy?: boolean
 }
 
 export interface Table {

@@ -1,7 +1,7 @@
 // CPU time and memory as the kernel counts them.
 import { readdirSync, readFileSync } from 'node:fs'
 
-const TICKS_PER_SECOND = 100
+export const TICKS_PER_SECOND = 100
 
 export interface CpuReading {
   /** utime + stime of /proc/PID/stat: all threads, also those that have ended. */

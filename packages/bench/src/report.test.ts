@@ -18,6 +18,15 @@ describe('targets', () => {
     const text = formatComparisons([comparison('relay', 'bare Bun', [0.9, 1, 1.2], { bound: 'at least', value: 0.95 })])
     expect(text.split('\n').at(-1)).toMatch(/relay +bare Bun +1\.00 +0\.90 +1\.20 +≥ 0\.95 +met$/)
   })
+
+  test('say where the machine was not quiet', () => {
+    const lines = [{ bound: 'at least', value: 0.95 } as const, null].map((goal) => {
+      const noisy = { ...comparison('relay', 'bare Bun', [1], goal), noisy: true }
+      return formatComparisons([noisy]).split('\n').at(-1)
+    })
+    expect(lines[0]).toEndWith('  met, noisy')
+    expect(lines[1]).toEndWith('  noisy')
+  })
 })
 
 test('columns of a table line up', () => {

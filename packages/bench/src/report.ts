@@ -53,5 +53,6 @@ function goalText({ goal }: Comparison): string {
 
 function verdict(comparison: Comparison): string {
   const result = met(comparison)
-  return result === null ? '' : result ? 'met' : 'not met'
+  const words = result === null ? [] : [result ? 'met' : 'not met']
+  return [...words, ...(comparison.noisy === true ? ['noisy'] : [])].join(', ')
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { CoreDistance } from './core-distance.ts'
-import { alternate, disturbance, roundNotes, series } from './rounds.ts'
+import { alternate, disturbance, isNoisy, roundNotes, series } from './rounds.ts'
 
 function distances(...values: number[]): Pick<CoreDistance, 'measure'> {
   return { measure: async () => values.shift()! }
@@ -49,4 +49,14 @@ test('a disturbed core is named as such', async () => {
   const rounds = await alternate({ distance: null }, 1, ['a', 'b'], async (key) => (key === 'a' ? 0.2 : 0))
   expect(disturbance(rounds, (share) => [share])).toContain('disturbed')
   expect(disturbance(rounds, () => [Number.NaN])).toContain('not known')
+})
+
+test('one disturbed round of four is no noise, two are', async () => {
+  const noisy = async (...shares: number[]) => {
+    const measured = await alternate({ distance: null }, shares.length, ['a'], async (_key, round) => shares[round]!)
+    return isNoisy(measured, (share) => [share])
+  }
+  expect(await noisy(0.02, 0.5, 0.01, 0)).toBe(false)
+  expect(await noisy(0.02, 0.5, 0.3, 0)).toBe(true)
+  expect(await noisy(Number.NaN, Number.NaN)).toBe(false)
 })

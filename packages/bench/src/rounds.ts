@@ -68,6 +68,17 @@ export function roundNotes<Key extends string, Value>({ rounds, repeated }: Roun
   return [`A cache line went between the two cores and back in ${range}${again}.`]
 }
 
+/** Whether others used the cores in more than a quarter of the rounds that count. */
+export function isNoisy<Key extends string, Value>(
+  { rounds }: Rounds<Key, Value>,
+  othersShares: (value: Value) => number[],
+): boolean {
+  const disturbed = rounds.filter(({ values }) =>
+    Object.values<Value>(values).some((value) => othersShares(value).some((share) => share > disturbedShare)),
+  )
+  return disturbed.length * 4 > rounds.length
+}
+
 /** Whether somebody else was using the server's core in the rounds that count. */
 export function disturbance<Key extends string, Value>(
   { rounds }: Rounds<Key, Value>,

@@ -56,7 +56,7 @@ export function nodeBinary(): string {
 const peers = join(import.meta.dir, 'peers')
 const ringwireMain = join(import.meta.dir, '..', '..', 'server', 'src', 'main.ts')
 
-function commandOf(system: AnySystem, directory: string): ServerCommand {
+export function commandOf(system: AnySystem, directory: string): ServerCommand {
   const bare = [process.execPath, join(peers, 'bare-bun.ts')]
   switch (system) {
     case 'ringwire':

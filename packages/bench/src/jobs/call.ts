@@ -25,7 +25,7 @@ import { type CallJob, type Prepared, plainResult } from './job.ts'
 
 const WITHIN_MS = 60_000
 /** What a server does after its last answer belongs to the calls too: commits, checkpoints, collected garbage. */
-const AFTERMATH_MS = 300
+export const AFTERMATH_MS = 300
 const HISTORY_PAGE = 100
 
 /** One call in progress: what each side has sent and received. */
@@ -40,7 +40,11 @@ interface Course {
 export async function prepareCall(job: CallJob): Promise<Prepared> {
   const dialect = dialectOf(job.target.system)
   const isService = job.target.system === 'ringwire'
-  const pairs = await within(WITHIN_MS, 'Connecting', openPairs(dialect, job.target.port, 0, job.pairs))
+  const pairs = await within(
+    WITHIN_MS,
+    'Connecting',
+    openPairs(dialect, job.target, job.firstPair ?? 0, job.pairs, job.spread),
+  )
   let calls = 0
   return {
     async run() {

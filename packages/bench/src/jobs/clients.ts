@@ -2,6 +2,7 @@
 import { participantId, SIDES } from '../candidate.ts'
 import type { Client, Dialect, Pair } from '../dialects/dialect.ts'
 import { FrameSocket } from '../frame-socket.ts'
+import type { Spread, Target } from './job.ts'
 
 /** Runs `work` for 0 … count−1, so many at a time; the first failure ends it. */
 export async function atATime(count: number, limit: number, work: (i: number) => Promise<void>): Promise<void> {
@@ -30,12 +31,27 @@ export async function openClient(dialect: Dialect, port: number, id: string, cre
   return client
 }
 
+/** The ports of the nodes on which the caller and the callee of a pair are. */
+export function portsOf({ port, morePorts = [] }: Target, spread: Spread, pair: number): [number, number] {
+  const ports = [port, ...morePorts]
+  const at = (i: number) => ports[i % ports.length]!
+  if (spread === 'together') return [at(pair), at(pair)]
+  return [at(pair), spread === 'apart' ? at(pair + 1) : at(Math.floor(pair / ports.length))]
+}
+
 /** Opens both sides of each pair and brings them together. */
-export async function openPairs(dialect: Dialect, port: number, first: number, count: number): Promise<Pair[]> {
+export async function openPairs(
+  dialect: Dialect,
+  target: Target,
+  first: number,
+  count: number,
+  spread: Spread = 'together',
+): Promise<Pair[]> {
   const ids = Array.from({ length: count * 2 }, (_, i) => participantId(first + (i >> 1), SIDES[i % 2]!))
-  const credentials = await dialect.credentials(port, ids)
+  const credentials = await dialect.credentials(target.port, ids)
   const clients: Client[] = []
   await atATime(ids.length, 32, async (i) => {
+    const port = portsOf(target, spread, i >> 1)[i % 2]!
     clients[i] = await openClient(dialect, port, ids[i]!, credentials[i]!)
   })
   return Array.from({ length: count }, (_, i) => ({

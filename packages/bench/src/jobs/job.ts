@@ -7,7 +7,15 @@ export interface Target {
   port: number
   pid: number
   core: number | null
+  /** Further nodes of the same service. */
+  morePorts?: number[]
 }
+
+/**
+ * Which nodes the two of a pair are on, where there are several. `together`: on one, the pairs on each in turn. `apart`: on
+ * two. `mixed`: every node of the caller with every node of the callee, as a load balancer spreads them.
+ */
+export type Spread = 'together' | 'apart' | 'mixed'
 
 /** Candidates between pairs, both ways. */
 export interface RelayJob {
@@ -15,6 +23,7 @@ export interface RelayJob {
   target: Target
   pairs: number
   firstPair: number
+  spread?: Spread
 }
 
 /** Clients that connect, authenticate and stay. */
@@ -37,6 +46,8 @@ export interface CallJob {
   target: Target
   calls: number
   pairs: number
+  firstPair?: number
+  spread?: Spread
 }
 
 /** Requests over keep-alive HTTP connections. */
@@ -46,7 +57,21 @@ export interface TokenJob {
   connections: number
 }
 
-export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob
+/** Invites of one caller, one after another: how long until the callee's phone rings. */
+export interface RingJob {
+  kind: 'ring'
+  target: Target
+  pair: number
+  spread: Spread
+}
+
+/** One-row inserts over one connection, one after another. */
+export interface CommitJob {
+  kind: 'commit'
+  url: string
+}
+
+export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob | RingJob | CommitJob
 
 /** How long one run of a prepared job lasts; connecting and calling end when they are done. */
 export interface Shape {
@@ -66,7 +91,7 @@ export interface Result {
   /** Bytes on the wire of one relayed message. */
   clientFrameBytes: number
   serverFrameBytes: number
-  /** By the microsecond; only filled with one message in flight. */
+  /** By the microsecond; only filled where one thing waits for the one before. */
   latencies: number[]
   /** Share of the measured interval in which this generator found nothing to do. */
   generatorIdle: number

@@ -38,7 +38,8 @@ interface Course {
 
 export async function prepareRelay(job: RelayJob): Promise<Prepared> {
   const dialect = dialectOf(job.target.system)
-  const pairs = await within(SETUP_MS, 'Connecting', openPairs(dialect, job.target.port, job.firstPair, job.pairs))
+  const opening = openPairs(dialect, job.target, job.firstPair, job.pairs, job.spread)
+  const pairs = await within(SETUP_MS, 'Connecting', opening)
   await within(SETUP_MS, 'Joining', Promise.all(pairs.map((pair) => dialect.join(pair))))
   const ends = await within(SETUP_MS, 'The first message', Promise.all(pairs.map((pair) => probe(dialect, pair))))
   const course: Course = { running: false, failure: null, latencies: null, awake: null }
