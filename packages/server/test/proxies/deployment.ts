@@ -28,8 +28,8 @@ export const person = (user_id: string, role: Role): TokenRequest => ({
 export class Deployment {
   readonly url: string
   readonly nodes: readonly [Service, Service]
+  readonly redis: RedisServer
   private readonly postgres: Postgres
-  private readonly redis: RedisServer
   private readonly phones: Phone[] = []
   private readonly extended: ExtendedClient[] = []
   private proxy: ReverseProxy | undefined
@@ -127,6 +127,15 @@ export class Deployment {
 
   node(id: string): Service {
     return this.nodes[id === 'one' ? 0 : 1]
+  }
+
+  /** Resolves when the proxy's answer has this status: HAProxy looks once a second, and so does `/readyz`. */
+  async answers(status: number): Promise<void> {
+    for (let tries = 0; tries < 250; tries++) {
+      if ((await fetch(`${this.url}/readyz`, { tls })).status === status) return
+      await Bun.sleep(20)
+    }
+    throw new Error(`/readyz does not answer ${status}`)
   }
 
   /** Resolves when the proxy sends new sockets to both nodes: two that are opened together are then on different ones. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { ExtendedClient } from '../support/extended-client.ts'
-import { Deployment } from './deployment.ts'
+import { Deployment, person } from './deployment.ts'
 
 /** A third of the proxy's limit for silence, as with the defaults: 25 s and 75 s. */
 const pingMs = 500
@@ -92,6 +92,21 @@ for (const name of ['nginx', 'haproxy'] as const) {
       for (const other of others) await other.settle()
       await goesOn(call)
       await draining.start()
+    })
+
+    test('[HEALTH1] Redis is away: who is connected stays, nobody new gets in, and all is well when it is back', async () => {
+      const there = [await deployment.connect('there-a', 'customer'), await deployment.connect('there-b', 'customer')]
+      const { ws_url, token } = await deployment.issue(person('late', 'customer'))
+      await deployment.redis.kill()
+      await deployment.answers(503)
+      const late = deployment.open(ws_url, { protocols: ['jwt', token] })
+      // A node sends it away, or the proxy has none to ask.
+      expect([1006, 1013]).toContain((await late.closed).code)
+      for (const phone of there) await phone.settle()
+      await deployment.redis.restart()
+      await deployment.answers(200)
+      await deployment.closeAll()
+      await goesOn(await startCall())
     })
 
     test('a silent socket outlives the time limits of the proxy, because its node pings', async () => {

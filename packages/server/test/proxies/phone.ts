@@ -55,7 +55,8 @@ export class Phone {
   /** Resolves when the service has answered something: the socket is alive. */
   async settle(): Promise<void> {
     this.send('test.settle', {}, crypto.randomUUID())
-    await this.next('call.error')
+    const closed = this.closed.then(({ code, reason }) => Promise.reject(new Error(`closed: ${code} ${reason}`)))
+    await Promise.race([this.next('call.error'), closed])
   }
 
   close(): void {

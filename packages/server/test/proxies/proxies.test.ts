@@ -70,18 +70,8 @@ for (const name of ['nginx', 'haproxy'] as const) {
       expect(code).toBe(1012)
       expect(reason).toContain('jitter_ms=')
       await Promise.all(deployment.nodes.map((node) => node.start()))
-      await answers('/readyz')
+      await deployment.answers(200)
     })
-
-    /** HAProxy looks once a second whether a node is there, and nginx leaves one that was not alone for so long. */
-    async function answers(path: string): Promise<void> {
-      const init = { tls: { rejectUnauthorized: false } }
-      for (let tries = 0; tries < 250; tries++) {
-        if ((await fetch(`${deployment.url}${path}`, init)).status === 200) return
-        await Bun.sleep(20)
-      }
-      throw new Error(`${path} does not answer 200`)
-    }
 
     test('[TOK5] limits count the client over both nodes, and X-Forwarded-For of the client itself changes nothing', async () => {
       const statuses: number[] = []
