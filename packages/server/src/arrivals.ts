@@ -16,7 +16,16 @@ import type { Calls, ClientSession } from './calls.ts'
 import { ringBeyondTimeout } from './deadlines.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone, andThen, type MaybePromise } from './maybe.ts'
-import type { CallStore, Nodes, OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from './ports.ts'
+import {
+  type CallStore,
+  type Nodes,
+  type OpenSession,
+  type ResumeRequest,
+  type SessionIdentity,
+  type Sessions,
+  type Sink,
+  StoreError,
+} from './ports.ts'
 import { newSessionId } from './session-id.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
@@ -62,6 +71,9 @@ export interface Arrivals {
    */
   recover(isShared: boolean): Promise<void>
 }
+
+/** How long a store that is away is left alone before a session is told of its reset, in ms. */
+const resetRetryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
@@ -163,14 +175,25 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     })
   }
 
+  /** Until it is told, it is told nothing else: a store that is away is asked again. */
   async function reset(identity: SessionIdentity, epoch: string): Promise<void> {
+    while (sessions.heldHere(identity.sessionId) !== undefined) {
+      try {
+        return await tellReset(identity, epoch)
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        await Bun.sleep(resetRetryMs)
+      }
+    }
+  }
+
+  async function tellReset(identity: SessionIdentity, epoch: string): Promise<void> {
     const data: SessionReset = {
       session_id: identity.sessionId,
       epoch,
       active_calls: await readActiveCalls(identity),
     }
-    const text = JSON.stringify({ event: 'session.reset', data })
-    await sessions.append(identity.sessionId, { kind: 'notice', call: '', version: undefined, text })
+    await sessions.reset(identity.sessionId, epoch, JSON.stringify({ event: 'session.reset', data }))
   }
 
   async function readActiveCalls(session: Pick<ClientSession, 'sessionId' | 'participant'>): Promise<ActiveCall[]> {
@@ -213,7 +236,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     const notice = last?.event.notices.find(({ to }) => to.place === 'rung')
     if (last === undefined || notice === undefined) return
     const text = JSON.stringify({ event: notice.event, data: notice.data })
-    const push = { kind: 'final', call: callKey(call), version: last.call.version, text } as const
+    const kind = isLive(call) ? 'stop' : 'final'
+    const push = { kind, call: callKey(call), version: last.call.version, text } as const
     await sessions.append(session.sessionId, push)
   }
 
@@ -326,7 +350,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       event: 'call.cancelled',
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
     })
-    const push = { kind: 'final', call: callKey(call), version: call.version, text } as const
+    const push = { kind: 'stop', call: callKey(call), version: call.version, text } as const
     await sessions.appendRung(participantOf(call, 'callee'), push, [])
   }
 

@@ -1,12 +1,11 @@
 import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { createPostgresNodes } from './adapters/postgres/nodes.ts'
+import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { createRedisBackend } from './adapters/redis/open.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { newNodeName } from './node-name.ts'
 import type { Logger } from './observability/logger.ts'
 import type { CallStore, Clock, Counters, Nodes, ProductStore, SessionIdentity, Sessions } from './ports.ts'
 
@@ -98,17 +97,16 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
 /** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
   const { config, logger, onLogLost, onDeath } = options
-  const self = newNodeName(config.nodeId)
-  const nodes = createPostgresNodes({
+  const stores = await openStores(options, createSystemClock())
+  const nodes = await openPostgresNodes({
     url: databaseUrl,
-    self,
+    nodeId: config.nodeId,
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })
-  const stores = await openStores(options, nodes.clock)
   const redis = createRedisBackend({
     url: redisUrl,
-    node: self,
+    node: nodes.self,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     fallback: createMemoryCounters(),
@@ -125,6 +123,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   try {
     await redis.start()
     await nodes.start()
+    // Whatever is asked before the first sweep is asked at this time.
+    await redis.sessions.sweep(nodes.clock.now())
   } catch (error) {
     await close()
     throw error

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { parseRedisUrl } from './redis-url.ts'
 
@@ -60,6 +61,21 @@ export function integer(min: number, max: number): ValueType<number> {
     parse(value) {
       const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
       return number >= min && number <= max ? ok(number) : bad(`must be a whole number from ${min} to ${max}`)
+    },
+  }
+}
+
+/** More processes than this on one machine are a slip of the finger. */
+const mostWorkers = 256
+
+export function workers(): ValueType<number> {
+  const count = integer(1, mostWorkers)
+  return {
+    label: 'integer or auto',
+    parse(value) {
+      if (value === 'auto') return ok(Math.min(availableParallelism(), mostWorkers))
+      const parsed = count.parse(value)
+      return parsed.ok ? parsed : bad(`${parsed.problem}, or auto`)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { availableParallelism } from 'node:os'
 import { describeConfig, isLoopbackHost, loadConfig, settingRows } from './config.ts'
 
 function load(env: Record<string, string>) {
@@ -19,6 +20,7 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       host: '127.0.0.1',
       port: 8080,
+      workers: 1,
       publicUrl: null,
       dataDir: './data',
       sqliteSynchronous: 'FULL',
@@ -31,6 +33,7 @@ describe('defaults', () => {
       peerLostMs: 120_000,
       maxCallMs: 43_200_000,
       resumeWindowMs: 120_000,
+      drainMs: 10_000,
       pingIntervalMs: 25_000,
       pongTimeoutMs: 10_000,
       probeTimeoutMs: 3_000,
@@ -70,8 +73,33 @@ describe('values', () => {
   test('every duration can be one millisecond, for tests', () => {
     for (const { name, unit } of settingRows().filter((row) => row.unit !== '')) {
       expect(problems({ [name]: '1' })).toEqual([])
-      expect(problems({ [name]: '0' })).toEqual([expect.stringContaining(`${name} must be a whole number from 1`)])
+      // A node that stops may also close everything at once.
+      const none =
+        name === 'RINGWIRE_DRAIN_MS' ? [] : [expect.stringContaining(`${name} must be a whole number from 1`)]
+      expect(problems({ [name]: '0' })).toEqual(none)
       expect(['ms', 's']).toContain(unit)
+    }
+  })
+
+  test('several workers are nodes: a number or auto, with Redis', () => {
+    const shared = {
+      DATABASE_URL: 'postgres://127.0.0.1/calls',
+      REDIS_URL: 'redis://127.0.0.1',
+      RINGWIRE_JWT_SECRETS: `k:${Buffer.alloc(32, 1).toString('base64url')}`,
+    }
+    expect(load({ ...shared, RINGWIRE_WORKERS: '4' }).workers).toBe(4)
+    expect(load({ ...shared, RINGWIRE_WORKERS: 'auto' }).workers).toBe(availableParallelism())
+    expect(load({ RINGWIRE_WORKERS: '1' }).workers).toBe(1)
+    for (const value of ['0', '-1', '2.5', 'all', '257']) {
+      expect(problems({ ...shared, RINGWIRE_WORKERS: value })).toEqual([
+        'RINGWIRE_WORKERS must be a whole number from 1 to 256, or auto',
+      ])
+    }
+    const { REDIS_URL: _, ...alone } = shared
+    for (const env of [alone, {}]) {
+      expect(problems({ ...env, RINGWIRE_WORKERS: '2' })).toEqual([
+        'RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node',
+      ])
     }
   })
 

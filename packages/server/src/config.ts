@@ -30,6 +30,7 @@ import {
   text,
   trustProxy,
   type ValueType,
+  workers,
 } from './config-values.ts'
 
 export type { BootstrapKey, JwtSecret, MessageRate, Rate, TrustProxy }
@@ -87,6 +88,12 @@ const limit = (name: string, value: string, description: string) => setting(name
 export const settings = {
   host: setting('RINGWIRE_HOST', host(), '127.0.0.1', 'Address to listen on.'),
   port: setting('RINGWIRE_PORT', integer(0, 65_535), '8080', 'Port to listen on; 0 takes any free one.'),
+  workers: setting(
+    'RINGWIRE_WORKERS',
+    workers(),
+    '1',
+    'Processes that listen on the port together, each a node; auto: one for each usable core. More than 1 needs REDIS_URL.',
+  ),
   publicUrl: unset(
     'RINGWIRE_PUBLIC_URL',
     baseUrl(),
@@ -168,6 +175,13 @@ export const settings = {
     120_000,
     'How long an extended session can be resumed after its socket was lost.',
   ),
+  drainMs: setting(
+    'RINGWIRE_DRAIN_MS',
+    integer(0, 600_000),
+    '10000',
+    'How long a node that stops takes to send its clients to other nodes; where there are none, all are closed at once.',
+    { unit: 'ms' },
+  ),
   pingIntervalMs: duration('RINGWIRE_PING_INTERVAL_MS', 25_000, 'How often a socket is pinged.'),
   pongTimeoutMs: duration('RINGWIRE_PONG_TIMEOUT_MS', 10_000, 'How long a pong may take before the socket is closed.'),
   probeTimeoutMs: duration(
@@ -243,7 +257,7 @@ export const settings = {
   ),
   demo: setting('RINGWIRE_DEMO', flag(), '0', '1 serves a demo page with a key of its own, on this machine only.'),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
-  nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this process in the call records.', {
+  nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this node; of worker 2 of several it is NAME-2.', {
     fallback: () => randomBytes(8).toString('hex'),
   }),
 }
@@ -318,6 +332,8 @@ function contradictions(config: Partial<Config>): string[] {
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
+  } else if (config.redisUrl === null && config.workers !== undefined && config.workers > 1) {
+    problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
   }
   if (config.retentionDays && config.databaseUrl === null) {
     problems.push('RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls')

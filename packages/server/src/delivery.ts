@@ -122,9 +122,13 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
   function move(key: string, call: Call, side: Side, from: string): MaybePromise<unknown> {
     const place = placeOf(call, side)
     if (place === null) return undefined
-    return andThen(remember(key, call, side, place, false), () =>
-      sessions.move(key, from, place.sessionId, place.settled),
-    )
+    const { sessionId, settled } = place
+    return andThen(sessions.move(key, from, sessionId, settled, call.version), (isThere) => {
+      if (isThere) return
+      return andThen(remember(key, call, side, place, false), () =>
+        sessions.move(key, from, sessionId, settled, call.version),
+      )
+    })
   }
 
   function hold(key: string, call: Call, side: Side, isAnswer: boolean): MaybePromise<unknown> {
@@ -135,11 +139,11 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
     const { sessionId, deviceId, settled } = place
-    return andThen(sessions.hold(sessionId, key, settled, gate), (isThere) => {
+    return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
-        sessions.hold(sessionId, key, settled, gate),
+        sessions.hold(sessionId, key, settled, gate, call.version),
       )
     })
   }
@@ -231,5 +235,6 @@ export function createDelivery({ sessions, stepsAfter, onApplied, onError }: Del
 function kindOf(notice: Notice): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
   if (notice.event === 'call.status') return 'notice'
-  return notice.event === 'call.accepted' ? 'state' : 'final'
+  if (notice.event === 'call.accepted') return 'state'
+  return notice.data.ended_at === null ? 'stop' : 'final'
 }

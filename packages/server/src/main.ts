@@ -2,9 +2,13 @@
 import { openStore } from './backend.ts'
 import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
-import { type StopSignal, serve } from './cli/serve.ts'
+import { serve } from './cli/serve.ts'
+import type { StopSignal } from './cli/stop-signal.ts'
+import { claimPort, endOfParent, startWorkerProcess } from './cli/worker-process.ts'
+import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config.ts'
 import { migrateToPostgres } from './migration.ts'
+import { nodeOfWorker } from './node-name.ts'
 import { createLogger } from './observability/logger.ts'
 import { createServer } from './server.ts'
 
@@ -19,7 +23,7 @@ const surroundings: Surroundings = {
   serve: runService,
 }
 
-async function runService(config: Config, warnings: readonly string[]): Promise<number> {
+async function runService(config: Config, warnings: readonly string[], worker?: number): Promise<number> {
   const logger = createLogger({ level: config.logLevel }).child({ nodeId: config.nodeId })
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (error) => {
@@ -27,17 +31,26 @@ async function runService(config: Config, warnings: readonly string[]): Promise<
       process.exit(1)
     })
   }
-  return serve({
+  const surrounded = {
     config,
     warnings,
     logger,
-    service: createServer({ config, logger }),
     out: surroundings.out,
     err: surroundings.err,
     onSignal,
-    exit: (code) => process.exit(code),
+    exit: (code: number) => process.exit(code),
     monotonic: () => performance.now(),
-  })
+  }
+  if (worker === undefined && config.workers > 1) {
+    const { nodeId, workers } = config
+    const start = { command: [process.execPath, Bun.main], env: process.env, nodeId, workers }
+    const startWorker = (number: number, port: number) => startWorkerProcess({ ...start, worker: number, port })
+    return runWorkers({ ...surrounded, platform: process.platform, claimPort, startWorker })
+  }
+  const workerOf = worker === undefined ? undefined : nodeOfWorker(config.nodeId, worker)
+  const service = createServer({ config, logger, workerOf })
+  const orphaned = worker === undefined ? undefined : endOfParent(Bun.stdin.stream())
+  return serve({ ...surrounded, service, orphaned })
 }
 
 function onSignal(listener: (signal: StopSignal) => void): () => void {

@@ -1,18 +1,36 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * A run of a node: its id, and what tells it from its earlier runs. A node that starts again under its id is another run:
- * what the last one held, it does not hold.
+ * A run of a node: its id, when it began, and a nonce. A node that starts again under its id is another run: what the last
+ * one held, it does not hold. `at` is by the clock that all nodes go by, in ms since the epoch.
  */
-export function newNodeName(nodeId: string): string {
-  return `${nodeId}${separator}${randomBytes(6).toString('base64url')}`
+export function newNodeName(nodeId: string, at: number): string {
+  return `${nodeId}${separator}${at.toString(36).padStart(10, '0')}${randomBytes(6).toString('base64url')}`
 }
 
 const separator = '~'
 
-/** Whether two names are of one node: then the earlier run is over. */
-export function isSameNode(one: string, other: string): boolean {
-  return idOf(one) === idOf(other)
+/** Whether a run is over because its node runs again. */
+export function isReplacedBy(run: string, other: string): boolean {
+  const end = run.lastIndexOf(separator)
+  return run !== other && end >= 0 && other.startsWith(run.slice(0, end + 1)) && other > run
+}
+
+/** The id of one of several workers of a node; counted from 1. */
+export function workerId(nodeId: string, worker: number): string {
+  return `${nodeId}-${worker}`
+}
+
+/** The id of the node that a worker is of. */
+export function nodeOfWorker(id: string, worker: number): string {
+  const ending = workerId('', worker)
+  return id.endsWith(ending) ? id.slice(0, -ending.length) : id
+}
+
+/** Whether a name is of one of its workers. */
+export function isWorkerOf(name: string, nodeId: string): boolean {
+  const id = idOf(name)
+  return id.startsWith(`${nodeId}-`) && /^\d+$/.test(id.slice(nodeId.length + 1))
 }
 
 function idOf(name: string): string {

@@ -181,12 +181,13 @@ export interface OpenSession {
 }
 
 /**
- * One push on its way to a session. `ringing` starts a ring there; `state` is the call's state for the place's holder;
- * `relay` is a peer's message; `final` ends what the session knows of the call; `notice` is for extended sessions alone.
+ * One push on its way to a session. `ringing` starts a ring there; `stop` ends it while the call goes on elsewhere; `state`
+ * is the call's state for the place's holder; `relay` is a peer's message; `final` says how the call ended; `notice` is for
+ * extended sessions alone.
  * `version` is of the call, and undefined for relays and notices that are not about a version.
  */
 export interface Push {
-  readonly kind: 'ringing' | 'state' | 'relay' | 'final' | 'notice'
+  readonly kind: 'ringing' | 'stop' | 'state' | 'relay' | 'final' | 'notice'
   readonly call: string
   readonly version: number | undefined
   readonly text: string
@@ -213,6 +214,11 @@ export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 
 export interface PushSource {
   readonly sessionId: string
   readonly n: number
+}
+
+/** The last that a session hears of a call, unless it takes a place in it after all: kept for who comes back [WS4]. */
+export function isLast({ kind }: Pick<Push, 'kind'>): boolean {
+  return kind === 'final' || kind === 'stop'
 }
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
@@ -245,8 +251,13 @@ export interface Sessions {
     sink: Sink,
     at: number,
   ): MaybePromise<OpenSession | undefined>
-  /** Hands out what was kept back. */
-  ready(sessionId: string): MaybePromise<void>
+  /** Hands out what was kept back; to this socket, where it is named and still the session's. */
+  ready(sessionId: string, sink?: Sink): MaybePromise<void>
+  /**
+   * Its log was lost, and began again under this epoch: says so to its socket as the first of the new log, and then hands
+   * out what came since [RES4]. Nothing where it was lost once more meanwhile.
+   */
+  reset(sessionId: string, epoch: string, text: string): MaybePromise<void>
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
@@ -276,20 +287,23 @@ export interface Sessions {
   /**
    * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
    * call are held back in front of the log until `openGate`: what was kept before the accept comes first. False where
-   * there is no such session.
+   * there is no such session. `version` is of the call: where several processes tell of it, what one says late of an older
+   * version changes nothing.
    */
-  hold(sessionId: string, call: string, settled: boolean, gate?: boolean): MaybePromise<boolean>
+  hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
   /** Appends what comes first, and then what was held back; nothing where there is no gate. */
   openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
+  /** The call is over: nobody has a place in it any more. */
   release(sessionId: string, call: string): MaybePromise<void>
   holdsAny(sessionId: string): MaybePromise<boolean>
   /** Whether the session has a place, or rings as a callee [WS5]. */
   inCall(sessionId: string): MaybePromise<boolean>
   /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
-   * order [PLACE2], and the one of before has it no more.
+   * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
+   * what waits. False where there is no session to move it to.
    */
-  move(call: string, from: string, to: string, settled: boolean): MaybePromise<void>
+  move(call: string, from: string, to: string, settled: boolean, version?: number): MaybePromise<boolean>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
   owing(identity: SessionIdentity): MaybePromise<readonly string[]>
   /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in

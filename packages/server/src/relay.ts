@@ -3,7 +3,7 @@ import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } fro
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
-import type { Push, PushSource, Sessions } from './ports.ts'
+import type { AppendResult, Push, PushSource, Sessions } from './ports.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate'
 
@@ -33,6 +33,9 @@ export interface VolatileRelay {
   readonly status: Call['status']
   readonly volatile: true
 }
+
+/** A call whose places change that often while one message is passed on has to wait for its sender. */
+const maxTries = 5
 
 interface Message {
   readonly sender: RelaySender
@@ -64,13 +67,13 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId)) return pass(call, side, message, false)
+      if (isSeated(call, side, sender.sessionId)) return pass(call, side, message, 0)
     }
-    return seatFirst(message, false)
+    return seatFirst(message, 0)
   }
 
   /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
-  async function seatFirst(message: Message, isRetry: boolean): Promise<RelayResult> {
+  async function seatFirst(message: Message, tries: number): Promise<RelayResult> {
     const { sender, data } = message
     const seated = await calls.seat(sender, data.call_uuid)
     if (!seated.ok) return seated.error
@@ -78,9 +81,9 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     const call = newest(seated.value)
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
-    // Whoever answered may just be handing it on: what was kept before goes first.
-    if (isRetry) await delivery.catchUp(call)
-    return pass(call, side, message, isRetry)
+    // Whoever changed the call may just be handing that on: what waits goes first.
+    if (tries > 0) await delivery.catchUp(call)
+    return pass(call, side, message, tries)
   }
 
   /** The call may have moved on while its store was asked. */
@@ -89,21 +92,26 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     return known !== undefined && known.version > read.version ? known : read
   }
 
-  function pass(call: Call, side: Side, message: Message, isRetry: boolean): MaybePromise<RelayResult> {
+  function pass(call: Call, side: Side, message: Message, tries: number): MaybePromise<RelayResult> {
     const { sender, event, data, n } = message
     if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
     const push = new RelayPush(callKey(call), event, encode(data), sender, n)
-    const sent =
-      call.status === 'ringing'
-        ? sessions.keep(sender.sessionId, push)
-        : delivery.appendToPlace(call, otherSide(side), push)
+    const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
     if (sent === 'sent') return call.status
     return andThen(sent, (result) => {
       if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
       if (result === 'volatile') return { status: call.status, volatile: true }
-      const isOld = result === 'closed' || result === 'elsewhere'
-      return isOld && !isRetry ? seatFirst(message, true) : call.status
+      const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
+      if (!isOld) return call.status
+      return tries < maxTries ? seatFirst(message, tries + 1) : errorBody('SERVICE_UNAVAILABLE', { retryable: true })
     })
+  }
+
+  /** Only who has just read where the place is may take a holder without a log for one that has lost it. */
+  function append(call: Call, side: Side, push: Push, tries: number): MaybePromise<AppendResult> {
+    if (tries > 0) return delivery.appendToPlace(call, otherSide(side), push)
+    const peer = placeOf(call, otherSide(side))
+    return peer === null ? 'dropped' : sessions.append(peer.sessionId, push)
   }
 
   return { relay }

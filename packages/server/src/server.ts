@@ -17,6 +17,7 @@ import { createHttpApp } from './http/app.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
+import { isWorkerOf } from './node-name.ts'
 import type { Logger } from './observability/logger.ts'
 import { type Clock, type SessionIdentity, StoreError } from './ports.ts'
 import { createRelay, type Relay } from './relay.ts'
@@ -30,13 +31,18 @@ export interface ServerDeps {
   readonly logger: Logger
   /** The machine's, where it is not given. */
   readonly clock?: Clock
+  /** The id of the node of which this is a worker: its others begin and stop with it. */
+  readonly workerOf?: string | undefined
 }
 
 export interface RingwireServer {
   /** Opens the stores, takes live calls over and listens. */
   start(): Promise<{ url: string }>
-  /** Tells every client to come back and closes; live calls stay in the store. */
-  stop(): Promise<void>
+  /**
+   * Tells every client to come back and closes; live calls stay in the store. Where other nodes serve, clients go there
+   * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
+   */
+  stop(atOnce?: boolean): Promise<void>
 }
 
 /** The parts that know calls, wired together. */
@@ -51,7 +57,9 @@ interface Domain {
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
   let state: ServiceState = 'starting'
-  let close: () => Promise<void> = async () => {}
+  let close: (atOnce: boolean) => Promise<void> = async () => {}
+  let hurry: () => Promise<void> = async () => {}
+  let stopped: Promise<void> | undefined
 
   async function start(): Promise<{ url: string }> {
     const heard: Heard = { logLost: () => {}, death: () => {} }
@@ -116,13 +124,21 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const url = urlOf(server, config)
     gateway.start()
     state = 'ready'
-    close = () => shutDown(server, gateway, domain, backend)
+    hurry = () => gateway.closeAll(0)
+    close = async (atOnce) => {
+      const durationMs = atOnce || isAlone(backend, deps.workerOf) ? 0 : config.drainMs
+      if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
+      await gateway.closeAll(durationMs)
+      await shutDown(server, gateway, domain, backend)
+    }
     return { url }
   }
 
-  async function stop(): Promise<void> {
+  async function stop(atOnce = false): Promise<void> {
     state = 'draining'
-    await close()
+    if (stopped !== undefined && atOnce) await hurry()
+    stopped ??= close(atOnce)
+    await stopped
   }
 
   return { start, stop }
@@ -224,6 +240,7 @@ function listen(
   return Bun.serve({
     hostname: config.host,
     port: config.port,
+    reusePort: config.workers > 1,
     ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey) } }),
     // A body of the REST API is at most 16 KiB; what is much larger is refused before it is read.
     maxRequestBodySize: 1024 * 1024,
@@ -250,8 +267,12 @@ function urlOf(server: Server<unknown>, config: Config): string {
   return `${scheme}://${host}:${server.port}`
 }
 
+/** Whether no client could go on elsewhere: the workers of one node stop together. */
+function isAlone({ isShared, nodes }: Backend, workerOf: string | undefined): boolean {
+  return !isShared || nodes.others().every((name) => workerOf !== undefined && isWorkerOf(name, workerOf))
+}
+
 async function shutDown(server: Server<unknown>, gateway: Gateway, domain: Domain, backend: Backend): Promise<void> {
-  await gateway.closeAll()
   gateway.stop()
   domain.deadlines.stop()
   await server.stop(true)

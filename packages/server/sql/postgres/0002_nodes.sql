@@ -5,7 +5,5 @@ CREATE TABLE nodes (
   beats bigint NOT NULL,
   -- It ended in order: nobody needs to wait.
   has_left boolean NOT NULL DEFAULT false,
-  -- Of two runs of one node the earlier is over.
-  started_at timestamptz NOT NULL,
   seen_at timestamptz NOT NULL
 );

@@ -21,8 +21,11 @@ export interface Surroundings {
   openStore(config: Config): Promise<OpenStore>
   /** Copies the data directory into the database. */
   migrate(options: MigrationOptions): Promise<Migrated>
-  /** Runs the service until it is told to stop, and gives the exit code. */
-  serve(config: Config, warnings: readonly string[]): Promise<number>
+  /**
+   * Runs the service until it is told to stop, and gives the exit code. `worker`: as that one of several that another
+   * process has started.
+   */
+  serve(config: Config, warnings: readonly string[], worker?: number): Promise<number>
 }
 
 export const exitCodes = {

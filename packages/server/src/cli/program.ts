@@ -3,7 +3,7 @@
  *
  *   await runCommandLine(args, surroundings) → the exit code
  */
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import description from '../../package.json' with { type: 'json' }
 import { StoreError } from '../ports.ts'
 import { addCallCommands } from './call.ts'
@@ -57,11 +57,14 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
   program
     .command('serve')
     .description('Run the service until SIGTERM or SIGINT. It prints one line with its URL when it listens.')
-    .action(async () => {
-      const { config, warnings } = requireConfig(surroundings)
+    .option('--workers <count>', 'processes that share the port, or auto: one a core (instead of RINGWIRE_WORKERS)')
+    .addOption(new Option('--worker <number>', 'be one of them: for Ringwire itself').argParser(readWorker).hideHelp())
+    .action(async ({ workers, worker }: { workers?: string; worker?: number }) => {
+      const env = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
+      const { config, warnings } = requireConfig({ ...surroundings, env })
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
-      exit(await surroundings.serve(config, warnings))
+      exit(await surroundings.serve(config, worker === undefined ? warnings : [], worker))
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)
@@ -74,6 +77,11 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     .description('Print the version.')
     .action(() => surroundings.out(`${versionText()}\n`))
   return program
+}
+
+function readWorker(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('It has to be a number from 1.')
+  return Number(text)
 }
 
 function versionText(): string {

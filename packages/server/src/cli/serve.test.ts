@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { type Config, loadConfig } from '../config.ts'
 import { createLogger } from '../observability/logger.ts'
-import { type RunningService, type ServeOptions, type StopSignal, serve } from './serve.ts'
+import { type RunningService, type ServeOptions, serve } from './serve.ts'
+import type { StopSignal } from './stop-signal.ts'
 
 function setUp(service: Partial<RunningService> = {}, env: Record<string, string> = {}) {
   const loaded = loadConfig(env)

@@ -2,58 +2,64 @@
 import type { Config } from '../config.ts'
 import type { Logger } from '../observability/logger.ts'
 import { exitCodes } from './command.ts'
+import { listenForStop, type StopSignalSource } from './stop-signal.ts'
 
 export interface RunningService {
   start(): Promise<{ url: string }>
-  stop(): Promise<void>
+  /** `atOnce`: nothing is done that takes time. */
+  stop(atOnce?: boolean): Promise<void>
 }
 
-export type StopSignal = 'SIGINT' | 'SIGTERM'
-
-export interface ServeOptions {
+export interface ServeOptions extends StopSignalSource {
   readonly config: Config
   readonly warnings: readonly string[]
   readonly logger: Logger
   readonly service: RunningService
   out(text: string): void
   err(text: string): void
-  /** Calls the listener for each signal that asks to stop; gives what ends that. */
-  onSignal(listener: (signal: StopSignal) => void): () => void
   /** Ends the process at once. */
   exit(code: number): void
-  readonly monotonic: () => number
+  /** Of a worker: resolves when the process that started it is gone. */
+  readonly orphaned?: Promise<void> | undefined
 }
 
-/** A terminal's Ctrl-C reaches this process and the one that started it, which passes it on: that is one signal. */
-const sameSignalMs = 300
-const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const
+/** How long a worker whose parent is gone may take to end, in ms: another one may be started for it. */
+const orphanMs = 5_000
 
 /** Runs the service until a signal stops it, and gives the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { config, logger, service } = options
+  const { logger, service } = options
   for (const warning of options.warnings) logger.warn({}, warning)
-  const stopped = Promise.withResolvers<StopSignal>()
-  let first: number | undefined
-  const forget = options.onSignal((signal) => {
-    const now = options.monotonic()
-    if (first === undefined) {
-      first = now
-      stopped.resolve(signal)
-    } else if (now - first > sameSignalMs) options.exit(128 + signalNumbers[signal])
-  })
+  const stop = listenForStop(options, options.exit)
   try {
     const url = await startOrSay(options)
     if (url === undefined) return exitCodes.failed
     logger.info({ url }, 'listening')
-    options.out(`Ringwire listens on ${url}\n`)
-    if (config.demo) options.out(`Open ${url}/demo/ in two browser tabs: sign in as a customer and as an agent.\n`)
-    const signal = await stopped.promise
-    logger.info({ signal }, 'stopping')
-    await service.stop()
-    return exitCodes.done
+    options.out(listensText(url, options.config))
+    const ended = stop.first.then(async (signal) => {
+      logger.info({ signal }, 'stopping')
+      await service.stop()
+      return exitCodes.done
+    })
+    const orphaned = options.orphaned?.then(() => endOrphaned(options))
+    return await Promise.race(orphaned === undefined ? [ended] : [ended, orphaned])
   } finally {
-    forget()
+    stop.forget()
   }
+}
+
+/** What scripts wait for on stdout: the first line is the URL. */
+export function listensText(url: string, config: Config): string {
+  const demo = config.demo ? `Open ${url}/demo/ in two browser tabs: sign in as a customer and as an agent.\n` : ''
+  return `Ringwire listens on ${url}\n${demo}`
+}
+
+async function endOrphaned({ logger, service, exit }: ServeOptions): Promise<number> {
+  logger.error({}, 'the process that started this worker is gone: it ends')
+  const patience = setTimeout(() => exit(exitCodes.failed), orphanMs)
+  await service.stop(true)
+  clearTimeout(patience)
+  return exitCodes.failed
 }
 
 /** A start that fails for a reason of this machine (port taken, directory not writable) ends with one line. */
@@ -63,9 +69,13 @@ async function startOrSay(options: ServeOptions): Promise<string | undefined> {
     return (await service.start()).url
   } catch (error) {
     logger.error({ error }, 'the service did not start')
-    const reason = error instanceof Error ? error.message : String(error)
     await service.stop().catch(() => {})
-    options.err(`Ringwire did not start on ${config.host}:${config.port}: ${reason}\n`)
+    options.err(didNotStart(config, error))
     return undefined
   }
+}
+
+export function didNotStart({ host, port }: Config, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error)
+  return `Ringwire did not start on ${host}:${port}: ${reason}\n`
 }

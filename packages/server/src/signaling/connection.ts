@@ -82,6 +82,8 @@ export class Connection implements Sink {
   private busy = false
   private malformed = 0
   private state: 'open' | 'closing' | 'closed' = 'open'
+  /** How it closes when what came so far is done. */
+  private parting: { code: CloseCode; reason: string } | undefined
   private pingCounter = 0
   private pings: OutstandingPing[] = []
   private lastPingAt: number
@@ -100,6 +102,10 @@ export class Connection implements Sink {
     return this.busy
   }
 
+  get isOpen(): boolean {
+    return this.state === 'open'
+  }
+
   /** Whether the service, not the client, closed it. */
   get closedByService(): boolean {
     return this.state === 'closing'
@@ -112,7 +118,7 @@ export class Connection implements Sink {
   }
 
   receive(message: string | Uint8Array): void {
-    if (this.state !== 'open') return
+    if (this.state !== 'open' || this.parting !== undefined) return
     if (!fits(message)) {
       this.close(1009, 'message too big')
       return
@@ -199,7 +205,15 @@ export class Connection implements Sink {
       if (message === undefined) break
       this.handle(message)
     }
-    if (!this.busy) for (const resolve of this.whenIdle.splice(0)) resolve()
+    if (this.busy) return
+    if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason)
+    for (const resolve of this.whenIdle.splice(0)) resolve()
+  }
+
+  /** Closes when what came so far is done and replied to; what comes from now on is not read any more. */
+  part(code: CloseCode, reason: string): void {
+    if (this.busy) this.parting ??= { code, reason }
+    else this.close(code, reason)
   }
 
   async retire(): Promise<void> {

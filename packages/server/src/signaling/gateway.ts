@@ -14,6 +14,7 @@ import { newSessionId } from '../session-id.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
+import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
 
 export interface GatewayOptions {
@@ -58,8 +59,11 @@ export interface Gateway {
     clientAddress: () => string | undefined,
   ): Promise<Response> | Response | undefined
   readonly websocket: WebSocketHandler<Admission>
-  /** Asks every client to come back elsewhere, with a jitter hint in the reason [CLOSE 1012]. */
-  closeAll(): Promise<void>
+  /**
+   * Asks every client to come back, with a jitter hint in the reason [CLOSE 1012]: all at once, or each at a moment of its
+   * own within `windowMs`.
+   */
+  closeAll(windowMs: number): Promise<void>
   start(): void
   stop(): void
   /** Open sockets. */
@@ -76,6 +80,11 @@ const iceRenewal = 0.8
  * overtake the close frame.
  */
 const lingerMs = 500
+/** Shares of the window: in which sockets are closed, and after which a request under way is waited for no longer. */
+const spread = 0.8
+const patience = 0.9
+/** What a client still has to wait where the service itself spreads the closes, in ms. */
+const spreadJitterMs = 100
 /** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
 const selected = { 'Sec-WebSocket-Protocol': subprotocol }
 const none = {}
@@ -130,10 +139,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
     connections.set(connection, admission)
     // In here it leaves in one write with the answer to the upgrade.
-    if (!session.extended) socket.send(authOk(session))
+    if (!session.extended && room === true) socket.send(authOk(session))
     try {
       const arrival = andThen(room, (isRoom) => {
-        if (isRoom) return begin(connection, session, admission.extended)
+        if (isRoom) return begin(connection, session, admission.extended, room === true)
         connection.send(encodeError(errorBody('RATE_LIMITED'), undefined))
         connection.close(4429, 'too many connections')
         return undefined
@@ -165,6 +174,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     connection: Connection,
     session: SignalingSession,
     extended: ExtendedRequest | undefined,
+    isWelcomed: boolean,
   ): MaybePromise<Arrival> {
     return andThen(arrivals.arrive(session, connection, extended?.resume), (arrival) => {
       const { sessionId, upstream } = arrival
@@ -173,23 +183,29 @@ export function createGateway(options: GatewayOptions): Gateway {
         connection.dropReplies(extended.replied)
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
-      }
-      return andThen(sessions.ready(sessionId), () => arrival)
+      } else if (!isWelcomed) connection.send(authOk(session))
+      return andThen(sessions.ready(sessionId, connection), () => arrival)
     })
   }
 
-  /** At most so many sockets a participant: the oldest that holds no place makes room [WS7]. */
+  /**
+   * At most so many sockets a participant: the oldest that hold no place make room [WS7]. Of several that connect at the
+   * same moment to several nodes more may come in; the next one puts that right.
+   */
   function makeRoom(session: SignalingSession): MaybePromise<boolean> {
-    return andThen(sessions.liveOf(session.participant), (live) => live.length < config.maxSockets || closeOldest(live))
+    return andThen(sessions.liveOf(session.participant), (live) => {
+      const tooMany = live.length - config.maxSockets + 1
+      return tooMany <= 0 || closeOldest(live, tooMany)
+    })
   }
 
-  function closeOldest([oldest, ...others]: readonly string[]): MaybePromise<boolean> {
+  function closeOldest([oldest, ...others]: readonly string[], tooMany: number): MaybePromise<boolean> {
     if (oldest === undefined) return false
     return andThen(sessions.holdsAny(oldest), (holds) => {
-      if (holds) return closeOldest(others)
+      if (holds) return closeOldest(others, tooMany)
       return andThen(sessions.sinkOf(oldest), (sink) => {
         sink?.close(4429, 'too many connections')
-        return true
+        return tooMany === 1 || closeOldest(others, tooMany - 1)
       })
     })
   }
@@ -264,10 +280,20 @@ export function createGateway(options: GatewayOptions): Gateway {
     })
   }
 
+  /** Where nobody knows, because the sessions' store is away, it goes with those who are in none. */
+  async function isInCall(sessionId: string): Promise<boolean> {
+    try {
+      return await sessions.inCall(sessionId)
+    } catch (error) {
+      options.onError(error)
+      return false
+    }
+  }
+
   return {
     upgrade(request, query, server, clientAddress) {
-      if (options.state() !== 'ready') return refusal('SERVICE_DRAINING')
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
+      if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
       const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
       if (admitted instanceof Response || admitted instanceof Promise) return admitted
       const headers = subprotocols.offered ? selected : none
@@ -291,11 +317,22 @@ export function createGateway(options: GatewayOptions): Gateway {
       backpressureLimit: 16 * 1024 * 1024,
       closeOnBackpressureLimit: false,
     },
-    async closeAll() {
+    async closeAll(windowMs) {
       stopping = true
-      if (connections.size === 0) return
-      const jitterMs = Math.min(30_000, connections.size * 2)
-      for (const connection of [...connections.keys()]) connection.close(1012, `restart, jitter_ms=${jitterMs}`)
+      if (connections.size === 0) return void (await Promise.all(leavings))
+      const jitterMs = windowMs > 0 ? spreadJitterMs : Math.min(30_000, connections.size * 2)
+      const reason = `restart, jitter_ms=${jitterMs}`
+      if (windowMs > 0) {
+        await drain([...connections.keys()], {
+          spreadMs: windowMs * spread,
+          limitMs: windowMs * patience,
+          part: (connection) => connection.part(1012, reason),
+          inCall: isInCall,
+          monotonic: clock.monotonic,
+          random: Math.random,
+        })
+      }
+      for (const connection of [...connections.keys()]) connection.close(1012, reason)
       await Bun.sleep(lingerMs)
       await Promise.all(leavings)
     },
@@ -308,6 +345,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     size: () => connections.size,
   }
+}
+
+/** A browser, which sends its Origin, would show a refused upgrade as 1006: it is let in to hear when to come back. */
+function turnAway(request: Request, server: Server<unknown>, offered: boolean): Response | undefined {
+  const data: Admission = {
+    kind: 'refused',
+    code: 1013,
+    reason: 'draining, try again',
+    error: errorBody('SERVICE_DRAINING'),
+  }
+  const isBrowser = request.headers.has('origin')
+  if (isBrowser && server.upgrade(request, { data, headers: offered ? selected : none })) return undefined
+  return refusal('SERVICE_DRAINING')
 }
 
 function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {

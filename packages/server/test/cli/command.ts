@@ -29,7 +29,7 @@ export interface Running {
 export interface Box {
   readonly dataDir: string
   run(args: string, options?: { env?: Record<string, string>; program?: string[] }): Promise<Ended>
-  serve(options?: { env?: Record<string, string>; program?: string[] }): Promise<Running>
+  serve(options?: { args?: string[]; env?: Record<string, string>; program?: string[] }): Promise<Running>
   /** Ends what runs and removes the data directory. */
   clean(): Promise<void>
 }
@@ -71,8 +71,8 @@ export function createBox(): Box {
   return {
     dataDir,
     run: (args, { env, program = direct } = {}) => spawn(program, args.split(' ').filter(Boolean), env).ended,
-    async serve({ env, program = direct } = {}) {
-      const { child, texts, ended, news } = spawn(program, ['serve'], env)
+    async serve({ args = ['serve'], env, program = direct } = {}) {
+      const { child, texts, ended, news } = spawn(program, args, env)
       while (!texts.out.includes('\n')) {
         if (child.exitCode !== null) throw new Error(`the service did not start:\n${(await ended).err}`)
         await news()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { createPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
+import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { migrateToPostgres } from '../../src/migration.ts'
 import { createBox } from '../cli/command.ts'
@@ -70,7 +70,7 @@ async function useAll(url: string): Promise<void> {
 /** As one of several nodes. */
 async function serve(url: string): Promise<void> {
   const errors: unknown[] = []
-  const nodes = createPostgresNodes({ url, self: 'a', onDeath: () => {}, onError: (error) => errors.push(error) })
+  const nodes = await openPostgresNodes({ url, nodeId: 'a', onDeath: () => {}, onError: (error) => errors.push(error) })
   try {
     await nodes.start()
   } finally {

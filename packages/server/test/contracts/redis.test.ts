@@ -1,9 +1,10 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import type { MaybePromise } from '../../src/maybe.ts'
 import type { Sessions, Sink } from '../../src/ports.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import type { OpenSessions, SessionsHarness } from './session-parts.ts'
+import { type OpenSessions, resetText, type SessionsHarness } from './session-parts.ts'
 import { registerSessionsContract } from './sessions.ts'
 
 /** One server for all; each store of the suite has a database of its own, because a suite may empty it. */
@@ -17,6 +18,8 @@ afterAll(() => server.stop())
 interface Nodes {
   readonly nodes: readonly RedisSessions[]
   readonly lost: { sessionId: string; epoch: string }[]
+  /** Whoever lost its log has been told. */
+  told(): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -26,12 +29,16 @@ async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): 
   const url = `${server.url}/${databases}`
   const lost: { sessionId: string; epoch: string }[] = []
   const failures: unknown[] = []
-  const nodes = Array.from({ length: count }, () =>
+  const resets: MaybePromise<void>[] = []
+  const nodes: RedisSessions[] = Array.from({ length: count }, () =>
     createRedisSessions({
       ...windows,
       url,
       node: crypto.randomUUID(),
-      onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+      onLogLost({ sessionId }, epoch) {
+        lost.push({ sessionId, epoch })
+        for (const { sessions } of nodes) resets.push(sessions.reset(sessionId, epoch, resetText))
+      },
       onError: (error) => void failures.push(error),
     }),
   )
@@ -40,6 +47,7 @@ async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): 
   return {
     nodes,
     lost,
+    told: async () => void (await Promise.all(resets)),
     flush: async () => void (await client.flushdb()),
     async close() {
       await Promise.all(nodes.map((node) => node.close()))
@@ -49,12 +57,16 @@ async function startNodes(count: number, windows: Parameters<OpenSessions>[0]): 
   }
 }
 
-function harnessOf({ nodes, lost, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
-  const settled = async () => void (await Promise.all(nodes.map((node) => node.settled())))
+function harnessOf({ nodes, lost, told, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
+  const settled = async () => {
+    await Promise.all(nodes.map((node) => node.settled()))
+    await told()
+  }
   const loseLogs = async () => {
     await settled()
     await flush()
     for (const node of nodes) await node.compareHeads()
+    await told()
   }
   return { sessions, lost, loseLogs, settled, close }
 }
@@ -92,7 +104,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       await settled()
       return open
     },
-    ready: (id) => home(id).ready(id),
+    ready: (id, sink) => home(id).ready(id, sink),
     openDetached: (identity, at) => next().openDetached(identity, at),
     async detach(id, sink, clean, at) {
       for (const node of [home(id), away(id)]) {
@@ -109,15 +121,16 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     appendRung: (participant, push, except) => next().appendRung(participant, push, except),
     ring: (id, call) => away(id).ring(id, call),
     prove: (id, seq) => home(id).prove(id, seq),
-    hold: (id, call, settled, gate) => away(id).hold(id, call, settled, gate),
+    hold: (id, call, settled, gate, version) => away(id).hold(id, call, settled, gate, version),
     release: (id, call) => away(id).release(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
     inCall: (id) => away(id).inCall(id),
-    move: (call, from, to, settled) => next().move(call, from, to, settled),
+    move: (call, from, to, settled, version) => next().move(call, from, to, settled, version),
     heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
     keep: (id, push) => away(id).keep(id, push),
     takeKept: (id, call) => away(id).takeKept(id, call),
     openGate: (id, call, first) => away(id).openGate(id, call, first),
+    reset: (id, epoch, text) => home(id).reset(id, epoch, text),
     toldOf: (call, enough) => next().toldOf(call, enough),
     setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),

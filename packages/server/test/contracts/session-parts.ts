@@ -5,7 +5,7 @@ import { newSessionId } from '../../src/session-id.ts'
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {
   readonly sessions: Sessions
-  /** What the adapter said of logs that were lost under a live socket [RES4]. */
+  /** What the adapter said of logs that were lost under a live socket; each session is told with `resetText` [RES4]. */
   readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
   /** Loses every log, as a store does that is emptied. */
   loseLogs(): Promise<void>
@@ -56,6 +56,8 @@ export function createSocket(): Socket {
 
 /** The `n` of what a socket was told, in order: every push of a test has one of its own. */
 export const numbersOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ data }) => data.n)
+/** What a session is told of a loss; its number is 0. */
+export const resetText = JSON.stringify({ event: 'session.reset', data: { n: 0 } })
 export const seqsOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ seq }) => seq)
 
 /** 1, 2, 3 … */
@@ -122,6 +124,12 @@ export const pushes = {
     call,
     version,
     text: text('call.accepted', n),
+  }),
+  stop: (call: string, version: number, n: number): Push => ({
+    kind: 'stop',
+    call,
+    version,
+    text: text('call.cancelled', n),
   }),
   final: (call: string, version: number, n: number): Push => ({
     kind: 'final',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports.ts'
 import { numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
 
-const { ringing, final } = pushes
+const { ringing, stop, final } = pushes
 
 /** What is sent for a call before it is accepted, and what is told of it by several processes at once. */
 export function registerCallRules(given: () => SessionsHarness): void {
@@ -102,10 +102,18 @@ export function registerCallRules(given: () => SessionsHarness): void {
       expect(await sessions().inCall(seen.id)).toBe(false)
     })
 
+    test('[ORD3] where it stopped ringing it does not ring again', async () => {
+      const seen = await openReady(sessions())
+      await sessions().append(seen.id, ringing('c', 1, 1))
+      await sessions().append(seen.id, stop('c', 2, 2))
+      expect(await sessions().append(seen.id, ringing('c', 1, 3))).toBe('dropped')
+      expect(await sessions().inCall(seen.id)).toBe(false)
+    })
+
     test('[PLACE2] whom it stopped ringing for may still take a place in it', async () => {
       const seen = await openReady(sessions())
       await sessions().append(seen.id, ringing('c', 1, 1))
-      await sessions().append(seen.id, final('c', 2, 2))
+      await sessions().append(seen.id, stop('c', 2, 2))
       await sessions().hold(seen.id, 'c', true)
       await sessions().append(seen.id, final('c', 5, 3))
       await given().settled()

@@ -5,8 +5,8 @@ import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
-import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
-import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 
@@ -61,9 +61,12 @@ async function startOf(url: string): Promise<string> {
 registerSessionsContract('redis, an account with the rights of the documents', async (windows) => {
   databases++
   const lost: { sessionId: string; epoch: string }[] = []
-  const node = createRedisSessions({
+  const node: RedisSessions = createRedisSessions({
     ...{ ...windows, url: `redis://${account}@127.0.0.1:${server.port}/${databases}`, node: crypto.randomUUID() },
-    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+    onLogLost({ sessionId }, epoch) {
+      lost.push({ sessionId, epoch })
+      void node.sessions.reset(sessionId, epoch, resetText)
+    },
     onError: (error) => console.error(error),
   })
   await node.start()

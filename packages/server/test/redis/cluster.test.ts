@@ -7,6 +7,7 @@ import {
   openReady,
   pushes,
   relays,
+  resetText,
   resumeWindowMs,
   somebody,
   upTo,
@@ -23,12 +24,15 @@ beforeAll(async () => {
 afterAll(() => cluster.stop())
 
 async function startNode(lost: { sessionId: string; epoch: string }[] = []): Promise<RedisSessions> {
-  const node = createRedisSessions({
+  const node: RedisSessions = createRedisSessions({
     url: cluster.url,
     node: crypto.randomUUID(),
     windowMs,
     resumeWindowMs,
-    onLogLost: ({ sessionId }, epoch) => void lost.push({ sessionId, epoch }),
+    onLogLost({ sessionId }, epoch) {
+      lost.push({ sessionId, epoch })
+      void node.sessions.reset(sessionId, epoch, resetText)
+    },
     onError: (error) => console.error(error),
   })
   await node.start()

@@ -101,6 +101,11 @@ export class Service {
     return (await this.process?.exited) ?? 0
   }
 
+  /** Resolves when it is gone, with its exit code. */
+  get ended(): Promise<number> {
+    return this.process?.exited ?? Promise.resolve(0)
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.process?.kill(signal)
   }

@@ -1,5 +1,13 @@
 import { participantKey } from '../../call/call.ts'
-import type { KeepResult, Push, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import {
+  isLast,
+  type KeepResult,
+  type Push,
+  type ResumeRequest,
+  type SessionIdentity,
+  type Sink,
+  type Upstream,
+} from '../../ports.ts'
 import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
@@ -15,6 +23,10 @@ export interface Session {
   lostSink: Sink | undefined
   /** False until the state of the participant's calls was read; pushes wait in the log. */
   ready: boolean
+  /** It may be told what waits, once it has heard of a loss that is to be told first. */
+  opened: boolean
+  /** Its log was lost, and it has not heard of that yet [RES4]. */
+  due: { readonly epoch: string; text: string | undefined } | undefined
   /** What `ready` hands out comes after this seq. */
   readyFrom: number
   /** The client has received everything up to here. */
@@ -68,6 +80,8 @@ export function createSession(
     sink,
     lostSink: undefined,
     ready: false,
+    opened: false,
+    due: undefined,
     readyFrom: 0,
     provenSeq: 0,
     lostAt: at,
@@ -93,6 +107,11 @@ export function isNews(session: Session, push: Push): boolean {
   const last = session.versions?.get(call)
   if (version !== undefined && last !== undefined && version <= last) return false
   if (session.over?.includes(call)) return false
+  if (push.kind === 'stop') {
+    session.ringing?.delete(call)
+    session.kept?.delete(call)
+    session.overSinceOpen?.add(call)
+  }
   if (push.kind === 'final') {
     session.ringing?.delete(call)
     session.versions?.delete(call)
@@ -165,7 +184,7 @@ export function settle(session: Session, call: string): void {
 /** Whether its client was not proven to have received how a call ended. */
 export function owesFinal(session: Session): boolean {
   const from = session.identity.extended ? session.provenSeq : 0
-  return session.log?.all().some(({ seq, push }) => seq > from && push.kind === 'final') ?? false
+  return session.log?.all().some(({ seq, push }) => seq > from && isLast(push)) ?? false
 }
 
 /** Its socket is gone, and with it what nobody will ask for. */
@@ -174,6 +193,8 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
   session.ready = false
+  session.opened = false
+  session.due = undefined
   session.lostAt = at
   session.idleSince = at
   session.closedByClient = clean
@@ -225,7 +246,6 @@ export function moveKept(call: string, source: Session, target: Session): void {
 export function hold(session: Session, call: string, settled: boolean): void {
   session.places ??= new Set()
   session.places.add(call)
-  if (session.over?.includes(call)) session.over = session.over.filter((one) => one !== call)
   if (settled) settle(session, call)
   else {
     session.unsettled ??= new Set()
@@ -237,7 +257,14 @@ export function hold(session: Session, call: string, settled: boolean): void {
 export function loseLog(session: Session, epoch: string): void {
   session.epoch = epoch
   session.log = new SessionLog()
+  session.versions = undefined
   session.provenSeq = 0
   session.readyFrom = 0
-  session.versions = undefined
+  if (!session.identity.extended) return
+  // The first of the new log is for what is told of the loss.
+  session.log.reserve()
+  session.readyFrom = 1
+  if (session.sink === undefined) return
+  session.ready = false
+  session.due = { epoch, text: undefined }
 }

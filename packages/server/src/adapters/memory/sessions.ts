@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { participantKey, sameParticipant } from '../../call/call.ts'
-import type { AppendResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
+import {
+  type AppendResult,
+  isLast,
+  type Push,
+  type SessionIdentity,
+  type Sessions,
+  type Sink,
+  type Upstream,
+} from '../../ports.ts'
 import {
   canResume,
   createSession,
@@ -117,8 +125,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     }
     const seq = session.log.append(push, at)
     if (!session.ready) return 'kept'
-    session.sink.send(render(session, seq, push))
-    session.sink.pushed(seq)
+    hand(session, session.sink, seq, push)
     return 'sent'
   }
 
@@ -130,8 +137,28 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     session.gates?.delete(call)
     if (session.sink !== undefined) return
     // Whoever comes back is told how the call ended, and nothing else of it [WS4].
-    if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || push.kind === 'final')
+    if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || isLast(push))
     if (isForgettable(session)) forget(session)
+  }
+
+  function handOut(session: Session, sink: Sink): void {
+    const { due, log, readyFrom } = session
+    if (!session.opened || session.ready || (due !== undefined && due.text === undefined)) return
+    // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
+    if (session.identity.extended && log?.reachesBackTo(readyFrom) === false) {
+      sink.close(1013, 'try again later')
+      return
+    }
+    session.ready = true
+    session.due = undefined
+    if (due?.text !== undefined)
+      hand(session, sink, 1, { kind: 'notice', call: '', version: undefined, text: due.text })
+    for (const { seq, push } of log?.all() ?? []) if (seq > readyFrom) hand(session, sink, seq, push)
+  }
+
+  function hand(session: Session, sink: Sink, seq: number, push: Push): void {
+    sink.send(render(session, seq, push))
+    sink.pushed(seq)
   }
 
   function owned(sessionId: string, identity: SessionIdentity): Session | undefined {
@@ -162,26 +189,24 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       session.sink = sink
       session.lostSink = undefined
       session.ready = false
+      session.opened = false
       session.readyFrom = request.seq
       remove(detached, session)
       add(live, session)
       prove(session, request.seq)
       return { epoch: session.epoch, upstream: session.upstream }
     },
-    ready(sessionId) {
+    ready(sessionId, sink) {
       const session = sessions.get(sessionId)
-      if (session?.sink === undefined || session.ready) return
-      // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
-      if (session.identity.extended && session.log?.reachesBackTo(session.readyFrom) === false) {
-        session.sink.close(1013, 'try again later')
-        return
-      }
-      session.ready = true
-      for (const { seq, push } of session.log?.all() ?? []) {
-        if (seq <= session.readyFrom) continue
-        session.sink.send(render(session, seq, push))
-        session.sink.pushed(seq)
-      }
+      if (session?.sink === undefined || (sink !== undefined && session.sink !== sink)) return
+      session.opened = true
+      handOut(session, session.sink)
+    },
+    reset(sessionId, named, text) {
+      const session = sessions.get(sessionId)
+      if (session?.sink === undefined || session.due?.epoch !== named) return
+      session.due.text = text
+      handOut(session, session.sink)
     },
     openDetached(identity, at) {
       now = Math.max(now, at)
@@ -267,11 +292,13 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     move(call, from, to, settled) {
       const source = sessions.get(from)
       const target = sessions.get(to)
-      if (source === undefined || target === undefined || source === target) return
+      if (target === undefined) return false
+      if (source === undefined || source === target) return true
       hold(target, call, settled)
       moveKept(call, source, target)
       for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
       release(source, call)
+      return true
     },
     owing({ sessionId, participant, deviceId }) {
       const others = live.get(participantKey(participant)) ?? []
@@ -288,7 +315,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
         const device = source.identity.deviceId
         if (device !== undefined && device !== identity.deviceId) continue
         // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-        const isOwed = (push: Push) => push.kind === 'final' && !target.places?.has(push.call) && !known.has(push.call)
+        const isOwed = (push: Push) => isLast(push) && !target.places?.has(push.call) && !known.has(push.call)
         // From before a restart: how many sockets it stands for is not known.
         const entries =
           device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
@@ -308,8 +335,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       }
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
-          if (!session.identity.extended)
-            session.log?.retain(({ push, at }) => push.kind !== 'final' || isWorthTelling(at))
+          if (!session.identity.extended) session.log?.retain(({ push, at }) => !isLast(push) || isWorthTelling(at))
           const isIdle = (session.places?.size ?? 0) === 0 && (session.ringing?.size ?? 0) === 0
           if (!isIdle) session.idleSince = now
           else if (isForgettable(session) || now - session.idleSince >= longestMs) forget(session)

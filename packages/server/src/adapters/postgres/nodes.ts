@@ -1,18 +1,20 @@
-import { isSameNode } from '../../node-name.ts'
+import { isReplacedBy, newNodeName } from '../../node-name.ts'
 import type { Clock, Nodes } from '../../ports.ts'
 import { Connections } from './connections.ts'
 
 export interface PostgresNodesOptions {
   /** DATABASE_URL. */
   readonly url: string
-  /** Names this run of this node: no other has had the name. */
-  readonly self: string
+  /** RINGWIRE_NODE_ID: no other node that serves has it. */
+  readonly nodeId: string
   /** A node is known to be dead that was not before. */
   readonly onDeath: (node: string) => void
   readonly onError: (error: unknown) => void
 }
 
 export interface PostgresNodes extends Nodes {
+  /** This run of this node. */
+  readonly self: string
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
   /** Resolves when the others can know of this node. */
@@ -32,7 +34,7 @@ const samples = 16
 /** Counts on, and reads everybody's count. What is a day old is of no interest any more. */
 export const beatSql = `
   WITH beat AS (
-    INSERT INTO nodes (name, beats, started_at, seen_at) VALUES ($1, 1, clock_timestamp(), clock_timestamp())
+    INSERT INTO nodes (name, beats, seen_at) VALUES ($1, 1, clock_timestamp())
     ON CONFLICT (name) DO UPDATE SET beats = nodes.beats + 1, seen_at = excluded.seen_at
   ), forgotten AS (
     DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
@@ -41,27 +43,30 @@ export const beatSql = `
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
     coalesce((
       SELECT json_agg(json_build_array(
-        name, beats, has_left, extract(epoch FROM started_at)::float8, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
+        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
       )) FROM nodes WHERE name <> $1
     ), '[]')::text AS others`
+
+const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
 
 interface Seen {
   beats: number
   hasLeft: boolean
-  /** By the database's clock, in seconds. */
-  startedAt: number
   /** When its count was first seen at what it is, on the monotonic clock. */
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
 }
 
-type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, startedAt: number, ageMs: number]
+type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number]
 
-/** The nodes that serve on one database, by their heartbeats there. */
-export function createPostgresNodes({ url, self, onDeath, onError }: PostgresNodesOptions): PostgresNodes {
+/** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
+export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
+  const { url, nodeId, onDeath, onError } = options
   const session = { application_name: 'ringwire', statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
+  const [{ now }] = await connections.run(nowSql, [], { repeatable: true })
+  const self = newNodeName(nodeId, Math.round(now))
   const seen = new Map<string, Seen>()
   const dead = new Set<string>()
   const offsets: { readonly offset: number; readonly way: number }[] = []
@@ -93,14 +98,12 @@ export function createPostgresNodes({ url, self, onDeath, onError }: PostgresNod
 
   /** Its node runs again. */
   function isReplaced(name: string): boolean {
-    if (isSameNode(name, self)) return true
-    const { startedAt = 0 } = seen.get(name) ?? {}
-    return [...seen].some(([other, each]) => each.startedAt > startedAt && isSameNode(other, name))
+    return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther([name, beats, hasLeft, startedAt, ageMs]: OtherRow, now: number): void {
+  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number): void {
     const known = seen.get(name)
-    if (known === undefined) seen.set(name, { beats, hasLeft, startedAt, since: now, ageMs })
+    if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
     else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       Object.assign(known, { beats, hasLeft, since: now, ageMs })
       if (!hasLeft && !isReplaced(name)) dead.delete(name)

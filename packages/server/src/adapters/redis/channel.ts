@@ -1,4 +1,4 @@
-import { isSameNode } from '../../node-name.ts'
+import { isReplacedBy } from '../../node-name.ts'
 import { type Client, connect, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
@@ -137,8 +137,8 @@ export function createChannel(options: ChannelOptions): Channel {
 
   function isAlive(other: string): boolean {
     // An earlier run of this node, or of one that has started again.
-    if (other !== node && isSameNode(other, node)) return false
-    if (!living.has(other)) for (const each of living) if (isSameNode(each, other)) return false
+    if (isReplacedBy(other, node)) return false
+    for (const each of living) if (isReplacedBy(other, each)) return false
     return seen.has(other) || performance.now() - listensSince < deadMs
   }
 

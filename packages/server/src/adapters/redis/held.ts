@@ -9,7 +9,12 @@ export interface Held {
   readonly sink: Sink
   readonly upstream: Upstream
   epoch: string
+  /** What waits may be handed over. */
   ready: boolean
+  /** Its client was told who it is: what waits comes next, once it has heard of a loss that is to be told first. */
+  opened: boolean
+  /** Its log was lost, and it has not heard of that yet [RES4]. */
+  due: { readonly epoch: string; text: string | undefined } | undefined
   /** The seq that was handed over last, and the highest that was heard of. */
   delivered: number
   head: number
@@ -44,6 +49,8 @@ export function createHeld(
     upstream,
     epoch,
     ready: false,
+    opened: false,
+    due: undefined,
     delivered: 0,
     head: 0,
     reading: false,
@@ -92,8 +99,24 @@ function render({ extended }: SessionIdentity, seq: number, version: string, tex
 /** The log begins again. */
 export function loseLog(held: Held, epoch: string): void {
   held.epoch = epoch
-  held.delivered = 0
-  held.head = 0
+  const { extended } = held.identity
+  // The first of the new log is for what is told of the loss.
+  held.delivered = extended ? 1 : 0
+  held.head = held.delivered
+  if (!extended) return
+  held.ready = false
+  held.due = { epoch, text: undefined }
+}
+
+/** Tells of the loss; false while there is nothing to say of it yet. */
+export function tellReset(held: Held): boolean {
+  const { due } = held
+  if (due === undefined) return true
+  if (due.text === undefined) return false
+  held.due = undefined
+  held.sink.send(render(held.identity, 1, '', due.text))
+  held.sink.pushed(1)
+  return true
 }
 
 /** What the store keeps of a session's calls, as fields and values. */

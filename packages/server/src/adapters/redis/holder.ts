@@ -51,7 +51,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const [first = '', call = ''] = rest
     if (what === 'E') take(session, pushOf(rest, message.slice(lineEnd + 1)))
     else if (what === 'L') lost(session, first)
-    else if (what === 'X') giveUp(session)
+    else if (what === 'X') replaced(session)
     else if (what === 'V') session.versions.delete(first)
     else if (what === 'R' && first === '1') session.ringing.add(call)
     else if (what === 'R') session.ringing.delete(call)
@@ -92,6 +92,12 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     }
   }
 
+  /** A newer socket of the session was faster than whoever has to retire this one [RES1]. */
+  function replaced(session: Held): void {
+    giveUp(session)
+    session.sink.retire().catch(onError)
+  }
+
   /** The socket is another's by now. */
   function giveUp(session: Held): void {
     const id = session.identity.sessionId
@@ -104,12 +110,15 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (session.epoch === epoch) return
     loseLog(session, epoch)
     if (session.identity.extended) onLogLost(session.identity, epoch)
-    read(session)
+    else read(session)
   }
 
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
   async function beginAgain(session: Held): Promise<void> {
-    const fields = ['rd', session.ready ? '1' : '0', ...callFields(session)]
+    const { extended } = session.identity
+    // The first of the new log is for what is told of the loss.
+    const fields = extended ? ['rd', '0', 'q', '1', 'rf', '1'] : ['rd', session.ready ? '1' : '0']
+    fields.push(...callFields(session))
     const id = session.identity.sessionId
     const [epoch = '', ...messages] =
       (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []

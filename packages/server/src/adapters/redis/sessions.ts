@@ -5,7 +5,7 @@ import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel, type Request } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
-import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll } from './held.ts'
+import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
 
@@ -35,6 +35,8 @@ export interface RedisSessions {
   close(): Promise<void>
 }
 
+/** Of a call's versions, where none is named. */
+const newest = Number.MAX_SAFE_INTEGER
 /** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
 const liveMs = 86_400_000
 const overMs = 600_000
@@ -287,23 +289,23 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
       session.delivered = seen
       learnCalls(session, calls as string[])
+      // One that came back here at the same time, and was a moment faster: the newest wins.
+      void held.get(sessionId)?.sink.retire().catch(onError)
       held.set(sessionId, session)
       last.delete(sessionId)
       return { epoch: session.epoch, upstream }
     },
-    async ready(id) {
+    async ready(id, sink) {
       const session = held.get(id)
-      if (session === undefined || session.ready) return
-      const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
-      if (result === 'trimmed') session.sink.close(1013, 'try again later')
-      if (result !== 'ready') {
-        hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
-        return result === 'gone' ? compare(session).then(() => sessions.ready(id)) : undefined
-      }
-      session.ready = true
-      hearAll(messages)
-      offerAll(session, entries as Entry[], Number(head))
-      holder.catchUp(session)
+      if (session === undefined || (sink !== undefined && session.sink !== sink)) return
+      session.opened = true
+      await handOut(session)
+    },
+    async reset(id, epoch, text) {
+      const session = held.get(id)
+      if (session?.due?.epoch !== epoch) return
+      session.due.text = text
+      if (session.opened) await handOut(session)
     },
     async openDetached(identity, at) {
       now = Math.max(now, at)
@@ -365,8 +367,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       hearAll(messages)
       return keptOf(call, elements as unknown as string[])
     },
-    hold: (id, call, settled, gate = false) =>
-      touch(id, 'hold', nameOf({ call }), settled ? '1' : '0', gate ? '1' : '0'),
+    hold: (id, call, settled, gate = false, version = newest) =>
+      touch(id, 'hold', nameOf({ call }), settled ? '1' : '0', gate ? '1' : '0', version),
     async openGate(id, call, first) {
       const entries = first.flatMap(({ source, text }) => [source?.sessionId ?? '', source?.n ?? '', text])
       hearAll(await run('gate', id, [id, nameOf({ call }), ...entries]))
@@ -384,9 +386,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const found = await look(id)
       return found !== undefined && (found.holds || found.rings)
     },
-    async move(call, from, to, settled) {
-      if (from === to || tagOfSessionId(from) !== tagOfSessionId(to)) return
-      hearAll(await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0']))
+    async move(call, from, to, settled, version = newest) {
+      if (from === to) return true
+      if (tagOfSessionId(from) !== tagOfSessionId(to)) return false
+      const [found = 0, ...messages] =
+        (await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0', version])) ?? []
+      hearAll(messages)
+      return found === 1
     },
     async toldOf(call, enough) {
       const known = told.get(call) ?? 0
@@ -407,6 +413,26 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       now = at
       for (const [id, before] of last) if (at - before.at > 2 * longestMs) last.delete(id)
     },
+  }
+
+  /** Hands over what waited until its client was told who it is, and of a loss [ORD3, RES4]. */
+  async function handOut(session: Held): Promise<void> {
+    if (session.ready || !tellReset(session)) return
+    const id = session.identity.sessionId
+    const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
+    if (result === 'trimmed') session.sink.close(1013, 'try again later')
+    if (result === 'was') {
+      session.ready = true
+      return compare(session)
+    }
+    if (result !== 'ready') {
+      hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
+      return result === 'gone' ? compare(session).then(() => handOut(session)) : undefined
+    }
+    session.ready = true
+    hearAll(messages)
+    offerAll(session, entries as Entry[], Number(head))
+    holder.catchUp(session)
   }
 
   function isOwn(found: { hash: unknown; device: unknown; extended: unknown }, identity: SessionIdentity): boolean {

@@ -52,21 +52,17 @@ function sharedStores(): () => Promise<Env> {
       DATABASE_URL: (await server?.database()) ?? '',
       REDIS_URL: `${redis?.url}/${databases}`,
       RINGWIRE_JWT_SECRETS: jwtSecrets,
+      // Nodes that stop together have nobody to send their clients to.
+      RINGWIRE_DRAIN_MS: '0',
     }
   }
 }
 
-/** One node on PostgreSQL and Redis. */
-export function startNode(): Start {
-  const stores = sharedStores()
-  return async (env = {}) => startEmbedded({ RINGWIRE_NODE_ID: 'one', ...(await stores()), ...env })
-}
-
 /** Two nodes on PostgreSQL and Redis; whoever connects does so to the one and the other in turn. */
-export function startTwoNodes(): Start {
+export function startTwoNodes(base: Env = unlimited): Start {
   const stores = sharedStores()
   return async (env = {}) => {
-    const pair = new NodePair({ ...unlimited, ...(await stores()), ...env })
+    const pair = new NodePair({ ...base, ...(await stores()), ...env })
     try {
       return await pair.start()
     } catch (error) {

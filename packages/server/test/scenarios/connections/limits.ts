@@ -158,6 +158,7 @@ async function twentySockets(service: Service): Promise<void> {
   }
   for (let i = 0; i < 20; i++) await open()
   const callUuid = await invite(sockets[0]!, someone('nobody'), { callee_role: 'customer' })
+  await sockets[0]!.settle()
   await open()
   expect(await sockets[1]!.closed).toMatchObject({ code: 4429 })
   await open()
@@ -179,6 +180,7 @@ async function everySocketHolds(service: Service): Promise<void> {
     const client = new Client({ url: service.url, token })
     await client.next('auth.ok')
     await invite(client, someone('nobody'), { callee_role: 'customer' })
+    await client.settle()
     holders.push(client)
   }
   const refused = new Client({ url: service.url, token })

@@ -18,7 +18,7 @@ import { finish, type Start, serviceFor } from '../calls/composition.ts'
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 /** Sessions that come back: exactly where they were, or honestly as new ones [RES1, RES2, RES3]. */
-export function registerResume(name: string, start: Start): void {
+export function registerResume(name: string, start: Start, areSessionsKept = false): void {
   describe(`sessions that come back, ${name}`, () => {
     const service = serviceFor(start)
     registerWhole(service)
@@ -29,7 +29,7 @@ export function registerResume(name: string, start: Start): void {
     registerLate(serviceFor(start, { RINGWIRE_RESUME_WINDOW_MS: '300' }))
   })
   describe(`sessions that come back to a service that was restarted, ${name}`, () => {
-    registerRestarts(start)
+    registerRestarts(start, areSessionsKept)
   })
 }
 
@@ -110,7 +110,10 @@ function registerWhole(service: () => Service): void {
       const callUuid = await answeredCall(pair)
       await pair.callee.settle()
       await pair.callee.die()
-      for (let n = 0; n < count; n++) pair.caller.send('webrtc.ice_candidate', candidate(callUuid, n))
+      for (let n = 0; n < count; n++) {
+        pair.caller.send('webrtc.ice_candidate', candidate(callUuid, n))
+        if (n % 100 === 99) await pair.caller.settle()
+      }
       await pair.caller.settle()
       expect((await pair.callee.connect()).data.recovered).toBe(recovered)
       await pair.callee.settle()
@@ -184,7 +187,10 @@ function registerSlow(service: () => Service): void {
     pair.callee.pause()
     const sdp = { type: 'offer', sdp: 'v=0\r\n'.padEnd(40_000, 'x') }
     // More than the kernel's buffers and the service's bound hold.
-    for (let n = 0; n < 600; n++) pair.caller.send('webrtc.offer', { call_uuid: callUuid, sdp })
+    for (let n = 0; n < 600; n++) {
+      pair.caller.send('webrtc.offer', { call_uuid: callUuid, sdp })
+      if (n % 100 === 99) await pair.caller.settle()
+    }
     await pair.caller.settle()
     await pair.callee.die()
     const hello = await pair.callee.connect()
@@ -213,7 +219,7 @@ function registerLate(service: () => Service): void {
   })
 }
 
-function registerRestarts(start: Start): void {
+function registerRestarts(start: Start, areSessionsKept: boolean): void {
   for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     test(`[RES3] ${how} in mid-call: both come back, relays go on, and the call ends as any other`, async () => {
       const service = await start()
@@ -226,7 +232,7 @@ function registerRestarts(start: Start): void {
         await service.start()
         const hellos = await Promise.all([pair.caller.connect(), pair.callee.connect()])
         for (const { data } of hellos) {
-          expect(data.recovered).toBe(false)
+          expect(data.recovered).toBe(areSessionsKept)
           expect(data.active_calls).toMatchObject([{ call_uuid: callUuid, status: 'connected', holds_place: true }])
         }
         await relay(pair, callUuid, 10, 12)
@@ -273,7 +279,7 @@ function registerRestarts(start: Start): void {
       await service.start()
       const all = [...pairs.flatMap(({ caller, callee }) => [caller, callee]), ...idle]
       const hellos = await Promise.all(all.map((client) => client.connect()))
-      expect(hellos.filter(({ data }) => data.recovered)).toEqual([])
+      expect(hellos.filter(({ data }) => data.recovered !== areSessionsKept)).toEqual([])
       for (const [index, pair] of pairs.entries()) {
         for (const { hello } of [pair.caller, pair.callee]) {
           expect(hello?.data.active_calls).toMatchObject([{ call_uuid: calls[index], holds_place: true }])

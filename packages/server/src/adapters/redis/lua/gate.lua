@@ -4,12 +4,14 @@ if h == nil or not h['G' .. ARGV[7]] then return out end
 local name = ARGV[7]
 local key = base .. 'g:' .. h.sid .. ':' .. name
 local held = call('LRANGE', key, 0, -1)
-local known = h['N' .. name]
 drop(h, 'G' .. name)
--- What waits at the gate was counted when it came; what comes first is older.
-if #held > 0 then drop(h, 'N' .. name) end
-for i = 8, #ARGV, 3 do deliver(h, 'relay', name, '', ARGV[i + 2], ARGV[3], ARGV[i], ARGV[i + 1]) end
-for _, text in ipairs(held) do deliver(h, 'relay', name, '', text, ARGV[3]) end
-if #held > 0 and known then put(h, 'N' .. name, known) end
 call('DEL', key)
+for i = 8, #ARGV, 3 do
+  -- Another node may have handed it over before it died, or at the same time.
+  if not isRepeat(h, 'h' .. name, ARGV[i], ARGV[i + 1]) then
+    deliver(h, 'relay', name, '', ARGV[i + 2], ARGV[3])
+    put(h, 'Nh' .. name, ARGV[i] .. ' ' .. ARGV[i + 1])
+  end
+end
+for _, text in ipairs(held) do deliver(h, 'relay', name, '', text, ARGV[3]) end
 return out

@@ -6,7 +6,7 @@ for _, h in ipairs(each('a:', ARGV[6])) do
   if not wanted and h.sid ~= ARGV[9] and h.d == ARGV[8] then
     local from = h.x == '1' and tonumber(h.pv) + 1 or 1
     for _, entry in ipairs(call('XRANGE', h.log, from, '+')) do
-      if entry[2][2] == 'final' then wanted = true break end
+      if isLast(entry[2][2]) then wanted = true break end
     end
   end
   if wanted then

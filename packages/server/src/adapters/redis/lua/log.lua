@@ -2,9 +2,10 @@
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
 --                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open;
---                 P<call> place (1 settled, 0 not), R<call> rings, V<call> last version told, O<call> told of its end,
+--                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
 --                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
---                 was taken, as <session> <n>, G<call> a gate, K<call> bytes that are kept, or - where they were taken
+--                 was taken, as <session> <n>, Nk Nh the
+--                 same of what was kept and of what was handed over at the gate, G<call> a gate, K<call> bytes that are kept, or - where they were taken
 --   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
 --   <base>k:<id>:<call>  relays that wait for the accept [REL2], each three elements:
 --                 a source, its n, a text; <base>g:<id>:<call> the texts of those behind a gate
@@ -46,6 +47,9 @@ local function trim(h, bytes)
   return bytes
 end
 
+-- The last that it hears of a call, unless it takes a place in it after all.
+local function isLast(kind) return kind == 'final' or kind == 'stop' end
+
 -- What comes late of a call of whose end it was told is no news; of so many calls that is remembered.
 local function finish(h, name)
   local names = {}
@@ -69,17 +73,20 @@ local function isNews(h, kind, name, version)
   if h['F' .. name] then return false end
   local last = h['V' .. name]
   if version ~= '' and last and tonumber(version) <= tonumber(last) then return false end
-  if kind == 'final' then
+  if isLast(kind) then
     if drop(h, 'R' .. name) then
       tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
       h.stopped = true
     end
-    drop(h, 'V' .. name)
     drop(h, 'K' .. name)
     call('DEL', base .. 'k:' .. h.sid .. ':' .. name)
     if h.oo == '1' then put(h, 'O' .. name, '1') end
-    finish(h, name)
-    return true
+    if kind == 'final' then
+      drop(h, 'V' .. name)
+      drop(h, 'Q' .. name)
+      finish(h, name)
+      return true
+    end
   end
   if kind == 'ringing' then
     if h['R' .. name] then return false end

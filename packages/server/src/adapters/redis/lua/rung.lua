@@ -10,7 +10,7 @@ for _, letter in ipairs({ 'a:', 'd:' }) do
         tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
       else deliver(h, ARGV[7], name, ARGV[9], ARGV[10], ARGV[3]) end
       becameIdle(h)
-      if ARGV[7] == 'final' then passFinalOn(h) end
+      if isLast(ARGV[7]) then passFinalOn(h) end
     end
   end
 end

@@ -1,5 +1,5 @@
 -- Whole sessions, and what waits in them; after log.lua.
-local liveTtl, indexTtl, graceMs = 900000, 90000000, 60000
+local liveTtl, placeTtl, indexTtl, graceMs = 900000, 90000000, 90000000, 60000
 
 local function dropAll(h, letter)
   for field in pairs(h) do
@@ -12,8 +12,11 @@ local function void(h)
   call('DEL', h.log)
   dropAll(h, 'V')
   h.e = string.sub(redis.sha1hex(run .. h.e .. h.sid), 1, 16)
-  h.run, h.q, h.pv, h.rf, h.b = run, '0', '0', '0', '0'
-  call('HSET', h.key, 'e', h.e, 'run', run, 'q', '0', 'pv', '0', 'rf', '0', 'b', '0')
+  -- Of an extended one the first of the new log is for what is told of the loss.
+  local first = h.x == '1' and '1' or '0'
+  h.run, h.q, h.pv, h.rf, h.b = run, first, '0', first, '0'
+  call('HSET', h.key, 'e', h.e, 'run', run, 'q', first, 'pv', '0', 'rf', first, 'b', '0')
+  if h.x == '1' then put(h, 'rd', '0') end
   tell(h, 'L ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e)
 end
 
@@ -50,11 +53,11 @@ local function isForgettable(h)
   return h.b == '0' and isIdle(h)
 end
 
--- What may be forgotten goes by itself in the end; a session with a place does not.
+-- What may be forgotten goes by itself in the end; a session with a place when its call is long over.
 local function expire(h)
   if has(h, 'P') then
-    call('PERSIST', h.key)
-    call('PERSIST', h.log)
+    call('PEXPIRE', h.key, placeTtl)
+    call('PEXPIRE', h.log, placeTtl)
   else
     local ttl = h.n ~= '' and liveTtl or has(h, 'R') and liveTtl or longestMs + graceMs
     call('PEXPIRE', h.key, ttl)
@@ -70,7 +73,7 @@ end
 local function isOver(h)
   if h.n ~= '' then return false end
   if h.x ~= '1' and h.b ~= '0' then
-    retain(h, function(kind, _, _, at) return kind ~= 'final' or now - at < windowMs end)
+    retain(h, function(kind, _, _, at) return not isLast(kind) or now - at < windowMs end)
     if isForgettable(h) then return true end
   end
   return isIdle(h) and now - tonumber(h.id) >= longestMs
@@ -157,25 +160,31 @@ local function takeUnproven(h, wanted)
   return taken
 end
 
-local function hold(h, name, settled)
+-- Whether what is said of a place is news: several nodes may tell of one call, and one of them late.
+local function isLate(h, name, version)
+  return h['F' .. name] ~= nil or tonumber(version) < tonumber(h['Q' .. name] or '0')
+end
+
+local function hold(h, name, settled, version)
+  if isLate(h, name, version) then return false end
   local before = h['P' .. name]
   put(h, 'P' .. name, settled)
-  drop(h, 'F' .. name)
+  put(h, 'Q' .. name, version)
   if before == '0' and settled == '1' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' ' .. settled .. ' ' .. name)
+  return true
 end
 
 -- Of a place that passed on the versions stay: it may come back.
 local function release(h, name)
   local before = h['P' .. name]
-  for _, letter in ipairs({ 'P', 'R', 'N', 'G', 'K' }) do drop(h, letter .. name) end
-  drop(h, 'Nk' .. name)
+  for _, field in ipairs({ 'P', 'R', 'N', 'Nk', 'Nh', 'G', 'K' }) do drop(h, field .. name) end
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
   if h.n ~= '' then return end
   -- Whoever comes back is told how the call ended, and nothing else of it [WS4].
-  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or kind == 'final' end) end
+  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or isLast(kind) end) end
   becameIdle(h)
 end
 
@@ -183,7 +192,7 @@ end
 local function giveFinals(source, target)
   if source.d ~= '' and source.d ~= target.d then return end
   -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-  local function isOwed(kind, name) return kind == 'final' and not target['P' .. name] and not target['O' .. name] end
+  local function isOwed(kind, name) return isLast(kind) and not target['P' .. name] and not target['O' .. name] end
   local entries = {}
   if source.d == '' then
     -- From before a restart: how many sockets it stands for is not known.

@@ -1,4 +1,4 @@
--- KEYS: session. 6 id, 7 what, 8 call or seq, 9 settled, 10 gate
+-- KEYS: session. 6 id, 7 what, 8 call or seq, 9 settled, 10 gate, 11 version
 local h = load(ARGV[6])
 if h == nil then return { 0, unpack(out) } end
 local what, name, found = ARGV[7], ARGV[8], 1
@@ -9,11 +9,12 @@ if what == 'ring' then
     tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 1 ' .. name)
   end
 elseif what == 'hold' then
-  hold(h, name, ARGV[9])
-  if ARGV[10] == '1' and not h['G' .. name] then put(h, 'G' .. name, '1') end
+  if hold(h, name, ARGV[9], ARGV[11]) and ARGV[10] == '1' and not h['G' .. name] then put(h, 'G' .. name, '1') end
 else
   if drop(h, 'V' .. name) then tell(h, 'V ' .. h.sid .. ' ' .. h.s .. ' ' .. name) end
+  drop(h, 'Q' .. name)
   release(h, name)
+  finish(h, name)
   if h.n == '' and isForgettable(h) then forget(h) return { found, unpack(out) } end
 end
 expire(h)

@@ -1,0 +1,63 @@
+import { workerId } from '../node-name.ts'
+import type { WorkerProcess } from './workers.ts'
+
+export interface WorkerStart {
+  /** The program and its first arguments, up to the command. */
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly nodeId: string
+  readonly workers: number
+  readonly worker: number
+  readonly port: number
+}
+
+/**
+ * Starts the service as a worker. Its log goes where that of this process goes; its stdin is a pipe that nothing is
+ * written to: it ends with this process, whatever ends that.
+ */
+export function startWorkerProcess({ command, env, nodeId, workers, worker, port }: WorkerStart): WorkerProcess {
+  const child = Bun.spawn([...command, 'serve', '--worker', String(worker)], {
+    env: {
+      ...env,
+      RINGWIRE_NODE_ID: workerId(nodeId, worker),
+      RINGWIRE_PORT: String(port),
+      RINGWIRE_WORKERS: String(workers),
+    },
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  return {
+    listening: readUrl(child.stdout),
+    ended: child.exited.then((code) => child.signalCode ?? code),
+    signal: (name) => child.kill(name),
+  }
+}
+
+/** Reads to the end, so that the worker never waits for a reader; resolves with the URL of the first line. */
+function readUrl(stream: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const read = async () => {
+    const decoder = new TextDecoder()
+    let text = ''
+    for await (const bytes of stream) {
+      if (text.includes('\n')) continue
+      text += decoder.decode(bytes, { stream: true })
+      if (text.includes('\n')) resolve(/^Ringwire listens on (\S+)\n/.exec(text)?.[1])
+    }
+  }
+  void read().finally(() => resolve(undefined))
+  return promise
+}
+
+/** Resolves when the process at the other end of a worker's stdin is gone. */
+export async function endOfParent(stdin: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of stdin) {
+    // Nothing is written to it.
+  }
+}
+
+/** Somebody else who has the port is told from a worker, which would share it. */
+export function claimPort(hostname: string, port: number): void {
+  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true)
+}

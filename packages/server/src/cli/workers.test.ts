@@ -1,0 +1,101 @@
+import { expect, test } from 'bun:test'
+import { loadConfig } from '../config.ts'
+import { createLogger } from '../observability/logger.ts'
+import type { StopSignal } from './stop-signal.ts'
+import { runWorkers, type WorkerProcess, type WorkersOptions } from './workers.ts'
+
+/** What no real worker does when it is asked to; the rest is shown with processes in test/workers. */
+function setUp(given: Partial<WorkersOptions> = {}) {
+  const loaded = loadConfig({
+    DATABASE_URL: 'postgres://127.0.0.1/calls',
+    REDIS_URL: 'redis://127.0.0.1',
+    RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}`,
+    RINGWIRE_WORKERS: '3',
+    RINGWIRE_NODE_ID: 'm',
+  })
+  if (!loaded.ok) throw new Error(loaded.problems.join())
+  const seen = { out: '', err: '', log: '', started: [] as number[], signals: [] as string[] }
+  let signal: (name: StopSignal) => void = () => {}
+  const options: WorkersOptions = {
+    config: loaded.config,
+    warnings: [],
+    logger: createLogger({
+      level: 'info',
+      destination: {
+        write(line) {
+          seen.log += line
+        },
+      },
+    }),
+    platform: 'linux',
+    claimPort() {},
+    startWorker(worker): WorkerProcess {
+      seen.started.push(worker)
+      const ended = Promise.withResolvers<number | string>()
+      return {
+        listening: Promise.resolve('http://127.0.0.1:8080'),
+        ended: ended.promise,
+        signal(name) {
+          seen.signals.push(`${worker} ${name}`)
+          ended.resolve(0)
+        },
+      }
+    },
+    out(text) {
+      seen.out += text
+    },
+    err(text) {
+      seen.err += text
+    },
+    onSignal(listener) {
+      signal = listener
+      return () => {}
+    },
+    exit() {},
+    monotonic: () => performance.now(),
+    ...given,
+  }
+  return { options, seen, send: (name: StopSignal) => signal(name) }
+}
+
+test('where processes cannot share a port, the start is refused with one line', async () => {
+  for (const platform of ['darwin', 'win32']) {
+    const { options, seen } = setUp({ platform })
+    expect(await runWorkers(options)).toBe(1)
+    expect(seen).toMatchObject({ out: '', started: [] })
+    expect(seen.err).toMatch(/^Several processes share a port on Linux alone: [^\n]+\n$/)
+  }
+})
+
+test('one that does not start ends the others, and the start fails', async () => {
+  const { options, seen } = setUp()
+  const startWorker = (worker: number, port: number): WorkerProcess =>
+    worker === 3
+      ? { listening: Promise.resolve(undefined), ended: Promise.resolve(1), signal() {} }
+      : options.startWorker(worker, port)
+  expect(await runWorkers({ ...options, startWorker })).toBe(1)
+  expect(seen).toMatchObject({ out: '', started: [1, 2], signals: ['1 SIGTERM', '2 SIGTERM'] })
+})
+
+test('one that does not end in order shows in the exit code', async () => {
+  const { options, seen, send } = setUp()
+  const ended = Promise.withResolvers<number | string>()
+  const startWorker = (worker: number, port: number): WorkerProcess =>
+    worker === 2
+      ? { listening: Promise.resolve('http://127.0.0.1:8080'), ended: ended.promise, signal: () => ended.resolve(1) }
+      : options.startWorker(worker, port)
+  const listens = Promise.withResolvers<void>()
+  const running = runWorkers({
+    ...options,
+    startWorker,
+    out(text) {
+      options.out(text)
+      listens.resolve()
+    },
+  })
+  await listens.promise
+  expect(seen.out).toBe('Ringwire listens on http://127.0.0.1:8080\n')
+  send('SIGTERM')
+  expect(await running).toBe(1)
+  expect(seen.signals).toEqual(['1 SIGTERM', '3 SIGTERM'])
+})

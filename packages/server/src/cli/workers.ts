@@ -1,0 +1,136 @@
+/** `ringwire serve --workers N`: the process that starts the workers, starts them again, and ends with them. */
+import type { Config } from '../config.ts'
+import { workerId } from '../node-name.ts'
+import type { Logger } from '../observability/logger.ts'
+import { exitCodes } from './command.ts'
+import { didNotStart, listensText } from './serve.ts'
+import { listenForStop, type StopSignal, type StopSignalSource } from './stop-signal.ts'
+
+/** One worker: the service in a process of its own. */
+export interface WorkerProcess {
+  /** Resolves with its URL when it listens; undefined where it ended before that. */
+  readonly listening: Promise<string | undefined>
+  /** Resolves when it is gone, with its exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>
+  signal(name: StopSignal | 'SIGKILL'): void
+}
+
+export interface WorkersOptions extends StopSignalSource {
+  readonly config: Config
+  readonly warnings: readonly string[]
+  readonly logger: Logger
+  readonly platform: string
+  /** Throws where somebody else has the port. */
+  claimPort(host: string, port: number): void
+  startWorker(worker: number, port: number): WorkerProcess
+  out(text: string): void
+  err(text: string): void
+  /** Ends this process at once. */
+  exit(code: number): void
+}
+
+/** A worker that lived for so long was well: it is started again without a pause. All in ms. */
+const steadyMs = 10_000
+/** A signal to all, as Ctrl-C is, may end a worker before this process has heard of it. */
+const settleMs = 100
+const firstPauseMs = 250
+const longestPauseMs = 10_000
+
+/** Runs the workers until a signal stops them, and gives the exit code. */
+export async function runWorkers(options: WorkersOptions): Promise<number> {
+  const { config, logger } = options
+  if (options.platform !== 'linux') {
+    options.err('Several processes share a port on Linux alone: RINGWIRE_WORKERS has to be 1 on this machine.\n')
+    return exitCodes.failed
+  }
+  for (const warning of options.warnings) logger.warn({}, warning)
+  const crew = createCrew(options)
+  const stop = listenForStop(options, (code) => {
+    crew.signalAll('SIGKILL')
+    options.exit(code)
+  })
+  void stop.first.then((signal) => {
+    logger.info({ signal }, 'stopping')
+    crew.stop()
+  })
+  try {
+    if (config.port !== 0) options.claimPort(config.host, config.port)
+    const started = await crew.start()
+    if (started === undefined) return (await crew.giveUp()) ? exitCodes.done : exitCodes.failed
+    logger.info({ url: started.url, count: config.workers }, 'all workers listen')
+    options.out(listensText(started.url, config))
+    const inOrder = await Promise.all(started.ends)
+    return inOrder.every(Boolean) ? exitCodes.done : exitCodes.failed
+  } catch (error) {
+    options.err(didNotStart(config, error))
+    return exitCodes.failed
+  } finally {
+    stop.forget()
+  }
+}
+
+/** The workers: started together, started again each for itself, told to stop together. */
+function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) {
+  const running = new Map<number, WorkerProcess>()
+  const stopping = Promise.withResolvers<void>()
+  let isStopping = false
+
+  function launch(worker: number, port: number): WorkerProcess {
+    const launched = startWorker(worker, port)
+    running.set(worker, launched)
+    return launched
+  }
+
+  function signalAll(name: StopSignal | 'SIGKILL'): void {
+    for (const worker of running.values()) worker.signal(name)
+  }
+
+  /** Starts a worker again whenever it ends; gives whether it ended in order, when it was told to. */
+  async function keep(worker: number, first: WorkerProcess, port: number): Promise<boolean> {
+    let since = monotonic()
+    let early = 0
+    for (let current = first; ; current = launch(worker, port)) {
+      const end = await current.ended
+      running.delete(worker)
+      if (!isStopping) await Promise.race([Bun.sleep(settleMs), stopping.promise])
+      if (isStopping) return end === 0 || ((await current.listening) === undefined && end === 'SIGTERM')
+      early = monotonic() - since < steadyMs ? early + 1 : 0
+      const durationMs = early === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (early - 1))
+      const node = workerId(config.nodeId, worker)
+      logger.error({ node, reason: String(end), attempt: early, durationMs }, 'a worker ended: it is started again')
+      await Promise.race([Bun.sleep(durationMs), stopping.promise])
+      if (isStopping) return true
+      since = monotonic()
+    }
+  }
+
+  return {
+    signalAll,
+    /**
+     * Resolves when all listen; undefined where one does not. The first one is started alone: it brings the schema up to
+     * date, and knows the port where any free one was asked for.
+     */
+    async start(): Promise<{ url: string; ends: Promise<boolean>[] } | undefined> {
+      const first = launch(1, config.port)
+      const url = await first.listening
+      if (url === undefined || isStopping) return undefined
+      const port = Number(new URL(url).port || config.port)
+      const others = Array.from({ length: config.workers - 1 }, (_, i) => [i + 2, launch(i + 2, port)] as const)
+      const urls = await Promise.all(others.map(([, worker]) => worker.listening))
+      if (urls.includes(undefined) || isStopping) return undefined
+      return { url, ends: [[1, first] as const, ...others].map(([worker, process]) => keep(worker, process, port)) }
+    },
+    stop(): void {
+      isStopping = true
+      stopping.resolve()
+      signalAll('SIGTERM')
+    },
+    /** Ends what was started; gives whether that was asked for. */
+    async giveUp(): Promise<boolean> {
+      // A second signal would end them at once.
+      if (!isStopping) signalAll('SIGTERM')
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+      return isStopping
+    },
+  }
+}

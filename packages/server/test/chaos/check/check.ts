@@ -1,0 +1,49 @@
+import type { Recording } from '../recording.ts'
+import { type Counts, countsOf } from './counts.ts'
+import { checkDatabase, factsOf } from './facts.ts'
+import type { Report, Violation } from './findings.ts'
+import { checkHistories } from './histories.ts'
+import { checkNotices } from './notices.ts'
+import { createPatience } from './patience.ts'
+import { read } from './reading.ts'
+import { checkRefusals } from './refusals.ts'
+import { checkRelays } from './relays.ts'
+import { checkRequests } from './requests.ts'
+import { checkRings } from './rings.ts'
+import { checkStreams } from './streams.ts'
+import { checkTold } from './told.ts'
+
+export interface Verdict {
+  readonly violations: readonly Violation[]
+  readonly counts: Counts
+}
+
+/** Compares what everybody saw, what PostgreSQL holds, and what was acknowledged. */
+export function check(recording: Recording): Verdict {
+  const { header, traces, histories } = recording
+  const violations: Violation[] = []
+  const report: Report = (kind, text, { user, call, at } = {}) => {
+    violations.push({
+      kind,
+      text,
+      ...(user === undefined ? {} : { user }),
+      ...(call === undefined ? {} : { call }),
+      ...(at === undefined ? {} : { at }),
+    })
+  }
+  const readings = traces.map(read)
+  const patience = createPatience(header)
+  const facts = factsOf(recording)
+  for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
+  for (const text of header.stuck) report('stuck', text)
+  checkDatabase(facts, report)
+  checkStreams(readings, header, report)
+  checkRequests(readings, facts, header.startedAt, report)
+  checkRefusals(readings, facts, header.startedAt, report)
+  checkTold(readings, facts, report)
+  checkRings(readings, facts, header.startedAt, report)
+  checkNotices(readings, facts, header.startedAt, patience, report)
+  checkRelays(readings, facts, header.startedAt, patience, report)
+  checkHistories(histories, facts, report)
+  return { violations, counts: countsOf(recording, readings) }
+}

@@ -1,0 +1,58 @@
+import { isRelay, type Recording } from '../recording.ts'
+import { isVolatile, outcomeOf, type Reading } from './reading.ts'
+
+/** How much of everything there was. */
+export interface Counts {
+  readonly calls: Readonly<Record<string, number>>
+  readonly transitions: { readonly stored: number; readonly acknowledged: number; readonly maybe: number }
+  readonly relays: {
+    readonly acknowledged: number
+    readonly maybe: number
+    readonly volatile: number
+    readonly arrived: number
+  }
+  readonly resumes: { readonly recovered: number; readonly notRecovered: number; readonly resets: number }
+  readonly requests: {
+    readonly asked: number
+    readonly sentAgain: number
+    readonly errors: Readonly<Record<string, number>>
+  }
+  readonly faults: Readonly<Record<string, number>>
+}
+
+export function countsOf({ calls, events, header, traces }: Recording, readings: readonly Reading[]): Counts {
+  const requests = readings.flatMap((reading) => reading.requests)
+  const outcomes = (of: typeof requests, outcome: string) => of.filter((each) => outcomeOf(each) === outcome).length
+  const relays = requests.filter(({ frame }) => isRelay(frame))
+  const transitions = requests.filter(({ frame }) => frame.event.startsWith('call.') && frame.event !== 'call.alerting')
+  const states = readings.flatMap((reading) => reading.states.slice(1))
+  const ofKind = (kind: string) => states.filter((state) => state.kind === kind).length
+  const pushes = readings.flatMap(({ stretches }) => stretches.flatMap((stretch) => stretch.pushes))
+  const out = traces.flatMap(({ entries }) => entries.filter(({ kind }) => kind === 'out')).length
+  return {
+    calls: tally(calls.map(({ status }) => status)),
+    transitions: {
+      stored: events.length,
+      acknowledged: outcomes(transitions, 'done'),
+      maybe: outcomes(transitions, 'maybe'),
+    },
+    relays: {
+      acknowledged: outcomes(relays, 'done'),
+      maybe: outcomes(relays, 'maybe'),
+      volatile: relays.filter(({ replies }) => replies.some(({ frame }) => isVolatile(frame))).length,
+      arrived: pushes.filter(({ frame }) => isRelay(frame)).length,
+    },
+    resumes: { recovered: ofKind('recovered'), notRecovered: ofKind('new'), resets: ofKind('reset') },
+    requests: {
+      asked: requests.length,
+      sentAgain: out - requests.length,
+      errors: tally(requests.flatMap(({ replies }) => replies.flatMap(({ frame }) => frame.error?.code ?? []))),
+    },
+    faults: tally(header.faults.map(({ kind }) => kind)),
+  }
+}
+
+function tally(names: readonly string[]): Record<string, number> {
+  const groups = Map.groupBy(names, (name) => name)
+  return Object.fromEntries([...groups].map(([name, all]) => [name, all.length] as const).sort((a, b) => b[1] - a[1]))
+}

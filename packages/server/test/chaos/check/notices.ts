@@ -1,0 +1,54 @@
+import type { EventRow } from '../recording.ts'
+import { type CallFacts, type Facts, overStatuses } from './facts.ts'
+import { clockSlackMs, type Report } from './findings.ts'
+import { isThere, type Patience } from './patience.ts'
+import type { Reading } from './reading.ts'
+
+/** Who has to hear of an event, and by which push. */
+interface Owed {
+  readonly user: string
+  readonly pushes: readonly string[]
+}
+
+/** Every transition is told to those whom it concerns, unless a loss was declared to them [ORD3, EXT3]. */
+export function checkNotices(
+  readings: readonly Reading[],
+  facts: Facts,
+  startedAt: number,
+  patience: Patience,
+  report: Report,
+): void {
+  const byUser = new Map(readings.map((reading) => [reading.user, reading]))
+  for (const fact of facts.values()) {
+    for (const event of fact.events) {
+      for (const owed of owedFor(event, fact)) {
+        const reading = byUser.get(owed.user)
+        if (reading === undefined || isHeard(reading, owed, event, event.at - startedAt, patience)) continue
+        const where = { user: owed.user, call: event.call_uuid, at: event.at - startedAt }
+        report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
+      }
+    }
+  }
+}
+
+function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): Owed[] {
+  const { caller, callee } = row
+  if (type === 'invited') return [{ user: callee, pushes: ['call.ringing'] }]
+  if (type === 'accepted') return [{ user: caller, pushes: ['call.accepted'] }]
+  if (type === 'connected') return [{ user: by === caller ? callee : caller, pushes: ['call.status'] }]
+  if (!overStatuses.includes(type) || type === 'busy') return []
+  const others = [caller, callee].filter((user) => user !== by)
+  if (type === 'rejected') return others.map((user) => ({ user, pushes: ['call.rejected'] }))
+  const wasAnswered = reached.has('accepted')
+  // A phone that was away while it rang has nothing to be told of.
+  const heard = wasAnswered ? others : others.filter((user) => user === caller)
+  return heard.map((user) => ({ user, pushes: [`call.${type}`] }))
+}
+
+function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number, patience: Patience): boolean {
+  // One that was away when it began to ring may come back when it is over.
+  if (event.type === 'invited' && !isThere(reading, at, at + clockSlackMs)) return true
+  const stretch = reading.stretches.findLast(({ from }) => from + clockSlackMs < at)
+  if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
+  return stretch.pushes.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
+}

@@ -1,0 +1,48 @@
+import type { Header } from '../recording.ts'
+import { clockSlackMs } from './findings.ts'
+import type { Reading, Stretch } from './reading.ts'
+
+/**
+ * How long news may take when nothing is wrong, in ms: to a phone that is there, and until a phone that is not there has
+ * come back and was told what it lost. One node sweeps every 500 ms. Of several, a dead one is found after 5 s, and the
+ * logs of sessions in calls are looked at every 5 s.
+ */
+const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_000, back: 15_000 } } as const
+
+/** Says what was due when, and so which loss explains what is missing. */
+export interface Patience {
+  /**
+   * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
+   * enough to be that one, and the phone was not there all the time before.
+   */
+  excuses(reading: Reading, stretch: Stretch, at: number): boolean
+  /** Whether a loss was declared to a phone from `from` on, and soon enough to be one of `at`. */
+  declared(reading: Reading, from: number, at: number): boolean
+}
+
+export function createPatience({ nodes, faults }: Header): Patience {
+  const { online, back } = nodes === 1 ? news.oneNode : news.manyNodes
+
+  /** When everything was whole again that was not whole at an instant, or soon after. Not what broke after that. */
+  function wholeAfter(at: number): number {
+    const then = faults.filter(({ from, until }) => from <= at + back && until >= at)
+    return Math.max(at, ...then.map(({ until }) => until))
+  }
+
+  return {
+    excuses(reading, { until }, at) {
+      const whole = wholeAfter(at)
+      // Where the log was lost under a socket, that socket says so.
+      return until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))
+    },
+    declared({ states }, from, at) {
+      const latest = wholeAfter(at) + back
+      return states.some((state) => state.kind !== 'recovered' && state.at >= from && state.at <= latest)
+    },
+  }
+}
+
+/** Whether a phone had one and the same socket all that time. */
+export function isThere({ online }: Reading, from: number, until: number): boolean {
+  return online.some((time) => time.from + clockSlackMs < from && time.until > until)
+}

@@ -1,0 +1,182 @@
+import type { Entry, Frame, Trace } from '../recording.ts'
+
+/** A push as it came. `at` is in ms since the recording's start, `index` its place in the phone's trace. */
+export interface SeenPush {
+  readonly frame: Frame
+  readonly at: number
+  readonly index: number
+}
+
+/** A request that went out, once or more often, and the reply, where one came. */
+export interface SeenRequest {
+  readonly session: SeenSession
+  readonly n: number
+  readonly frame: Frame
+  readonly firstAt: number
+  /** How often it went out. */
+  sent: number
+  readonly replies: SeenPush[]
+}
+
+/** A part of a session in which nothing may be missing: it ends where a loss is declared. */
+export interface Stretch {
+  readonly session: SeenSession
+  readonly from: number
+  /** When the loss was declared; infinity: never. */
+  until: number
+  readonly pushes: SeenPush[]
+}
+
+/** One extended session, over all of its sockets. */
+export interface SeenSession {
+  readonly user: string
+  readonly id: string
+  readonly stretches: Stretch[]
+  /** By n. */
+  readonly requests: Map<number, SeenRequest>
+}
+
+/** `auth.ok` and `session.reset`: what says how a session goes on, and which calls are live. */
+export interface SeenState extends SeenPush {
+  readonly kind: 'new' | 'recovered' | 'reset'
+  readonly session: SeenSession
+  /** When something came for the last time before it. */
+  readonly heardAt: number
+}
+
+/** One phone's trace, put into order. */
+export interface Reading {
+  readonly user: string
+  readonly sessions: readonly SeenSession[]
+  readonly stretches: readonly Stretch[]
+  readonly states: readonly SeenState[]
+  readonly requests: readonly SeenRequest[]
+  /** When it had a socket and its `auth.ok`. */
+  readonly online: readonly { readonly from: number; readonly until: number }[]
+  /** What no rule allows at all. */
+  readonly strange: readonly SeenPush[]
+}
+
+export function read({ user, entries }: Trace): Reading {
+  const reader = new Reader(user)
+  entries.forEach((entry, index) => {
+    reader.take(entry, index)
+  })
+  return reader
+}
+
+class Reader implements Reading {
+  readonly user: string
+  readonly sessions: SeenSession[] = []
+  readonly stretches: Stretch[] = []
+  readonly states: SeenState[] = []
+  readonly requests: SeenRequest[] = []
+  readonly online: { from: number; until: number }[] = []
+  readonly strange: SeenPush[] = []
+  private session: SeenSession | undefined
+  private stretch: Stretch | undefined
+  private epoch = ''
+  /** The socket that auth.ok came on. */
+  private socket = -1
+  private heardAt = 0
+  private early: SeenPush[] = []
+  private readonly byId = new Map<string, SeenRequest>()
+
+  constructor(user: string) {
+    this.user = user
+  }
+
+  take(entry: Entry, index: number): void {
+    if (entry.kind === 'out') this.asked(entry.frame, entry.at)
+    if (entry.kind === 'close' && entry.socket === this.socket) this.closed(entry.at)
+    if (entry.kind !== 'in') return
+    const seen = { frame: entry.frame, at: entry.at, index }
+    if (entry.frame.event === 'auth.ok') {
+      this.hello(seen)
+      this.socket = entry.socket
+      this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY })
+    } else if (entry.socket !== this.socket || this.session === undefined) this.comesEarly(seen)
+    else if (entry.frame.request_id !== undefined) this.reply(seen, this.session)
+    else if (entry.frame.event === 'session.reset') this.reset(seen, this.session)
+    else this.stretch?.pushes.push(seen)
+    this.heardAt = entry.at
+  }
+
+  private closed(at: number): void {
+    const last = this.online.at(-1)
+    if (last !== undefined) last.until = Math.min(last.until, at)
+  }
+
+  /** Before `auth.ok` nothing may come; what comes anyway is of the session that it names. */
+  private comesEarly(seen: SeenPush): void {
+    this.strange.push(seen)
+    if (seen.frame.seq !== undefined) this.early.push(seen)
+  }
+
+  private hello(seen: SeenPush): void {
+    const { session_id: id = '', epoch = '', recovered } = seen.frame.data ?? {}
+    if (this.session === undefined || recovered !== true) {
+      this.session = { user: this.user, id, stretches: [], requests: new Map() }
+      this.sessions.push(this.session)
+      this.begin(this.session, seen.at)
+    } else {
+      if (id !== this.session.id) this.strange.push(seen)
+      if (epoch !== this.epoch) this.begin(this.session, seen.at)
+    }
+    this.epoch = epoch
+    this.stretch?.pushes.push(...this.early.splice(0))
+    this.state(recovered === true ? 'recovered' : 'new', seen, this.session)
+  }
+
+  private reset(seen: SeenPush, session: SeenSession): void {
+    this.begin(session, seen.at)
+    this.epoch = seen.frame.data?.epoch ?? ''
+    this.stretch?.pushes.push(seen)
+    this.state('reset', seen, session)
+  }
+
+  private begin(session: SeenSession, at: number): void {
+    if (this.stretch !== undefined) this.stretch.until = at
+    this.stretch = { session, from: at, until: Number.POSITIVE_INFINITY, pushes: [] }
+    this.stretches.push(this.stretch)
+    session.stretches.push(this.stretch)
+  }
+
+  private state(kind: SeenState['kind'], seen: SeenPush, session: SeenSession): void {
+    this.states.push({ ...seen, kind, session, heardAt: this.heardAt })
+  }
+
+  private asked(frame: Frame, at: number): void {
+    const { session } = this
+    if (session === undefined || frame.n === undefined) return
+    const known = session.requests.get(frame.n)
+    if (known !== undefined) {
+      known.sent++
+      return
+    }
+    const request: SeenRequest = { session, n: frame.n, frame, firstAt: at, sent: 1, replies: [] }
+    session.requests.set(frame.n, request)
+    this.requests.push(request)
+    if (frame.request_id !== undefined) this.byId.set(frame.request_id, request)
+  }
+
+  private reply(seen: SeenPush, session: SeenSession): void {
+    const request = this.byId.get(seen.frame.request_id ?? '')
+    if (request === undefined || request.session !== session) this.strange.push(seen)
+    else request.replies.push(seen)
+  }
+}
+
+/** What a request came to, as its client knows it. */
+export type Outcome = 'done' | 'refused' | 'maybe'
+
+/** An error that may be retried can hide a commit of unknown outcome, and no reply says nothing at all. */
+export function outcomeOf({ replies }: SeenRequest): Outcome {
+  const reply = replies[0]?.frame
+  if (reply === undefined || reply.error?.retryable === true) return 'maybe'
+  return reply.error === undefined ? 'done' : 'refused'
+}
+
+export function isVolatile(frame: Frame): boolean {
+  return frame.volatile === true || frame.data?.volatile === true
+}

@@ -1,0 +1,74 @@
+import { type CallFacts, type Facts, sideOf } from './facts.ts'
+import { clockSlackMs, type Report } from './findings.ts'
+import type { Reading, SeenPush, SeenRequest } from './reading.ts'
+
+/** The event that asks for everything that came so far: nobody knows it, and that is the answer. */
+const settle = 'test.settle'
+
+/** A request is refused for a reason that can be seen; these people ask for nothing that is forbidden [END1, ENV5]. */
+export function checkRefusals(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
+  for (const reading of readings) {
+    const known = knownSince(reading)
+    for (const request of reading.requests) {
+      const [reply] = request.replies
+      if (reply?.frame.error === undefined) continue
+      const reason = unreasonable(request, reply, known, facts, startedAt)
+      if (reason === undefined) continue
+      const { frame, session } = request
+      const text = `${frame.event} ${request.n} got ${reply.frame.error.code}: ${reason}`
+      report('refusal', text, { user: session.user, call: frame.data?.call_uuid, at: reply.at })
+    }
+  }
+}
+
+/** Where in a trace the service first said that a call exists. */
+function knownSince({ stretches, states, requests }: Reading): ReadonlyMap<string, number> {
+  const known = new Map<string, number>()
+  const say = (call: string | undefined, index: number) => {
+    if (call !== undefined) known.set(call, Math.min(index, known.get(call) ?? Number.POSITIVE_INFINITY))
+  }
+  for (const { frame, index } of stretches.flatMap(({ pushes }) => pushes)) say(frame.data?.call_uuid, index)
+  for (const { frame, index } of states)
+    for (const { call_uuid } of frame.data?.active_calls ?? []) say(call_uuid, index)
+  for (const { frame, index } of requests.flatMap(({ replies }) => replies)) say(frame.data?.call_uuid, index)
+  return known
+}
+
+/** What is wrong with a refusal; undefined: nothing. */
+function unreasonable(
+  { frame, session }: SeenRequest,
+  reply: SeenPush,
+  known: ReadonlyMap<string, number>,
+  facts: Facts,
+  startedAt: number,
+): string | undefined {
+  const { code, status, call_uuid: named } = reply.frame.error ?? { code: '' }
+  const call = frame.data?.call_uuid ?? ''
+  const fact = facts.get(call)
+  const reached = (of: CallFacts | undefined, what: string) =>
+    (of?.reached.get(what) ?? Number.POSITIVE_INFINITY) <= startedAt + reply.at + clockSlackMs
+  switch (code) {
+    case 'UNKNOWN_EVENT':
+      return frame.event === settle ? undefined : 'there is such an event'
+    // What could not be done right now.
+    case 'SERVICE_UNAVAILABLE':
+    case 'RATE_LIMITED':
+    case 'RELAY_BUFFER_FULL':
+      return undefined
+    case 'CALL_GLARE': {
+      const waiting = facts.get(named ?? '')
+      const crosses = waiting?.row.caller === frame.data?.callee_user_id && waiting?.row.callee === session.user
+      return crosses ? undefined : `${named} is not a call that waits`
+    }
+    case 'CALL_NOT_FOUND':
+      return (known.get(call) ?? Number.POSITIVE_INFINITY) < reply.index ? 'the service had named it' : undefined
+    case 'CALL_INVALID_STATE':
+      return status !== undefined && reached(fact, status) ? undefined : `it never was ${status}`
+    case 'CALL_ALREADY_ANSWERED':
+      return 'nobody else could answer'
+    case 'CALL_NOT_PARTICIPANT':
+      return fact !== undefined && sideOf(fact, session.user) !== undefined ? 'the place is its own' : undefined
+    default:
+      return 'nothing of the kind was asked for'
+  }
+}

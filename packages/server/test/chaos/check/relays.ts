@@ -1,0 +1,124 @@
+import { isRelay, markOf } from '../recording.ts'
+import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
+import type { Report } from './findings.ts'
+import type { Patience } from './patience.ts'
+import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
+
+/** A relay as its receiver got it. */
+interface Arrival {
+  readonly mark: number
+  readonly push: SeenPush
+  readonly stretch: Stretch
+}
+
+/** Relays arrive in the sender's order, and what was acknowledged arrives [EXT3, ORD2, REL1]. */
+export function checkRelays(
+  readings: readonly Reading[],
+  facts: Facts,
+  startedAt: number,
+  patience: Patience,
+  report: Report,
+): void {
+  const byUser = new Map(readings.map((reading) => [reading.user, reading]))
+  const arrivals = arrivalsOf(readings)
+  const sent = Map.groupBy(
+    readings.flatMap(({ requests }) => requests).filter(({ frame }) => isRelay(frame)),
+    ({ frame, session }) => `${frame.data?.call_uuid} ${session.user}`,
+  )
+  for (const [name, came] of arrivals) checkArrivals(came, sent.get(name) ?? [], facts, report)
+  for (const [name, requests] of sent) {
+    const [call = '', user = ''] = name.split(' ')
+    const fact = facts.get(call)
+    const sender = byUser.get(user)
+    const side = fact === undefined ? undefined : sideOf(fact, user)
+    if (fact === undefined || sender === undefined || side === undefined) continue
+    const receiver = byUser.get(side === 'caller' ? fact.row.callee : fact.row.caller)
+    if (receiver === undefined) continue
+    const stream: Stream = { fact, sender, receiver, came: arrivals.get(name) ?? [], startedAt, patience }
+    for (const request of requests) checkArrived(request, stream, report)
+  }
+}
+
+/** Per call and sender, in the order in which they came. */
+function arrivalsOf(readings: readonly Reading[]): Map<string, Arrival[]> {
+  const arrivals = new Map<string, Arrival[]>()
+  for (const stretch of readings.flatMap(({ stretches }) => stretches)) {
+    for (const push of stretch.pushes) {
+      if (!isRelay(push.frame)) continue
+      const name = `${push.frame.data?.call_uuid} ${push.frame.data?.from_user_id}`
+      const arrival = { mark: markOf(push.frame) ?? Number.NaN, push, stretch }
+      const known = arrivals.get(name)
+      if (known === undefined) arrivals.set(name, [arrival])
+      else known.push(arrival)
+    }
+  }
+  return arrivals
+}
+
+function checkArrivals(came: readonly Arrival[], sent: readonly SeenRequest[], facts: Facts, report: Report): void {
+  const requests = new Map(sent.map((request) => [markOf(request.frame), request]))
+  const last = new Map<unknown, number>()
+  for (const { mark, push, stretch } of came) {
+    const { user } = stretch.session
+    const { data, event, seq } = push.frame
+    const call = data?.call_uuid
+    const where = { user, call, at: push.at }
+    const request = requests.get(mark)
+    const fact = facts.get(call ?? '')
+    if (request === undefined || request.frame.event !== event)
+      report('effect', `${event} ${mark} was never sent`, where)
+    else if (outcomeOf(request) === 'refused') report('effect', `${event} ${mark} came, and it was refused`, where)
+    if (fact === undefined || sideOf(fact, user) === undefined)
+      report('effect', `${event} ${mark} came to a stranger`, where)
+    // One past the log finds its way alone.
+    if (seq === undefined) continue
+    const before = last.get(stretch.session) ?? 0
+    if (mark < before) report('order', `${event} ${mark} after ${before}`, where)
+    last.set(stretch.session, Math.max(mark, before))
+  }
+}
+
+/** What one side of a call sends to the other. */
+interface Stream {
+  readonly fact: CallFacts
+  readonly sender: Reading
+  readonly receiver: Reading
+  readonly came: readonly Arrival[]
+  readonly startedAt: number
+  readonly patience: Patience
+}
+
+function checkArrived(request: SeenRequest, stream: Stream, report: Report): void {
+  const [reply] = request.replies
+  const mark = markOf(request.frame)
+  if (reply === undefined || mark === undefined || outcomeOf(request) !== 'done' || isVolatile(reply.frame)) return
+  const status = reply.frame.data?.status ?? ''
+  // For a call that is over it is dropped [END1].
+  if (overStatuses.includes(status) || stream.came.some((arrival) => arrival.mark === mark)) return
+  const { fact, sender, receiver, startedAt, patience } = stream
+  const where = { user: receiver.user, call: fact.row.call_uuid, at: reply.at }
+  const text = `${request.frame.event} ${mark} of ${sender.user} was acknowledged (${status}) and never came`
+  const acceptedAt = fact.reached.get('accepted')
+  if (status === 'ringing') {
+    // Nobody took the call, or what waited for it was lost, and its sender was told [REL2].
+    if (acceptedAt === undefined) return
+    const answered = Math.max(reply.at, acceptedAt - startedAt)
+    if (patience.declared(sender, request.firstAt, answered) || isExcused(answered, answered, stream, mark)) return
+    report('lost', `${text}, though the call was answered`, where)
+  } else if (!isExcused(request.firstAt, reply.at, stream, mark)) report('lost', text, where)
+}
+
+/**
+ * Whether the receiver was told in time that something is missing. Not if more of the same sender came in that part of
+ * its session, or how the call ended: then it was passed over in silence.
+ */
+function isExcused(from: number, at: number, { came, fact, receiver, patience }: Stream, mark: number): boolean {
+  const stretch = receiver.stretches.findLast((each) => each.from <= from)
+  // It never was there.
+  if (stretch === undefined) return receiver.stretches.length === 0
+  const laterCame = came.some((arrival) => arrival.stretch === stretch && arrival.mark > mark)
+  const endCame = stretch.pushes.some(
+    ({ frame }) => frame.data?.call_uuid === fact.row.call_uuid && overStatuses.includes(frame.data.status ?? ''),
+  )
+  return !laterCame && !endCame && patience.excuses(receiver, stretch, at)
+}

@@ -1,0 +1,102 @@
+import type { EventRow } from '../recording.ts'
+import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
+import { clockSlackMs, type Report } from './findings.ts'
+import { outcomeOf, type Reading, type SeenRequest } from './reading.ts'
+
+const hangUps: readonly string[] = ['call.reject', 'call.cancel', 'call.end']
+
+/** Which requests can have caused an event of `call_events`. */
+function causesOf({ type }: EventRow): readonly string[] {
+  switch (type) {
+    case 'invited':
+    case 'busy':
+      return ['call.invite']
+    case 'accepted':
+      return ['call.accept']
+    case 'connected':
+      return ['call.connected']
+    case 'rejected':
+      return ['call.reject', 'call.end']
+    case 'cancelled':
+    case 'ended':
+      return hangUps
+    default:
+      return []
+  }
+}
+
+/** What was asked for and what PostgreSQL has: nothing more, and nothing less than was acknowledged [EXT3]. */
+export function checkRequests(readings: readonly Reading[], facts: Facts, startedAt: number, report: Report): void {
+  const asked = Map.groupBy(
+    readings.flatMap(({ requests }) => requests),
+    ({ frame }) => frame.data?.call_uuid,
+  )
+  for (const [call, fact] of facts) {
+    for (const event of fact.events) checkCause(event, fact, asked.get(call) ?? [], startedAt, report)
+  }
+  for (const requests of asked.values()) {
+    for (const request of requests) checkAcknowledged(request, facts, startedAt, report)
+  }
+}
+
+/** Somebody asked for it, and was not told that it was not done. What the service does by itself has no author. */
+function checkCause(
+  event: EventRow,
+  { row }: CallFacts,
+  asked: readonly SeenRequest[],
+  startedAt: number,
+  report: Report,
+): void {
+  const { by_user: user, type } = event
+  const causes = causesOf(event)
+  if (user === null) {
+    if (type === 'accepted' || type === 'connected' || type === 'rejected')
+      report('effect', `${type} by nobody`, { call: row.call_uuid })
+    return
+  }
+  // Another invite between the two ended it [INV7]: which one is not written.
+  if (causes.length === 0 || row.end_reason === 'superseded') return
+  const own = asked.filter(({ session, frame }) => session.user === user && causes.includes(frame.event))
+  const before = own.filter(({ firstAt }) => startedAt + firstAt <= event.at + clockSlackMs)
+  const where = { user, call: row.call_uuid }
+  if (before.length === 0) report('effect', `${type}, and ${user} did not ask for it`, where)
+  else if (before.every(isRefused)) report('effect', `${type}, and it was refused`, where)
+}
+
+/** One that went out again may have been done the first time, and refused the second: nobody knew the outcome. */
+function isRefused(request: SeenRequest): boolean {
+  return outcomeOf(request) === 'refused' && request.sent === 1
+}
+
+/** A reply names a status: the call came to it, and not later than the reply. */
+function checkAcknowledged(request: SeenRequest, facts: Facts, startedAt: number, report: Report): void {
+  const [reply] = request.replies
+  const { status, call_uuid: call } = reply?.frame.data ?? {}
+  if (reply === undefined || call === undefined || status === undefined) return
+  const { event } = request.frame
+  const { user } = request.session
+  const where = { user, call, at: reply.at }
+  const fact = facts.get(call)
+  if (fact === undefined) {
+    report('acknowledged', `${event} was answered with ${status}, and there is no such call`, where)
+    return
+  }
+  const reachedAt = fact.reached.get(status)
+  if (reachedAt === undefined || reachedAt > startedAt + reply.at + clockSlackMs) {
+    report('acknowledged', `${event} was answered with ${status}; the call was ${history(fact, startedAt)}`, where)
+  } else if (!doesWhatItSays(event, status, fact, user)) {
+    report('acknowledged', `${event} was answered with ${status}, and was not done: ${history(fact, startedAt)}`, where)
+  }
+}
+
+function doesWhatItSays(event: string, status: string, fact: CallFacts, user: string): boolean {
+  const isBy = (type: string) => fact.events.some((row) => row.type === type && row.by_user === user)
+  if (event === 'call.invite') return sideOf(fact, user) === 'caller' && (isBy('invited') || isBy('busy'))
+  if (event === 'call.accept') return isBy('accepted')
+  if (event === 'call.connected') return status !== 'ringing' && status !== 'accepted'
+  return hangUps.includes(event) ? overStatuses.includes(status) : true
+}
+
+function history({ reached }: CallFacts, startedAt: number): string {
+  return [...reached].map(([status, at]) => `${status} at ${((at - startedAt) / 1000).toFixed(3)} s`).join(', ')
+}

@@ -1,0 +1,130 @@
+import { type FaultRecord, isRelay, markOf, type Recording } from '../recording.ts'
+import type { Report } from './findings.ts'
+import type { Reading, SeenPush, SeenSession, SeenState, Stretch } from './reading.ts'
+
+/** What one session receives: numbers without gaps, nothing twice, in order, and a reply to everything [EXT1, EXT2]. */
+export function checkStreams(readings: readonly Reading[], header: Recording['header'], report: Report): void {
+  for (const reading of readings) {
+    const { user } = reading
+    for (const { frame, at } of reading.strange) {
+      const problem = frame.request_id === undefined ? 'before auth.ok' : `${frame.request_id} was not asked for`
+      report('protocol', `${frame.event} ${problem}`, { user, at, call: frame.data?.call_uuid })
+    }
+    for (const stretch of reading.stretches) checkNumbers(stretch, report)
+    for (const session of reading.sessions) {
+      checkDoubles(session, report)
+      checkVersions(session, report)
+      checkReplies(session, report)
+    }
+    for (const state of reading.states) checkResume(state, reading, header, report)
+  }
+}
+
+function checkNumbers({ session, pushes }: Stretch, report: Report): void {
+  const { user } = session
+  let last = 0
+  for (const { frame, at } of pushes) {
+    const { seq, event, data } = frame
+    const where = { user, call: data?.call_uuid, at }
+    // A relay past the log has none: its sender was told so.
+    if (seq === undefined) {
+      if (!isRelay(frame)) report('protocol', `${event} has no seq`, where)
+      continue
+    }
+    if (seq <= last) report('double', `${event} has seq ${seq} after ${last}`, where)
+    else if (seq > last + 1) report('gap', `${event} has seq ${seq} after ${last}`, where)
+    last = Math.max(last, seq)
+  }
+}
+
+/** What makes a push the same as another one; a snapshot is never the same. */
+function nameOf({ frame }: SeenPush): string | undefined {
+  const { event, version, data } = frame
+  if (isRelay(frame)) return `${event} ${data?.call_uuid} from ${data?.from_user_id} ${markOf(frame)}`
+  return data?.call_uuid === undefined ? undefined : `${event} ${data.call_uuid} ${version}`
+}
+
+function checkDoubles(session: SeenSession, report: Report): void {
+  const { user } = session
+  const seen = new Set<string>()
+  for (const push of session.stretches.flatMap(({ pushes }) => pushes)) {
+    const name = nameOf(push)
+    if (name === undefined) continue
+    if (seen.has(name)) report('double', `${name} came twice`, { user, call: push.frame.data?.call_uuid, at: push.at })
+    seen.add(name)
+  }
+  for (const { frame, replies } of session.requests.values()) {
+    const [, second] = replies
+    if (second !== undefined)
+      report('double', `${frame.event} ${frame.n} has ${replies.length} replies`, { user, at: second.at })
+  }
+}
+
+const finals: readonly string[] = ['call.ended', 'call.rejected', 'call.cancelled', 'call.missed']
+
+/** Versions of a call come in order, and nothing about it after how it ended [ORD2, ORD3]. */
+function checkVersions(session: SeenSession, report: Report): void {
+  const { user } = session
+  const versions = new Map<string, number>()
+  const over = new Map<string, string>()
+  for (const { frame, at } of session.stretches.flatMap(({ pushes }) => pushes)) {
+    const { event, version, data } = frame
+    const call = data?.call_uuid
+    if (call === undefined) continue
+    const end = over.get(call)
+    if (end !== undefined) report('order', `${event} after ${end}`, { user, call, at })
+    if (finals.includes(event)) over.set(call, event)
+    if (version === undefined) continue
+    const last = versions.get(call) ?? 0
+    if (version < last) report('order', `${event} of version ${version} after version ${last}`, { user, call, at })
+    versions.set(call, Math.max(version, last))
+  }
+}
+
+/** Requests of a session take effect one after another: a reply says that those before have theirs [ORD1]. */
+function checkReplies(session: SeenSession, report: Report): void {
+  const { user } = session
+  const requests = [...session.requests.values()].sort((a, b) => a.n - b.n)
+  const lastReplied = requests.findLast(({ replies }) => replies.length > 0)?.n ?? 0
+  let latest: SeenPush | undefined
+  for (const { n, frame, replies, firstAt } of requests) {
+    const where = { user, call: frame.data?.call_uuid, at: firstAt }
+    const [reply] = replies
+    if (reply === undefined) {
+      if (n < lastReplied) report('reply', `${frame.event} ${n} has none, ${lastReplied} has one`, where)
+    } else if (latest !== undefined && reply.index < latest.index)
+      report('order', `reply to ${frame.event} ${n} overtook`, where)
+    else latest = reply
+  }
+}
+
+/** What may cost a session its log: its node, where it has it in memory, or Redis. Nobody loses it by PostgreSQL. */
+function mayCostLogs({ kind }: FaultRecord): boolean {
+  return kind.startsWith('node') || kind.startsWith('Redis')
+}
+
+/** A fault shows itself for a while after it is over: dead nodes are found, connections come back. In ms. */
+const aftermathMs = 15_000
+
+/** A resume within its time is refused only where something happened that may have cost the log [RES1, RES2]. */
+function checkResume(
+  state: SeenState,
+  { user, sessions, states }: Reading,
+  header: Recording['header'],
+  report: Report,
+): void {
+  const isFirst = state.session === sessions[0] && state === states[0]
+  if (state.kind === 'recovered' || isFirst) return
+  const { at, heardAt } = state
+  if (state.kind === 'new' && at - heardAt > header.resumeWindowMs) return
+  const began = state.kind === 'new' ? heardAt : at
+  const isExplained = [...header.faults, ...header.crashes.map(asFault)].some(
+    (fault) => mayCostLogs(fault) && fault.from <= at && fault.until + aftermathMs >= began,
+  )
+  if (!isExplained)
+    report('resume', `${state.kind === 'new' ? 'recovered: false' : 'session.reset'} for nothing`, { user, at })
+}
+
+function asFault({ at, node }: Recording['header']['crashes'][number]): FaultRecord {
+  return { kind: 'node crashed', target: `node-${node}`, from: at, until: at }
+}

@@ -1,0 +1,131 @@
+import type { Frame } from '../recording.ts'
+import { type CallFacts, type Facts, overStatuses, sideOf, statusAt } from './facts.ts'
+import type { Report } from './findings.ts'
+import { isVolatile, type Reading, type SeenPush, type SeenState } from './reading.ts'
+
+/** Something that the service said about calls to one person, in the order in which it came. */
+type Statement =
+  | { readonly kind: 'push' | 'reply'; readonly seen: SeenPush; readonly asked?: string }
+  | { readonly kind: 'state'; readonly seen: SeenState }
+
+/** What somebody knows of a call. */
+interface Knowledge {
+  /** `gone`: a snapshot did not list it, but what was under way before that may still come. */
+  state: 'live' | 'over' | 'gone'
+  readonly since: SeenPush
+}
+
+/** Whoever is told something of a call is told the truth, and in the end how it ended. */
+export function checkTold(readings: readonly Reading[], facts: Facts, report: Report): void {
+  for (const reading of readings) {
+    const { user } = reading
+    const known = new Map<string, Knowledge>()
+    for (const statement of statementsOf(reading)) {
+      if (statement.kind === 'state') hearState(statement.seen, known, facts, user, report)
+      else hear(statement, known, facts, user, report)
+    }
+    for (const [call, { state, since }] of known) {
+      if (state !== 'live') continue
+      const text = `the last that ${user} heard is ${since.frame.event}; it is ${facts.get(call)?.row.status}`
+      report('untold', text, { user, call, at: since.at })
+    }
+  }
+}
+
+function statementsOf({ stretches, states, requests }: Reading): Statement[] {
+  const pushes = stretches.flatMap((stretch) => stretch.pushes).map((seen) => ({ kind: 'push', seen }) as const)
+  const replies = requests.flatMap(({ frame, replies }) =>
+    replies.map((seen) => ({ kind: 'reply', seen, asked: frame.event }) as const),
+  )
+  const all = [...pushes, ...replies, ...states.map((seen) => ({ kind: 'state', seen }) as const)]
+  return all.sort((a, b) => a.seen.index - b.seen.index)
+}
+
+const livePushes: Readonly<Record<string, string>> = {
+  'call.ringing': 'ringing',
+  'call.accepted': 'accepted',
+  'call.status': 'connected',
+}
+
+function hear(
+  { kind, seen, asked }: Exclude<Statement, { kind: 'state' }>,
+  known: Map<string, Knowledge>,
+  facts: Facts,
+  user: string,
+  report: Report,
+): void {
+  const { frame, at } = seen
+  const call = frame.data?.call_uuid
+  if (call === undefined || isVolatile(frame)) return
+  const where = { user, call, at }
+  const status = kind === 'push' ? (livePushes[frame.event] ?? endIn(frame)) : frame.data?.status
+  if (status === undefined) return
+  const before = known.get(call)
+  const isLate = before?.state === 'over' && !overStatuses.includes(status)
+  // Replies and pushes overtake each other: a resume gives the replies first [RES1].
+  if (isLate && kind === 'push' && before.since.frame.request_id === undefined) {
+    report('order', `${frame.event} says ${status}, after its end was told`, where)
+  }
+  const fact = facts.get(call)
+  if (kind === 'push') {
+    for (const text of untruths(frame, status, fact, user)) report('disagrees', `${frame.event}: ${text}`, where)
+  } else if (overStatuses.includes(status) && fact?.row.status !== status) {
+    report('disagrees', `${asked} was answered with ${status}; it is ${fact?.row.status}`, where)
+  }
+  if (overStatuses.includes(status)) known.set(call, { state: 'over', since: seen })
+  else if (!isLate && asked?.startsWith('webrtc.') !== true) known.set(call, { state: 'live', since: seen })
+}
+
+/** How a call ended, where a push says so. */
+function endIn({ event, data }: Frame): string | undefined {
+  return event === 'call.ended' || event === 'call.rejected' || event === 'call.cancelled' || event === 'call.missed'
+    ? data?.status
+    : undefined
+}
+
+/** What a push says that is not so. */
+function untruths(frame: Frame, status: string, fact: CallFacts | undefined, user: string): string[] {
+  const { event, version, data } = frame
+  if (fact === undefined) return ['there is no such call']
+  if (sideOf(fact, user) === undefined) return [`${user} is not in it`]
+  if (version === undefined) return ['it has no version']
+  const { row } = fact
+  const then = statusAt(fact, version)
+  if (version > row.version || then !== status) return [`${status} in version ${version}, where it is ${then}`]
+  if (!overStatuses.includes(status)) {
+    // Nobody here has a second phone: nothing is answered elsewhere.
+    return endIn(frame) === undefined ? [] : [`${status} elsewhere`]
+  }
+  const endedAt = data?.ended_at
+  // To the callee's sessions, however many there are, a rejected call was rejected elsewhere.
+  const reason = event === 'call.cancelled' && row.status === 'rejected' ? 'rejected_elsewhere' : row.end_reason
+  return [
+    ...(status === row.status ? [] : [`${status}; it is ${row.status}`]),
+    ...(data?.reason === reason ? [] : [`its reason is ${data?.reason}; it is ${reason}`]),
+    ...(endedAt != null && Date.parse(endedAt) === row.ended_at ? [] : [`ended at ${endedAt}; it is ${row.ended_at}`]),
+  ]
+}
+
+/** A snapshot lists live calls; where it begins a new session or a new log, a call that is not in it is over. */
+function hearState(seen: SeenState, known: Map<string, Knowledge>, facts: Facts, user: string, report: Report): void {
+  const active = seen.frame.data?.active_calls ?? []
+  for (const { call_uuid: call, status, version, holds_place: holds, direction } of active) {
+    const where = { user, call, at: seen.at }
+    const fact = facts.get(call)
+    const then = fact === undefined ? undefined : statusAt(fact, version)
+    if (then !== status)
+      report('disagrees', `the snapshot says ${status} in version ${version}, where it is ${then}`, where)
+    if (known.get(call)?.state === 'over') {
+      report('order', `the snapshot says ${status}, after its end was told`, where)
+      continue
+    }
+    // Whoever comes back has what is its own; a call that rings has no place at the callee [PLACE1, RES2].
+    const isOwed = holds || (direction === 'incoming' && status === 'ringing')
+    if (!isOwed) report('disagrees', `the snapshot of a ${seen.kind} session does not have its place`, where)
+    known.set(call, { state: 'live', since: seen })
+  }
+  if (seen.kind === 'recovered') return
+  const listed = new Set(active.map(({ call_uuid }) => call_uuid))
+  for (const [call, { state, since }] of known)
+    if (!listed.has(call) && state === 'live') known.set(call, { state: 'gone', since })
+}

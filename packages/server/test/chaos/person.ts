@@ -1,0 +1,198 @@
+import type { Random } from '../fuzz/random.ts'
+import type { Phone } from './phone.ts'
+import type { Frame, FrameData } from './recording.ts'
+import { TrackedCall } from './tracked-call.ts'
+
+export const role = 'person'
+
+export interface PersonOptions {
+  readonly userId: string
+  readonly others: readonly string[]
+  readonly random: Random
+}
+
+/** Pauses in ms; a person is never idle for long. */
+const pauses = { betweenCalls: 500, decision: 500, relay: 120, talk: 1_200, retry: 300 } as const
+/** Who waits for the other to hang up does it at the latest after this. */
+const longestTalkMs = 6_000
+/** More calls than these at once are not begun. */
+const mostCalls = 3
+
+/**
+ * Somebody who calls others without pause and answers, or not, when called. What a phone says about a call is believed;
+ * what it does not know is asked again, until there is an answer.
+ */
+export class Person {
+  readonly userId: string
+  private readonly phone: Phone
+  private readonly others: readonly string[]
+  private readonly random: Random
+  private readonly calls = new Map<string, TrackedCall>()
+  private readonly under = new Set<Promise<void>>()
+  private stopping = false
+
+  constructor(phone: Phone, { userId, others, random }: PersonOptions) {
+    this.phone = phone
+    this.userId = userId
+    this.others = others
+    this.random = random
+  }
+
+  /** Calls people until told to stop. */
+  start(): void {
+    this.run(this.keepCalling())
+  }
+
+  /** Begins nothing new; resolves when all of its calls are over. */
+  async stop(): Promise<void> {
+    this.stopping = true
+    while (this.under.size > 0) await Promise.all(this.under)
+  }
+
+  private run(work: Promise<void>): void {
+    this.under.add(work)
+    void work.finally(() => this.under.delete(work))
+  }
+
+  private async keepCalling(): Promise<void> {
+    while (!this.stopping) {
+      await Bun.sleep(this.random.int(pauses.betweenCalls))
+      if (this.stopping || this.calls.size >= mostCalls) continue
+      const peer = this.random.pick(this.others)
+      if (![...this.calls.values()].some((call) => call.peer === peer)) await this.callSomebody(peer)
+    }
+  }
+
+  private track(callUuid: string, side: TrackedCall['side'], peer: string): TrackedCall {
+    const call = new TrackedCall(callUuid, side, peer)
+    this.calls.set(callUuid, call)
+    void call.over.then(() => this.calls.delete(callUuid))
+    return call
+  }
+
+  /** Asks until there is an answer that says something. */
+  private async insist(event: string, data: FrameData): Promise<Frame> {
+    for (;;) {
+      const reply = await this.phone.request(event, data)
+      if (reply === undefined) continue
+      if (reply.error?.retryable !== true) return reply
+      await Bun.sleep(pauses.retry / 2 + this.random.int(pauses.retry))
+    }
+  }
+
+  private async callSomebody(peer: string): Promise<void> {
+    const call = this.track(crypto.randomUUID(), 'caller', peer)
+    const data = { callee_user_id: peer, callee_role: role, call_uuid: call.callUuid }
+    const invited = await this.insist('call.invite', data)
+    // The service may name another call, which the two have already [INV7].
+    const named = invited.data?.call_uuid
+    if (invited.error !== undefined || named === undefined) {
+      call.end()
+      return
+    }
+    if (named !== call.callUuid) {
+      call.end()
+      await this.insist('call.end', { call_uuid: named })
+      return
+    }
+    call.known = true
+    this.believe(call, invited.data?.status)
+    if (this.random.chance(0.4)) this.relay(call, 1 + this.random.int(3))
+    const plan = this.random.int(100)
+    if (plan < 20) {
+      await call.answeredOrOver(this.random.int(pauses.decision * 2))
+      if (!call.isOver && !call.isAnswered) return this.hangUp(call, plan < 14 ? 'call.cancel' : 'call.end')
+    }
+    await call.answeredOrOver()
+    await this.talk(call)
+  }
+
+  private async answer(call: TrackedCall): Promise<void> {
+    const { random } = this
+    const data = { call_uuid: call.callUuid }
+    if (random.chance(0.5)) void this.phone.request('call.alerting', data)
+    const plan = random.int(100)
+    // Some let it ring out.
+    if (plan >= 85) return call.over
+    await call.answeredOrOver(random.int(pauses.decision))
+    if (call.isOver) return
+    if (plan < 14) return this.hangUp(call, plan < 10 ? 'call.reject' : 'call.end')
+    if (random.chance(0.2)) this.relay(call, 2)
+    const reply = await this.insist('call.accept', data)
+    if (reply.error !== undefined) call.end()
+    else {
+      this.believe(call, reply.data?.status)
+      await this.talk(call)
+    }
+  }
+
+  private async talk(call: TrackedCall): Promise<void> {
+    const { random } = this
+    const rounds = 2 + random.int(6)
+    const connectsAt = random.int(rounds + 1)
+    for (let i = 0; i < rounds && !call.isOver; i++) {
+      if (i === connectsAt) void this.insist('call.connected', { call_uuid: call.callUuid })
+      this.relay(call, 1 + random.int(2))
+      await call.overWithin(random.int(pauses.relay))
+    }
+    await call.overWithin(random.chance(0.6) ? random.int(pauses.talk) : longestTalkMs)
+    if (!call.isOver) await this.hangUp(call, 'call.end')
+  }
+
+  /** Hanging up never fails for a party [END1]; what answers anyway is for the checker. */
+  private async hangUp(call: TrackedCall, event: string): Promise<void> {
+    await this.insist(event, { call_uuid: call.callUuid })
+    call.end()
+  }
+
+  /** The first of a side is its description, the others are candidates; each carries the next number. */
+  private relay(call: TrackedCall, count: number): void {
+    for (let i = 0; i < count && !call.isOver; i++) {
+      const mark = `${call.callUuid} ${++call.relayed}`
+      const type = call.side === 'caller' ? 'offer' : 'answer'
+      const data = { call_uuid: call.callUuid }
+      // What has no reply is not sent with another number: nobody knows whether it came.
+      if (call.relayed % 8 === 1) void this.phone.request(`webrtc.${type}`, { ...data, sdp: { type, sdp: mark } })
+      else {
+        const candidate = { candidate: mark, sdpMid: '0', sdpMLineIndex: 0 }
+        void this.phone.request('webrtc.ice_candidate', { ...data, candidate })
+      }
+    }
+  }
+
+  private believe(call: TrackedCall, status: string | undefined): void {
+    if (status === 'accepted' || status === 'connected') call.answer()
+    else if (status !== 'ringing') call.end()
+  }
+
+  /** A push came. */
+  onPush(frame: Frame): void {
+    const { call_uuid: callUuid, caller_user_id: caller, ended_at: endedAt } = frame.data ?? {}
+    if (callUuid === undefined) return
+    const call = this.calls.get(callUuid)
+    if (frame.event === 'call.ringing') {
+      if (call !== undefined || caller === undefined) return
+      const ringing = this.track(callUuid, 'callee', caller)
+      ringing.known = true
+      this.run(this.answer(ringing))
+    } else if (frame.event === 'call.accepted') call?.answer()
+    else if (endedAt !== undefined && endedAt !== null) call?.end()
+  }
+
+  /** A new session, or a log that was lost: the snapshot says what there is. */
+  onFresh(frame: Frame): void {
+    const active = new Map(frame.data?.active_calls?.map((snapshot) => [snapshot.call_uuid, snapshot]))
+    for (const call of this.calls.values()) {
+      const snapshot = active.get(call.callUuid)
+      if (snapshot !== undefined) {
+        call.known = true
+        this.believe(call, snapshot.status)
+      } else if (call.known) call.end()
+    }
+    for (const { call_uuid, status, direction } of active.values()) {
+      const rings = direction === 'incoming' && status === 'ringing'
+      // Nobody here knows of it any more.
+      if (!rings && !this.calls.has(call_uuid)) this.run(this.insist('call.end', { call_uuid }).then(() => {}))
+    }
+  }
+}

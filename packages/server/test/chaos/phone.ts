@@ -1,0 +1,207 @@
+import type { Random } from '../fuzz/random.ts'
+import { RawWebSocket } from '../support/raw-websocket.ts'
+import type { Entry, Frame, FrameData, Trace } from './recording.ts'
+
+export interface PhoneOptions {
+  readonly userId: string
+  readonly token: string
+  /** Where to connect this time. */
+  readonly chooseNode: () => { readonly index: number; readonly url: string }
+  readonly random: Random
+  /** Now, in ms since the recording's start. */
+  readonly at: () => number
+  readonly onPush: (frame: Frame) => void
+  /** The session begins anew, or its log was lost: `active_calls` of this frame is what is known. */
+  readonly onFresh: (frame: Frame) => void
+}
+
+interface Request {
+  readonly n: number
+  readonly id: string
+  readonly frame: Frame
+  readonly text: string
+  /** When it went out last; undefined: it waits for a socket. */
+  sentAt: number | undefined
+  /** undefined: the session is over, and nobody knows. */
+  readonly resolve: (reply: Frame | undefined) => void
+}
+
+const firstBackoffMs = 20
+const longestBackoffMs = 400
+/** How long a phone waits for `auth.ok` before it tries another node. */
+const helloPatienceMs = 2_500
+
+/**
+ * An extended session's client that does what the rules say and no more [EXT4, RES1]: whenever its socket is gone, or
+ * silent for too long, it connects to some node, resumes, and sends again what has no reply. All that passes is recorded.
+ */
+export class Phone {
+  private readonly entries: Entry[] = []
+  private readonly options: PhoneOptions
+  /** How long it believes in a socket that does not answer: people differ. */
+  private readonly patienceMs: number
+  private socket: RawWebSocket | undefined
+  private sockets = 0
+  private openedAt = 0
+  private ready = false
+  private leaving = false
+  private backoffMs = firstBackoffMs
+  private session: { id: string; epoch: string } | undefined
+  private seq = 0
+  private replied = 0
+  private nextN = 1
+  private unanswered: Request[] = []
+  private whenReady: (() => void)[] = []
+
+  constructor(options: PhoneOptions) {
+    this.options = options
+    this.patienceMs = 2_000 + options.random.int(8_000)
+  }
+
+  get trace(): Trace {
+    return { user: this.options.userId, entries: this.entries }
+  }
+
+  connect(): void {
+    const { at, chooseNode, token } = this.options
+    const node = chooseNode()
+    const socket = this.sockets++
+    this.entries.push({ kind: 'open', at: at(), socket, node: node.index })
+    this.ready = false
+    this.openedAt = at()
+    const raw: RawWebSocket = new RawWebSocket({
+      url: node.url,
+      target: `/v1/ws?${this.query()}`,
+      token,
+      onText: (text) => {
+        // What arrives on a socket that was given up was not seen.
+        if (raw === this.socket) this.take(socket, JSON.parse(text) as Frame)
+      },
+      onClosed: ({ code }) => {
+        this.entries.push({ kind: 'close', at: at(), socket, code })
+        if (raw === this.socket) this.comeBack()
+      },
+    })
+    this.socket = raw
+  }
+
+  private query(): string {
+    if (this.session === undefined) return 'ext=1'
+    const { id, epoch } = this.session
+    const point = { ext: '1', resume: id, epoch, seq: String(this.seq), n: String(this.replied) }
+    return new URLSearchParams(point).toString()
+  }
+
+  private comeBack(): void {
+    this.ready = false
+    this.socket = undefined
+    if (this.leaving) return
+    const { random } = this.options
+    setTimeout(() => {
+      if (this.socket === undefined && !this.leaving) this.connect()
+    }, random.int(this.backoffMs) + 1)
+    this.backoffMs = Math.min(longestBackoffMs, this.backoffMs * 2)
+  }
+
+  /** Looks at the clock: a socket that is silent for too long is given up. */
+  tick(): void {
+    if (this.socket === undefined) return
+    const now = this.options.at()
+    const oldest = this.unanswered.find(({ sentAt }) => sentAt !== undefined)
+    const waitsForHello = !this.ready && now - this.openedAt > helloPatienceMs
+    const waitsForReply = this.ready && oldest?.sentAt !== undefined && now - oldest.sentAt > this.patienceMs
+    if (waitsForHello || waitsForReply) this.lose()
+  }
+
+  /** The network is gone: nothing of it is said to anybody. */
+  lose(): void {
+    const lost = this.socket
+    if (lost === undefined) return
+    this.comeBack()
+    lost.reset()
+  }
+
+  private take(socket: number, frame: Frame): void {
+    this.entries.push({ kind: 'in', at: this.options.at(), socket, frame })
+    if (frame.event === 'auth.ok') this.onHello(frame)
+    else if (frame.request_id !== undefined) this.onReply(frame)
+    else if (frame.event === 'session.reset') this.onReset(frame)
+    else {
+      if (frame.seq !== undefined) this.seq = frame.seq
+      this.options.onPush(frame)
+    }
+  }
+
+  private onHello(frame: Frame): void {
+    const { session_id = '', epoch = '', recovered = false, handled = 0 } = frame.data ?? {}
+    this.session = { id: session_id, epoch }
+    this.backoffMs = firstBackoffMs
+    this.ready = true
+    if (!recovered) this.begin()
+    this.nextN = Math.max(this.nextN, handled + 1)
+    for (const request of this.unanswered) if (request.n > handled) this.transmit(request)
+    if (!recovered) this.options.onFresh(frame)
+    for (const resolve of this.whenReady.splice(0)) resolve()
+  }
+
+  /** A new session: its numbers begin again, and what was asked in the old one is nobody's any more. */
+  private begin(): void {
+    const lost = this.unanswered
+    this.unanswered = []
+    this.seq = 0
+    this.replied = 0
+    this.nextN = 1
+    for (const { resolve } of lost) resolve(undefined)
+  }
+
+  private onReset(frame: Frame): void {
+    const { session_id = '', epoch = '' } = frame.data ?? {}
+    this.session = { id: session_id, epoch }
+    this.seq = frame.seq ?? 0
+    this.options.onFresh(frame)
+  }
+
+  private onReply(frame: Frame): void {
+    const index = this.unanswered.findIndex(({ id }) => id === frame.request_id)
+    const [request] = index < 0 ? [] : this.unanswered.splice(index, 1)
+    if (request === undefined) return
+    this.replied = Math.max(this.replied, request.n)
+    request.resolve(frame)
+  }
+
+  /** Asks, over however many sockets it takes; undefined where the session was lost before a reply came. */
+  request(event: string, data: FrameData): Promise<Frame | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Frame | undefined>()
+    const n = this.nextN++
+    const id = `${this.sockets}.${n}`
+    const frame: Frame = { event, request_id: id, n, data }
+    const request: Request = { n, id, frame, text: JSON.stringify(frame), sentAt: undefined, resolve }
+    this.unanswered.push(request)
+    if (this.ready) this.transmit(request)
+    return promise
+  }
+
+  private transmit(request: Request): void {
+    const at = this.options.at()
+    request.sentAt = at
+    this.entries.push({ kind: 'out', at, socket: this.sockets - 1, frame: request.frame })
+    this.socket?.send(request.text)
+  }
+
+  /** Waits until it is in. */
+  async online(): Promise<void> {
+    if (!this.ready) await new Promise<void>((resolve) => this.whenReady.push(resolve))
+  }
+
+  /** Everything that the service has to say about what was asked so far: nobody knows this event [ENV3, ORD1]. */
+  async settle(): Promise<void> {
+    while ((await this.request('test.settle', {})) === undefined) await this.online()
+  }
+
+  /** Goes for good, without a word. */
+  leave(): void {
+    this.leaving = true
+    this.ready = false
+    this.socket?.reset()
+  }
+}

@@ -1,0 +1,181 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { CallRecord } from '@ringwire/protocol/rest'
+
+/** One frame of an extended session as it went over the wire; of `data` what anybody here reads. */
+export interface Frame {
+  readonly event: string
+  readonly request_id?: string
+  readonly n?: number
+  readonly seq?: number
+  readonly version?: number
+  readonly volatile?: boolean
+  readonly data?: FrameData
+  readonly error?: FrameError
+}
+
+export interface FrameData {
+  readonly call_uuid?: string
+  readonly status?: string
+  readonly reason?: string
+  readonly ended_at?: string | null
+  readonly recovered?: boolean
+  readonly handled?: number
+  readonly session_id?: string
+  readonly epoch?: string
+  readonly active_calls?: readonly Snapshot[]
+  readonly volatile?: boolean
+  readonly from_user_id?: string
+  readonly caller_user_id?: string
+  readonly callee_user_id?: string
+  readonly sdp?: { readonly type: string; readonly sdp: string }
+  readonly candidate?: { readonly candidate: string }
+  readonly [other: string]: unknown
+}
+
+/** One call in `active_calls`. */
+export interface Snapshot {
+  readonly call_uuid: string
+  readonly status: string
+  readonly version: number
+  readonly direction: string
+  readonly holds_place: boolean
+}
+
+export interface FrameError {
+  readonly code: string
+  readonly status?: string
+  readonly call_uuid?: string
+  readonly retryable?: boolean
+}
+
+/** What happened at one phone, in order. `at` is in ms since the recording's start, `socket` counts from 0. */
+export type Entry =
+  | { readonly kind: 'open'; readonly at: number; readonly socket: number; readonly node: number }
+  | { readonly kind: 'in' | 'out'; readonly at: number; readonly socket: number; readonly frame: Frame }
+  | { readonly kind: 'close'; readonly at: number; readonly socket: number; readonly code: number }
+
+export interface Trace {
+  readonly user: string
+  readonly entries: readonly Entry[]
+}
+
+/** A row of `calls`; instants in ms since the epoch. */
+export interface CallRow {
+  readonly call_uuid: string
+  readonly caller: string
+  readonly callee: string
+  readonly version: number
+  readonly status: string
+  readonly started_at: number
+  readonly ring_expires_at: number
+  readonly accepted_at: number | null
+  readonly connected_at: number | null
+  readonly ended_at: number | null
+  readonly end_reason: string | null
+}
+
+/** A row of `call_events`. */
+export interface EventRow {
+  readonly call_uuid: string
+  readonly version: number
+  readonly type: string
+  readonly at: number
+  readonly by_user: string | null
+}
+
+export interface History {
+  readonly user: string
+  readonly records: readonly CallRecord[]
+}
+
+/** One fault, from its beginning until what it hit was whole again, in ms since the recording's start. */
+export interface FaultRecord {
+  readonly kind: string
+  readonly target: string
+  readonly from: number
+  readonly until: number
+}
+
+/** A node that ended though nobody asked it to, or badly. */
+export interface Crash {
+  readonly node: number
+  readonly at: number
+  readonly code: number | null
+  readonly log: string
+}
+
+export interface Header {
+  readonly seed: number
+  readonly nodes: number
+  readonly users: number
+  readonly durationS: number
+  /** When it started, in ms since the epoch: the clocks of service and phones are the machine's. */
+  readonly startedAt: number
+  readonly resumeWindowMs: number
+  readonly faults: readonly FaultRecord[]
+  readonly crashes: readonly Crash[]
+  /** Who or what did not come to an end after the last fault. */
+  readonly stuck: readonly string[]
+}
+
+/** All that is known of a run: what the checker reads. */
+export interface Recording {
+  readonly header: Header
+  readonly traces: readonly Trace[]
+  readonly calls: readonly CallRow[]
+  readonly events: readonly EventRow[]
+  readonly histories: readonly History[]
+}
+
+/** As lines of JSON: the header, each phone's entries, each call with its events, each history. */
+export function saveRecording(path: string, recording: Recording): void {
+  const { header, traces, calls, events, histories } = recording
+  const eventsOf = Map.groupBy(events, ({ call_uuid }) => call_uuid)
+  const lines: unknown[] = [{ header }]
+  for (const { user, entries } of traces) {
+    lines.push({ trace: user })
+    for (const entry of entries) lines.push(entry)
+  }
+  for (const call of calls) lines.push({ call, events: eventsOf.get(call.call_uuid) ?? [] })
+  for (const history of histories) lines.push({ history })
+  writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)
+}
+
+type Line =
+  | { readonly header: Header }
+  | { readonly trace: string }
+  | { readonly call: CallRow; readonly events: readonly EventRow[] }
+  | { readonly history: History }
+  | Entry
+
+export function loadRecording(path: string): Recording {
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  let header: Header | undefined
+  const traces: { user: string; entries: Entry[] }[] = []
+  const calls: CallRow[] = []
+  const events: EventRow[] = []
+  const histories: History[] = []
+  for (const text of lines) {
+    const line = JSON.parse(text) as Line
+    if ('header' in line) header = line.header
+    else if ('trace' in line) traces.push({ user: line.trace, entries: [] })
+    else if ('call' in line) {
+      calls.push(line.call)
+      events.push(...line.events)
+    } else if ('history' in line) histories.push(line.history)
+    else traces.at(-1)?.entries.push(line)
+  }
+  if (header === undefined) throw new Error(`${path} is no recording`)
+  return { header, traces, calls, events, histories }
+}
+
+/** The counter that a relay of these runs carries: `call_uuid counter`. */
+export function markOf(frame: Frame): number | undefined {
+  const text = frame.data?.sdp?.sdp ?? frame.data?.candidate?.candidate
+  const counter = Number(text?.split(' ')[1])
+  return Number.isInteger(counter) ? counter : undefined
+}
+
+export function isRelay(frame: Frame): boolean {
+  return frame.event.startsWith('webrtc.')
+}

@@ -1,0 +1,44 @@
+import type { Verdict } from './check/check.ts'
+import { kinds, type Violation } from './check/findings.ts'
+import type { Recording } from './recording.ts'
+import { storyOf } from './story.ts'
+
+/** Violations that are printed one by one, and those of them whose calls are told in full. */
+const printed = { violations: 50, stories: 3 } as const
+
+export function printReport({ header, ...rest }: Recording, verdict: Verdict, print: (text: string) => void): void {
+  const { counts, violations } = verdict
+  const { calls, transitions, relays, resumes, requests, faults } = counts
+  const sum = Object.values(calls).reduce((total, count) => total + count, 0)
+  print(`seed ${header.seed}: ${header.nodes} nodes, ${header.users} users, ${header.durationS} s`)
+  print(`faults: ${listOf(faults)}`)
+  print(`calls: ${sum} (${listOf(calls)})`)
+  print(
+    `transitions: ${transitions.stored} stored, ${transitions.acknowledged} requests done, ${transitions.maybe} maybe`,
+  )
+  print(
+    `relays: ${relays.acknowledged} acknowledged (${relays.volatile} volatile), ${relays.maybe} maybe, ${relays.arrived} arrived`,
+  )
+  print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
+  print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)
+  for (const violation of violations.slice(0, printed.violations)) print(lineOf(violation))
+  if (violations.length > printed.violations) print(`… and ${violations.length - printed.violations} more`)
+  const told = [...new Set(violations.flatMap(({ call }) => call ?? []))].slice(0, printed.stories)
+  for (const call of told) for (const line of storyOf({ header, ...rest }, call)) print(line)
+  for (const { node, log } of header.crashes) print(`node ${node} logged:\n${log}`)
+  print(`${violations.length} violations`)
+}
+
+function lineOf({ kind, text, user, call, at }: Violation): string {
+  const where = [
+    user,
+    call === undefined ? undefined : `call ${call}`,
+    at === undefined ? undefined : `${(at / 1000).toFixed(3)} s`,
+  ]
+  return `VIOLATION ${kind} (${kinds[kind]}): ${text} [${where.filter((part) => part !== undefined).join(', ')}]`
+}
+
+function listOf(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).map(([name, count]) => `${name} ${count}`)
+  return parts.length === 0 ? 'none' : parts.join(', ')
+}

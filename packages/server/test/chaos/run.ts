@@ -1,0 +1,188 @@
+import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import { Random } from '../fuzz/random.ts'
+import { liveCallCount, readCalls, readEvents, readHistory } from './collect.ts'
+import { createFaults } from './faults.ts'
+import type { RunOptions } from './options.ts'
+import { Person, role } from './person.ts'
+import { Phone } from './phone.ts'
+import type { Recording } from './recording.ts'
+import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
+
+const tickMs = 200
+/** How often some phone's network goes away, for each phone, in ms: on average. */
+const networkLossMs = 20_000
+/** A bound for failures: after the last fault everybody is through with everything long before. */
+const endPatienceMs = 40_000
+/** What goes wrong with nobody to blame is put right in this time: a node looks after its logs every 5 s. */
+const lastNewsMs = 6_000
+
+interface Participant {
+  readonly person: Person
+  readonly phone: Phone
+  readonly token: string
+}
+
+/**
+ * Runs the service with people and faults, and answers all that was seen. `say` gets a line of progress; `interrupted`
+ * ends it without an answer, and rejects.
+ */
+export async function runChaos(
+  options: RunOptions,
+  say: (text: string) => void,
+  interrupted?: AbortSignal,
+): Promise<Recording> {
+  const startedAt = Date.now()
+  const began = performance.now()
+  const at = () => Math.round((performance.now() - began) * 10) / 10
+  const world = await createWorld(options.nodes, at)
+  try {
+    const { promise, reject } = Promise.withResolvers<never>()
+    interrupted?.addEventListener('abort', () => reject(new Error('interrupted')))
+    interrupted?.throwIfAborted()
+    return await Promise.race([promise, runIn(world, options, { startedAt, at, say })])
+  } finally {
+    await world.dispose()
+  }
+}
+
+interface Course {
+  readonly startedAt: number
+  readonly at: () => number
+  readonly say: (text: string) => void
+}
+
+async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
+  const { seed, nodes, users, durationS } = options
+  const random = new Random(seed)
+  const participants = await invitePeople(world, users, random.fork(), at)
+  const faults = createFaults({ world, random: random.fork(), at, onFault: say })
+  const networks = random.fork()
+  let calm = false
+  const ticker = setInterval(() => {
+    for (const { phone } of participants) {
+      phone.tick()
+      if (!calm && networks.int(networkLossMs / tickMs) === 0) phone.lose()
+    }
+  }, tickMs)
+  for (const { phone, person } of participants) {
+    phone.connect()
+    person.start()
+  }
+  faults.start()
+  await Bun.sleep(durationS * 1000)
+  await faults.stop()
+  calm = true
+  say(`${(at() / 1000).toFixed(1)} s no more faults`)
+  const stuck = await finish(world, participants)
+  clearInterval(ticker)
+  const crashes = world.nodes.flatMap((node) => node.crashes)
+  const header = { seed, nodes, users, durationS, startedAt, resumeWindowMs, stuck, faults: faults.records, crashes }
+  return { header, ...(await collect(world, participants)) }
+}
+
+/** Tokens outlive the run: what is tried here is not the end of a token. */
+async function invitePeople(world: World, users: number, random: Random, at: () => number): Promise<Participant[]> {
+  const names = Array.from({ length: users }, (_, i) => `user-${i}`)
+  return Promise.all(
+    names.map(async (userId) => {
+      const token = await issueToken(random.pick(world.nodes).url, userId)
+      const own = random.fork()
+      const ways = random.fork()
+      const phone: Phone = new Phone({
+        userId,
+        token,
+        random: random.fork(),
+        at,
+        chooseNode: () => ways.pick(world.nodes),
+        onPush: (frame) => person.onPush(frame),
+        onFresh: (frame) => person.onFresh(frame),
+      })
+      const others = names.filter((name) => name !== userId)
+      const person: Person = new Person(phone, { userId, others, random: own })
+      return { person, phone, token }
+    }),
+  )
+}
+
+async function issueToken(nodeUrl: string, userId: string): Promise<string> {
+  const body: TokenRequest = {
+    user_id: userId,
+    role,
+    display_name: userId,
+    device_id: `phone-of-${userId}`,
+    allowed_peer_role: role,
+    context_type: 'chaos',
+    context_id: '1',
+  }
+  const response = await fetch(`${nodeUrl}/v1/call/session-token`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      'X-SVC-Product-Key-ID': productKey.id,
+      'X-SVC-Product-Secret': productKey.secret,
+    },
+    body: JSON.stringify(body),
+  })
+  if (response.status !== 200) throw new Error(`token request: ${response.status} ${await response.text()}`)
+  return ((await response.json()) as TokenResponse).token
+}
+
+/**
+ * Nobody begins anything; all calls end; then everybody hears what there is to hear, comes back once more, and hears
+ * the rest: what a log holds and nobody was woken for shows there. Answers who or what does not come to an end.
+ */
+async function finish(world: World, participants: readonly Participant[]): Promise<string[]> {
+  const { postgres, databaseUrl, redis } = world
+  const phones = participants.map(({ phone, person }) => [person.userId, phone] as const)
+  const stuck = await eachInTime(
+    'still has calls',
+    participants.map(({ person }) => [person.userId, () => person.stop()]),
+  )
+  const noneLive = async () => {
+    while ((await liveCallCount(postgres, databaseUrl)) > 0) await Bun.sleep(tickMs)
+  }
+  stuck.push(...(await eachInTime('holds live calls', [['PostgreSQL', noneLive]])))
+  if (redis !== undefined) await Bun.sleep(lastNewsMs)
+  stuck.push(
+    ...(await eachInTime(
+      'gets no answer',
+      phones.map(([userId, phone]) => [userId, () => phone.settle()]),
+    )),
+  )
+  const lastVisit = async (phone: Phone) => {
+    phone.lose()
+    await phone.online()
+    await phone.settle()
+  }
+  stuck.push(
+    ...(await eachInTime(
+      'does not come back',
+      phones.map(([userId, phone]) => [userId, () => lastVisit(phone)]),
+    )),
+  )
+  return stuck
+}
+
+/** Does all of it at once; answers whose part was not done in time. */
+async function eachInTime(what: string, parts: (readonly [string, () => Promise<void>])[]): Promise<string[]> {
+  const open = new Set(parts.map(([name]) => name))
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, endPatienceMs)
+  await Promise.race([late, Promise.all(parts.map(([name, part]) => part().then(() => open.delete(name))))])
+  clearTimeout(timer)
+  return [...open].map((name) => `${name} ${what}`)
+}
+
+async function collect({ nodes, postgres, databaseUrl }: World, participants: readonly Participant[]) {
+  const nodeUrl = nodes[0]?.url ?? ''
+  const histories = await Promise.all(
+    participants.map(({ person, token }) => readHistory(nodeUrl, person.userId, token)),
+  )
+  for (const { phone } of participants) phone.leave()
+  return {
+    histories,
+    traces: participants.map(({ phone }) => phone.trace),
+    calls: await readCalls(postgres, databaseUrl),
+    events: await readEvents(postgres, databaseUrl),
+  }
+}

@@ -1,0 +1,147 @@
+import { type Entry, type Frame, markOf, type Recording } from '../recording.ts'
+
+type Mutable<T> = T extends readonly (infer U)[]
+  ? Mutable<U>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T
+
+/** A recording that may be written in. */
+export type Draft = Mutable<Recording>
+export type DraftTrace = Draft['traces'][number]
+export type DraftEntry = DraftTrace['entries'][number]
+export type DraftFrame = Mutable<Frame>
+
+export function draftOf(recording: Recording): Draft {
+  return structuredClone(recording) as Draft
+}
+
+/** A frame in a trace. */
+export interface Spot {
+  readonly trace: DraftTrace
+  readonly index: number
+  readonly frame: DraftFrame
+  readonly at: number
+}
+
+export type Direction = Extract<Entry['kind'], 'in' | 'out'>
+
+/** Every frame of that direction that fits, phone by phone, in the order of time. */
+export function spots(draft: Draft, kind: Direction, fits: (spot: Spot) => boolean): Spot[] {
+  return draft.traces.flatMap((trace) =>
+    trace.entries.flatMap((entry, index) => {
+      if (entry.kind !== kind) return []
+      const spot = { trace, index, frame: entry.frame, at: entry.at }
+      return fits(spot) ? [spot] : []
+    }),
+  )
+}
+
+/** What a plant needs is in the recording, or the recording is of no use. */
+export function firstOf<T>(found: readonly T[], what: string): T {
+  const [first] = found
+  if (first === undefined) throw new Error(`the recording has no ${what}`)
+  return first
+}
+
+export const isPush = ({ frame }: Spot) => frame.request_id === undefined && frame.event !== 'auth.ok'
+export const isRelayPush = (spot: Spot) => isPush(spot) && spot.frame.event.startsWith('webrtc.')
+export const callOf = ({ frame }: Spot) => frame.data?.call_uuid ?? ''
+
+/** Where the part of the session that holds this frame ends: at the next `auth.ok` that begins anew, or a reset. */
+function endOfStretch({ trace, index }: Spot): number {
+  const end = trace.entries.findIndex((entry, i) => i > index && entry.kind === 'in' && isFresh(entry.frame))
+  return end < 0 ? trace.entries.length : end
+}
+
+export function isFresh({ event, data }: DraftFrame): boolean {
+  return event === 'session.reset' || (event === 'auth.ok' && data?.recovered !== true)
+}
+
+/** Moves the numbers of all later pushes of the same part of the session, as a service that did not notice would. */
+function renumber(spot: Spot, by: number): void {
+  for (const entry of spot.trace.entries.slice(spot.index + 1, endOfStretch(spot))) {
+    if (entry.kind === 'in' && entry.frame.seq !== undefined) entry.frame.seq += by
+  }
+}
+
+/** The push never came, and nothing shows it. */
+export function lose(spot: Spot): void {
+  renumber(spot, -1)
+  spot.trace.entries.splice(spot.index, 1)
+}
+
+/** Another push after this one. */
+export function pushAfter(spot: Spot, frame: DraftFrame): void {
+  renumber(spot, 1)
+  const entry = structuredClone(spot.trace.entries[spot.index]!) as DraftEntry & { kind: 'in' }
+  entry.frame = { ...structuredClone(frame), seq: (spot.frame.seq ?? 0) + 1 }
+  spot.trace.entries.splice(spot.index + 1, 0, entry)
+}
+
+/** The reply to a request that went out. */
+export function replyTo(request: Spot): Spot | undefined {
+  const { trace, index, frame } = request
+  const at = trace.entries.findIndex(
+    (entry, i) => i > index && entry.kind === 'in' && entry.frame.request_id === frame.request_id,
+  )
+  const entry = trace.entries[at]
+  return entry?.kind === 'in' ? { trace, index: at, frame: entry.frame, at: entry.at } : undefined
+}
+
+export function requestsOf(draft: Draft, event: string, status: string): Spot[] {
+  return spots(draft, 'out', ({ frame }) => frame.event === event).filter(
+    (request) => replyTo(request)?.frame.data?.status === status,
+  )
+}
+
+/** The reply is another one now. */
+export function answer(reply: Spot, frame: Omit<DraftFrame, 'request_id'>): void {
+  const { request_id } = reply.frame
+  const entry = reply.trace.entries[reply.index]
+  if (entry?.kind !== 'in') throw new Error('this is no reply')
+  entry.frame = { ...frame, ...(request_id === undefined ? {} : { request_id }) }
+}
+
+/** Where a relay came, if it did. */
+export function arrivalOf(draft: Draft, request: Spot): Spot | undefined {
+  const mark = markOf(request.frame)
+  return spots(draft, 'in', isRelayPush).find(
+    (spot) =>
+      callOf(spot) === callOf(request) &&
+      spot.frame.data?.from_user_id === request.trace.user &&
+      markOf(spot.frame) === mark,
+  )
+}
+
+export function callRow(draft: Draft, call: string) {
+  return firstOf(
+    draft.calls.filter(({ call_uuid }) => call_uuid === call),
+    call,
+  )
+}
+
+export function eventsOf(draft: Draft, call: string) {
+  return draft.events.filter(({ call_uuid }) => call_uuid === call)
+}
+
+export function withoutEvents(draft: Draft, call: string, from: number): void {
+  draft.events = draft.events.filter(({ call_uuid, version }) => call_uuid !== call || version < from)
+}
+
+/** Both histories follow what PostgreSQL says of a call, as they would. */
+export function followHistory(draft: Draft, call: string): void {
+  const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  const row = draft.calls.find(({ call_uuid }) => call_uuid === call)
+  for (const history of draft.histories) {
+    if (row === undefined) history.records = history.records.filter(({ call_uuid }) => call_uuid !== call)
+    for (const record of history.records) {
+      if (record.call_uuid !== call || row === undefined) continue
+      record.status = row.status as typeof record.status
+      record.end_reason = row.end_reason
+      record.accepted_at = iso(row.accepted_at)
+      record.connected_at = iso(row.connected_at)
+      record.ended_at = iso(row.ended_at)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { check } from '../check/check.ts'
+import { kinds } from '../check/findings.ts'
+import { loadRecording } from '../recording.ts'
+import { draftOf } from './draft.ts'
+import { plants } from './plants.ts'
+import { tolerances } from './tolerances.ts'
+
+export interface SelfTestResult {
+  readonly name: string
+  /** What the checker got wrong; undefined: nothing. */
+  readonly problem: string | undefined
+}
+
+/**
+ * The checker proves itself on a recording of a real run: as it is nothing is wrong with it; each thing that is put in
+ * wrong is reported by its kind, where it is; and what only looks wrong is not reported.
+ */
+export function selfTest(): SelfTestResult[] {
+  const recording = loadRecording(new URL('recording.jsonl', import.meta.url).pathname)
+  const silent = (name: string, change: (draft: ReturnType<typeof draftOf>) => void): SelfTestResult => {
+    const draft = draftOf(recording)
+    change(draft)
+    const { violations } = check(draft)
+    const problem = violations.map(({ kind, text, user, call }) => `: ${kind}: ${text} (${user}, ${call})`).join('')
+    return { name: `nothing is wrong: ${name}`, problem: problem === '' ? undefined : problem }
+  }
+  const found = plants.map(({ name, kind, plant }): SelfTestResult => {
+    const draft = draftOf(recording)
+    const { call, user } = plant(draft)
+    const { violations } = check(draft)
+    const isReported = violations.some(
+      (each) =>
+        each.kind === kind &&
+        (call === undefined || each.call === call || (each.call === undefined && each.user === user)),
+    )
+    const others = violations.map((each) => `${each.kind} ${each.text} (${each.call})`).join('; ')
+    return {
+      name: `${kind}: ${name}`,
+      problem: isReported ? undefined : ` is not reported; but ${others || 'nothing'}`,
+    }
+  })
+  const planted = new Set(plants.map(({ kind }) => kind))
+  const unproven = Object.keys(kinds).filter((kind) => ![...planted].some((each) => each === kind))
+  return [
+    silent('the recording', () => {}),
+    ...tolerances.map(({ name, change }) => silent(name, change)),
+    ...found,
+    { name: 'every kind is planted', problem: unproven.length === 0 ? undefined : `: not ${unproven.join(', ')}` },
+  ]
+}

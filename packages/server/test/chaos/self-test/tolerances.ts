@@ -1,0 +1,160 @@
+import { statusAfter } from '../check/facts.ts'
+import type { Snapshot } from '../recording.ts'
+import {
+  answer,
+  arrivalOf,
+  type Draft,
+  type DraftTrace,
+  eventsOf,
+  firstOf,
+  isFresh,
+  isPush,
+  isRelayPush,
+  lose,
+  replyTo,
+  requestsOf,
+  type Spot,
+  spots,
+} from './draft.ts'
+
+/** Something that looks wrong and is not. */
+export interface Tolerance {
+  readonly name: string
+  change(draft: Draft): void
+}
+
+/** A relay that was acknowledged while its call was on, with its reply and where it came. */
+function relays(draft: Draft): { request: Spot; reply: Spot; arrival: Spot }[] {
+  return requestsOf(draft, 'webrtc.ice_candidate', 'connected').flatMap((request) => {
+    const reply = replyTo(request)
+    const arrival = arrivalOf(draft, request)
+    return reply === undefined || arrival === undefined ? [] : [{ request, reply, arrival }]
+  })
+}
+
+function unavailable(reply: Spot): void {
+  answer(reply, { event: 'call.error', error: { code: 'SERVICE_UNAVAILABLE', retryable: true } })
+}
+
+/** What a snapshot of somebody's calls would say at an instant. */
+function activeCalls(draft: Draft, user: string, at: number): Snapshot[] {
+  return draft.calls.flatMap((row) => {
+    const past = eventsOf(draft, row.call_uuid).filter((event) => event.at <= draft.header.startedAt + at)
+    const last = past.at(-1)
+    const status = past.map(statusAfter).findLast((each) => each !== undefined)
+    const isOver = row.ended_at !== null && row.ended_at <= draft.header.startedAt + at
+    if (last === undefined || status === undefined || isOver || (row.caller !== user && row.callee !== user)) return []
+    const direction = row.caller === user ? 'outgoing' : 'incoming'
+    const { call_uuid, version } = { call_uuid: row.call_uuid, version: last.version }
+    return [{ call_uuid, status, version, direction, holds_place: status !== 'ringing' || direction === 'outgoing' }]
+  })
+}
+
+/** The log of a session was lost after this push; the next number is of the new one. */
+function reset({ trace, index, frame, at }: Spot, draft: Draft): void {
+  const data = { session_id: 'same', epoch: 'another', active_calls: activeCalls(draft, trace.user, at) }
+  const entry = trace.entries[index]
+  if (entry?.kind !== 'in') throw new Error('this is no push')
+  const { socket } = entry
+  trace.entries.splice(index + 1, 0, { kind: 'in', at, socket, frame: { event: 'session.reset', seq: 1, data } })
+  const gone = (frame.seq ?? 0) - 1
+  for (const later of laterPushes(trace, index + 2)) later.frame.seq = (later.frame.seq ?? 0) - gone
+  draft.header.faults.push({ kind: 'Redis killed', target: 'Redis', from: at - 100, until: at })
+}
+
+function laterPushes({ entries }: DraftTrace, from: number) {
+  const end = entries.findIndex((entry, i) => i >= from && entry.kind === 'in' && isFresh(entry.frame))
+  return entries
+    .slice(from, end < 0 ? undefined : end)
+    .flatMap((entry) => (entry.kind === 'in' && entry.frame.seq !== undefined ? [entry] : []))
+}
+
+export const tolerances: readonly Tolerance[] = [
+  {
+    name: 'a relay past the log that was lost: its sender was told that it might be',
+    change(draft) {
+      const { reply, arrival } = firstOf(relays(draft), 'relay')
+      reply.frame.data = { ...reply.frame.data, volatile: true }
+      lose(arrival)
+    },
+  },
+  {
+    name: 'a relay past the log that came: it has no number',
+    change(draft) {
+      const { reply, arrival } = firstOf(relays(draft), 'relay')
+      reply.frame.data = { ...reply.frame.data, volatile: true }
+      const entry = arrival.trace.entries[arrival.index]
+      lose(arrival)
+      if (entry?.kind !== 'in') return
+      delete entry.frame.seq
+      arrival.trace.entries.splice(arrival.index, 0, entry)
+    },
+  },
+  {
+    name: 'a relay that may have been done, and did not come',
+    change(draft) {
+      const { reply, arrival } = firstOf(relays(draft), 'relay')
+      unavailable(reply)
+      lose(arrival)
+    },
+  },
+  {
+    name: 'a relay that may have been done, and came',
+    change(draft) {
+      unavailable(firstOf(relays(draft), 'relay').reply)
+    },
+  },
+  {
+    name: 'an accept whose outcome was unknown, and which was done',
+    change(draft) {
+      const reply = replyTo(firstOf(requestsOf(draft, 'call.accept', 'accepted'), 'accept'))
+      if (reply !== undefined) unavailable(reply)
+    },
+  },
+  {
+    name: 'a session whose last requests have no reply',
+    change(draft) {
+      const ends = spots(draft, 'in', ({ frame, index }) => index > 1 && isFresh(frame))
+      const lastReplies = ends.flatMap(({ trace, index }) => {
+        const before = spots(draft, 'in', (spot) => spot.trace === trace && spot.index < index)
+        return before.findLast(({ frame }) => frame.request_id !== undefined) ?? []
+      })
+      // Whoever was told of an end has to hear of it.
+      const isOpen = ({ frame }: Spot) => frame.data?.status === 'accepted' || frame.data?.status === 'connected'
+      const { trace, index } = firstOf(lastReplies.filter(isOpen), 'session that was lost in the middle of a call')
+      trace.entries.splice(index, 1)
+    },
+  },
+  {
+    name: 'a log that was lost under a socket, as session.reset says, with a relay that was in it',
+    change(draft) {
+      const { arrival } = firstOf(
+        relays(draft).filter(({ arrival: { trace, index } }) => {
+          const [previous, next] = [trace.entries[index - 1], trace.entries[index + 1]]
+          const isQuiet = next !== undefined && next.at - trace.entries[index]!.at > 20
+          return isQuiet && previous?.kind === 'in' && isPush({ ...arrivalAt(trace, index - 1) })
+        }),
+        'relay with nothing near it',
+      )
+      const before = arrivalAt(arrival.trace, arrival.index - 1)
+      lose(arrival)
+      reset(before, draft)
+    },
+  },
+  {
+    name: 'a session that was lost with its node, and with it the last that came',
+    change(draft) {
+      const last = spots(draft, 'in', isRelayPush).filter(({ trace, index, at }) => {
+        const next = trace.entries.slice(index + 1).find((entry) => entry.kind === 'in')
+        return next?.kind === 'in' && isFresh(next.frame) && next.at - at < 4_000
+      })
+      lose(firstOf(last, 'relay that was the last of its session'))
+    },
+  },
+]
+
+function arrivalAt(trace: DraftTrace, index: number): Spot {
+  const entry = trace.entries[index]
+  if (entry?.kind !== 'in') return { trace, index, at: 0, frame: { event: 'auth.ok' } }
+  return { trace, index, at: entry.at, frame: entry.frame }
+}

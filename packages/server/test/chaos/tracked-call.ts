@@ -1,0 +1,55 @@
+/** A call as one of its two people knows it. */
+export class TrackedCall {
+  readonly callUuid: string
+  readonly side: 'caller' | 'callee'
+  readonly peer: string
+  /** The service has said that it exists. */
+  known = false
+  isAnswered = false
+  isOver = false
+  /** Relays that this side has sent. */
+  relayed = 0
+  readonly over: Promise<void>
+  private readonly answered: Promise<void>
+  private readonly resolveOver: () => void
+  private readonly resolveAnswered: () => void
+
+  constructor(callUuid: string, side: 'caller' | 'callee', peer: string) {
+    this.callUuid = callUuid
+    this.side = side
+    this.peer = peer
+    const over = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    this.over = over.promise
+    this.resolveOver = over.resolve
+    this.answered = answered.promise
+    this.resolveAnswered = answered.resolve
+  }
+
+  answer(): void {
+    this.isAnswered = true
+    this.resolveAnswered()
+  }
+
+  end(): void {
+    this.isOver = true
+    this.resolveOver()
+  }
+
+  /** Waits until it was answered or is over, and no longer than `ms` where that is given. */
+  async answeredOrOver(ms?: number): Promise<void> {
+    await within(Promise.race([this.answered, this.over]), ms)
+  }
+
+  async overWithin(ms: number): Promise<void> {
+    await within(this.over, ms)
+  }
+}
+
+async function within(happened: Promise<void>, ms: number | undefined): Promise<void> {
+  if (ms === undefined) return happened
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  await Promise.race([happened, promise])
+  clearTimeout(timer)
+}

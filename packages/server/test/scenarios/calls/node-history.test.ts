@@ -1,5 +1,0 @@
-import { startNode } from './composition.ts'
-import { registerHistory } from './history.ts'
-
-const start = startNode()
-registerHistory('one node', start)
