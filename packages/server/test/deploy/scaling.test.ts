@@ -128,7 +128,7 @@ function heardBy(call: Terminal): number {
   return heard.length
 }
 
-test('[README] one process, then two nodes: a call goes on while its nodes go and come', async () => {
+test('one process, then two nodes: a call goes on while its nodes go and come', async () => {
   // What is there before: five minutes of the README.
   const made = await run('npx ringwire keys create --product shop')
   key = { KEY_ID: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', SECRET: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
