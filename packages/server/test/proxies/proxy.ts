@@ -1,34 +1,35 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
+import { tls } from './phone.ts'
 
 const deploy = new URL('../../../../deploy/', import.meta.url).pathname
 
+export type ProxyName = 'nginx' | 'haproxy'
+export const proxyFiles = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg' } as const
+
 /** A proxy that runs with our configuration for it, on another port, with a certificate of its own. */
 export interface ReverseProxy {
-  readonly url: string
   stop(): Promise<void>
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', resolve)
-  await promise
-  const address = server.address()
-  await new Promise((closed) => server.close(closed))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
+export interface ProxyOptions {
+  readonly port: number
+  /** URLs of the two nodes. */
+  readonly nodes: readonly [string, string]
+  /** How long a connection may be silent, in ms; 75 s where it is not given. */
+  readonly silenceMs?: number
 }
 
+type Changes = readonly (readonly [string, string])[]
+
 /** The file as it is shipped, but for what an operator changes in it too. */
-function configured(file: string, changes: readonly (readonly [string, string])[]): string {
+function configured(file: string, changes: Changes): string {
   let text = readFileSync(join(deploy, file), 'utf8')
   for (const [from, to] of changes) {
     if (!text.includes(from)) throw new Error(`${file} does not say ${from}`)
-    text = text.replace(from, to)
+    text = text.replaceAll(from, to)
   }
   return text
 }
@@ -47,29 +48,31 @@ function makeCertificate(directory: string): void {
   writeFileSync(join(directory, 'calls.pem'), pem.join(''))
 }
 
-function programOf(name: 'nginx' | 'haproxy'): string {
+function programOf(name: ProxyName): string {
   const program = findSystemProgram(name)
   if (program === undefined) throw new Error(`${name} is missing: node scripts/system.mjs ${name}`)
   return program
 }
 
-/** Starts the proxy before a service, and resolves once it answers. */
-export async function startProxy(name: 'nginx' | 'haproxy', serviceUrl: string): Promise<ReverseProxy> {
+/** Starts the proxy before nodes that run, and resolves once it answers for them. */
+export async function startProxy(name: ProxyName, options: ProxyOptions): Promise<ReverseProxy> {
   const directory = mkdtempSync(join(tmpdir(), `ringwire-${name}-`))
   makeCertificate(directory)
-  const port = await freePort()
-  const { host } = new URL(serviceUrl)
-  const command = name === 'nginx' ? nginx(directory, port, host) : haproxy(directory, port, host)
-  const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
-  const url = `https://127.0.0.1:${port}`
+  const { command, env } = name === 'nginx' ? nginx(directory, options) : haproxy(directory, options)
+  const child = Bun.spawn(command, {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
   const stop = async () => {
     child.kill('SIGTERM')
     await child.exited
     rmSync(directory, { recursive: true, force: true })
   }
   for (;;) {
-    const answer = await fetch(`${url}/healthz`, { tls: { rejectUnauthorized: false } }).catch(() => undefined)
-    if (answer?.status === 200) return { url, stop }
+    const answer = await fetch(`https://127.0.0.1:${options.port}/healthz`, { tls }).catch(() => undefined)
+    if (answer?.status === 200) return { stop }
     if (child.exitCode !== null) {
       const said = await new Response(child.stderr).text()
       await stop()
@@ -79,32 +82,43 @@ export async function startProxy(name: 'nginx' | 'haproxy', serviceUrl: string):
   }
 }
 
-function nginx(directory: string, port: number, host: string): string[] {
+interface Started {
+  readonly command: string[]
+  readonly env: Record<string, string>
+}
+
+function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOptions): Started {
   const file = join(directory, 'nginx.conf')
   mkdirSync(join(directory, 'tmp'))
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   const temporary = kinds.map((kind) => `${kind}_temp_path ${directory}/tmp/${kind};`).join('\n')
   const text = configured('nginx.conf', [
     ['listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`],
-    ['server 127.0.0.1:8080;', `server ${host};`],
+    ['server 127.0.0.1:8080 ', `server ${new URL(nodes[0]).host} `],
+    ['server 127.0.0.1:8081 ', `server ${new URL(nodes[1]).host} `],
     ['/etc/ssl/ringwire/fullchain.pem', `${directory}/fullchain.pem`],
     ['/etc/ssl/ringwire/privkey.pem', `${directory}/privkey.pem`],
     // Ten seconds are long for a test.
     ['client_header_timeout 10s;', 'client_header_timeout 1s;'],
+    ['_timeout 75s;', `_timeout ${silenceMs}ms;`],
     ['access_log /var/log/nginx/ringwire.log calls;', `access_log ${directory}/access.log calls;\n${temporary}`],
   ])
   writeFileSync(file, `pid ${directory}/nginx.pid;\ndaemon off;\nerror_log stderr;\n${text}`)
-  return [programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file]
+  return { command: [programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file], env: {} }
 }
 
-function haproxy(directory: string, port: number, host: string): string[] {
+function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOptions): Started {
   const file = join(directory, 'haproxy.cfg')
-  const text = configured('haproxy.cfg', [
-    ['bind :443 ssl crt /etc/ssl/ringwire/calls.pem', `bind 127.0.0.1:${port} ssl crt ${directory}/calls.pem`],
-    ['timeout http-request 10s', 'timeout http-request 1s'],
-    ['maxconn 16384', 'maxconn 1000'],
-    ['server node1 127.0.0.1:8080', `server node1 ${host}`],
-  ])
-  writeFileSync(file, text)
-  return [programOf('haproxy'), '-db', '-f', file]
+  const silent = ['client', 'server', 'tunnel'].map(
+    (end) => [`timeout ${end} 75s`, `timeout ${end} ${silenceMs}ms`] as const,
+  )
+  writeFileSync(file, configured('haproxy.cfg', [['timeout http-request 10s', 'timeout http-request 1s'], ...silent]))
+  const env = {
+    LISTEN: `127.0.0.1:${port}`,
+    CERTIFICATE: join(directory, 'calls.pem'),
+    NODE_1: new URL(nodes[0]).host,
+    NODE_2: new URL(nodes[1]).host,
+  }
+  // Fewer connections: a machine that runs tests may not allow so many files.
+  return { command: [programOf('haproxy'), '-db', '-n', '1000', '-f', file], env }
 }

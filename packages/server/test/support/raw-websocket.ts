@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Closed } from './client.ts'
 import { encodeFrame, FrameReader, opcodes } from './frames.ts'
 
 export interface RawWebSocketOptions {
-  /** `http://127.0.0.1:PORT` of the service, or of a proxy before it. */
+  /** `http://127.0.0.1:PORT` of the service, or of a proxy before it; `https` believes any certificate. */
   readonly url: string
   /** Path and query. */
   readonly target: string
@@ -27,8 +28,11 @@ export class RawWebSocket {
 
   constructor(options: RawWebSocketOptions) {
     this.options = options
-    const { hostname, port } = new URL(options.url)
-    this.socket = connect(Number(port), hostname)
+    const { protocol, hostname, port } = new URL(options.url)
+    this.socket =
+      protocol === 'https:'
+        ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false })
+        : connect(Number(port), hostname)
     this.socket.setNoDelay(true)
     this.socket.on('error', () => {})
     this.socket.on('data', (bytes) => this.onBytes(bytes as Buffer))

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const deploy = new URL('../../../../deploy/', import.meta.url).pathname
+
+/** The part of a service in compose.yaml that the tests read. */
+export interface ComposeService {
+  readonly image: string
+  readonly command?: readonly string[]
+  readonly restart?: string
+  readonly env_file?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly volumes?: readonly string[]
+  readonly configs?: readonly { readonly source: string; readonly target: string }[]
+  readonly depends_on?: unknown
+  readonly healthcheck?: { readonly test: readonly string[] }
+  readonly networks?: unknown
+  readonly ports?: readonly string[]
+}
+
+export interface Compose {
+  readonly services: Readonly<Record<string, ComposeService>>
+  readonly configs: Readonly<Record<string, { readonly content: string }>>
+  readonly volumes: Readonly<Record<string, unknown>>
+}
+
+export type Variables = Readonly<Record<string, string>>
+
+const variable = /\$\{(\w+):\?\}/g
+
+/** compose.yaml with its variables put in, as Compose does it; one that is missing stops. */
+export function readCompose(variables: Variables): Compose {
+  const text = readFileSync(join(deploy, 'compose.yaml'), 'utf8').replace(variable, (_, name: string) => {
+    const value = variables[name]
+    if (value === undefined || value === '') throw new Error(`${name} is not set`)
+    return value
+  })
+  if (text.includes('$')) throw new Error('compose.yaml has a variable that is not written as one that has to be set')
+  return Bun.YAML.parse(text) as Compose
+}
+
+/** The variables that compose.yaml asks for. */
+export function variablesOfCompose(): Set<string> {
+  const text = readFileSync(join(deploy, 'compose.yaml'), 'utf8')
+  return new Set([...text.matchAll(variable)].map(([, name = '']) => name))
+}
+
+/** `NAME=value` lines, as in an environment file. */
+export function readEnvironment(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+}
+
+/** What the process of a service is started with: its file, and over it what compose.yaml says. */
+export function environmentOf(service: ComposeService, file: Variables): Record<string, string> {
+  return { ...(service.env_file === undefined ? {} : file), ...service.environment }
+}
+
+/** The command in the comment of env.example that makes the environment file. */
+export function commandOfExample(): string {
+  const line = /^# {3}(\(umask .*)$/m.exec(readFileSync(join(deploy, 'env.example'), 'utf8'))?.[1]
+  if (line === undefined) throw new Error('env.example names no command')
+  return line
+}

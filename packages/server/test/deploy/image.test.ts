@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TokenResponse } from '@ringwire/protocol/rest'
+import type { Subprocess } from 'bun'
+import { findSystemProgram } from '../../../../scripts/system.mjs'
+import { Client } from '../support/client.ts'
+import { Postgres } from '../support/postgres.ts'
+import { freePort } from '../support/redis.ts'
+import { commandOfExample, deploy, environmentOf, readCompose, readEnvironment, type Variables } from './compose.ts'
+import { buildImage, contextOf, type Image } from './image.ts'
+
+/*
+ * deploy/Dockerfile and the commands of compose.yaml, run by hand: a directory for each root, ports of this machine for
+ * addresses.
+ */
+
+const isRoot = process.getuid?.() === 0
+const work = mkdtempSync(join(tmpdir(), 'ringwire-image-'))
+const running: Subprocess[] = []
+let image: Image
+let file: Variables
+let postgres: Postgres
+const port = { redis: 0, node: 0, turn: 0, haproxy: 0 }
+
+beforeAll(async () => {
+  // Another user runs what is in there.
+  chmodSync(work, 0o755)
+  mkdirSync(join(work, 'deploy'))
+  writeFileSync(join(work, 'deploy', 'env.example'), readFileSync(join(deploy, 'env.example')))
+  Bun.spawnSync(['sh', '-ec', commandOfExample()], { cwd: work })
+  file = readEnvironment(readFileSync(join(work, 'deploy', '.env'), 'utf8'))
+  for (const name of ['redis', 'node', 'turn', 'haproxy'] as const) port[name] = await freePort()
+  image = buildImage(join(work, 'image'))
+  postgres = await Postgres.start()
+  await postgres.query('CREATE DATABASE ringwire')
+}, 240_000)
+
+afterAll(async () => {
+  for (const child of running) {
+    child.kill('SIGKILL')
+    await child.exited
+  }
+  await postgres?.dispose()
+  rmSync(work, { recursive: true, force: true })
+}, 60_000)
+
+function start(command: readonly string[], env: Record<string, string | undefined>, user = 0) {
+  const as = isRoot && user > 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--'] : []
+  const child = Bun.spawn([...as, ...command], {
+    cwd: work,
+    env: { PATH: process.env.PATH, ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  running.push(child)
+  return child
+}
+
+/** The exit code of a health check, with what is different here. */
+async function health(name: string, env: Record<string, string>, change = (text: string) => text): Promise<number> {
+  const [kind, ...words] = (readCompose(file).services[name]?.healthcheck?.test ?? []).map(change)
+  return start(kind === 'CMD-SHELL' ? ['sh', '-c', words.join(' ')] : words, env).exited
+}
+
+/** A health check is asked until it says yes. */
+async function healthy(check: () => Promise<number>): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    if ((await check()) === 0) return
+    await Bun.sleep(50)
+  }
+  throw new Error('it does not become healthy')
+}
+
+describe('the image', () => {
+  test('has what runs, and neither tests nor tools of development', () => {
+    const names = (path: string) => readdirSync(join(image.directory, 'app', path))
+    expect(names('.').sort()).toEqual(['node_modules', 'package-lock.json', 'package.json', 'packages'])
+    expect(names('packages/server').sort()).toEqual(['bin', 'package.json', 'sql', 'src'])
+    expect(names('node_modules')).not.toContain('typescript')
+    const { workspaces } = JSON.parse(readFileSync(join(image.directory, 'app/package.json'), 'utf8'))
+    expect(workspaces.map((path: string) => path.slice('packages/'.length)).sort()).toEqual(names('packages').sort())
+    expect(image.user).toBeGreaterThan(0)
+  })
+
+  test('nothing but source goes to the builder', () => {
+    const ignoreFile = readFileSync(join(deploy, 'Dockerfile.dockerignore'), 'utf8')
+    const secret = ['deploy/.env', '.env', 'data/jwt-secrets', 'node_modules/x/package.json', '.git/config']
+    const tests = ['packages/server/test/a.ts', 'packages/server/src/a.test.ts', 'packages/client/node_modules/b/c.js']
+    expect(contextOf([...secret, ...tests, 'packages/server/src/main.ts', 'package.json'], ignoreFile)).toEqual([
+      'packages/server/src/main.ts',
+      'package.json',
+    ])
+  })
+})
+
+test('Redis takes its configuration, asks for the password, and its health check notices when it is gone', async () => {
+  const { services, configs } = readCompose(file)
+  const path = join(work, 'redis.conf')
+  writeFileSync(path, configs.redis?.content ?? '')
+  const [program, config] = services.redis?.command ?? []
+  expect(config).toBe(services.redis?.configs?.[0]?.target)
+  const dir = join(work, 'redis')
+  mkdirSync(dir)
+  const redis = start([program ?? '', path, '--port', String(port.redis), '--bind', '127.0.0.1', '--dir', dir], {})
+  const here = (text: string) => text.replace('redis-cli', `redis-cli -p ${port.redis}`)
+  const env = services.redis?.environment ?? {}
+  await healthy(() => health('redis', env, here))
+  expect(await health('redis', { REDISCLI_AUTH: 'wrong' }, here)).not.toBe(0)
+  redis.kill('SIGTERM')
+  await redis.exited
+  expect(await health('redis', env, here)).not.toBe(0)
+  expect(readdirSync(dir)).toEqual([])
+  start([program ?? '', path, '--port', String(port.redis), '--bind', '127.0.0.1', '--dir', dir], {})
+  await healthy(() => health('redis', env, here))
+})
+
+test('HAProxy takes the addresses of compose.yaml, and its health check says whether it is there', async () => {
+  const certificate = join(work, 'calls.pem')
+  const files = ['-keyout', join(work, 'key.pem'), '-out', join(work, 'cert.pem')]
+  const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=calls.example.com']
+  Bun.spawnSync(['openssl', ...made, ...files])
+  writeFileSync(certificate, ['cert.pem', 'key.pem'].map((name) => readFileSync(join(work, name), 'utf8')).join(''))
+  const here = (text: string) => text.replace('/443', `/${port.haproxy}`)
+  expect(await health('haproxy', {}, here)).not.toBe(0)
+  const env = { ...readCompose(file).services.haproxy?.environment, CERTIFICATE: certificate }
+  const program = findSystemProgram('haproxy') ?? 'haproxy'
+  const command = [program, '-db', '-n', '1000', '-f', join(deploy, 'haproxy.cfg')]
+  const haproxy = start(command, { ...env, LISTEN: `127.0.0.1:${port.haproxy}` })
+  await healthy(() => health('haproxy', {}, here))
+  haproxy.kill('SIGTERM')
+  await haproxy.exited
+}, 60_000)
+
+test('the health check of PostgreSQL says whether it is there', async () => {
+  expect(await health('postgres', { PGPORT: String(postgres.port) })).toBe(0)
+  expect(await health('postgres', { PGPORT: String(port.node) })).not.toBe(0)
+})
+
+test('a node of the image serves as a user without rights, on files that it cannot write, and ends by SIGTERM', async () => {
+  const service = readCompose(file).services.node1
+  const given = environmentOf(service!, file)
+  const env: Record<string, string> = {
+    ...image.environment,
+    ...given,
+    RINGWIRE_PORT: String(port.node),
+    DATABASE_URL: given.DATABASE_URL?.replace('@postgres:5432', `@127.0.0.1:${postgres.port}`) ?? '',
+    REDIS_URL: given.REDIS_URL?.replace('@redis:6379', `@127.0.0.1:${port.redis}`) ?? '',
+  }
+  chmodSync(env.RINGWIRE_DATA_DIR ?? '', 0o555)
+  expect(await health('node1', env, image.here)).toBe(1)
+  const node = start(image.command(image.defaultArgs), env, image.user)
+  await healthy(() => health('node1', env, image.here))
+  expect(readdirSync(env.RINGWIRE_DATA_DIR ?? '')).toEqual([])
+
+  const url = `http://127.0.0.1:${port.node}`
+  const { token, ws_url, ice_servers } = await issue(url)
+  expect(ws_url).toBe('wss://calls.example.com/v1/ws')
+  expect(ice_servers.flatMap(({ urls }) => urls)).toContain('turn:calls.example.com:3478')
+  const client = new Client({ url, token })
+  await client.next('auth.ok')
+  node.kill('SIGTERM')
+  expect((await client.closed).code).toBe(1012)
+  expect(await node.exited).toBe(0)
+}, 60_000)
+
+/** A token, with the key of the environment file. */
+async function issue(url: string): Promise<TokenResponse> {
+  const [id = '', secret = ''] = file.RINGWIRE_BOOTSTRAP_KEYS?.split(':') ?? []
+  const answer = await fetch(`${url}/v1/call/session-token`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': id, 'X-SVC-Product-Secret': secret },
+    body: JSON.stringify({
+      ...{ context_type: 'order', context_id: '1', user_id: 'ann', role: 'customer' },
+      ...{ display_name: 'Ann', allowed_peer_role: 'agent' },
+    }),
+  })
+  expect(answer.status).toBe(200)
+  return (await answer.json()) as TokenResponse
+}
+
+test('coturn takes its configuration, and its health check answers', async () => {
+  const { services, configs } = readCompose(file)
+  const path = join(work, 'turnserver.conf')
+  writeFileSync(path, configs.coturn?.content ?? '')
+  const { command = [], configs: mounted } = services.coturn ?? { image: '' }
+  expect(command).toContain(mounted?.[0]?.target ?? '')
+  const args = command.map((word) => (word === mounted?.[0]?.target ? path : word))
+  const files = ['--userdb', join(work, 'turndb'), '--pidfile', join(work, 'turn.pid')]
+  const turn = start(
+    [
+      findSystemProgram('coturn') ?? 'turnserver',
+      ...args,
+      '-L',
+      '127.0.0.1',
+      '-p',
+      String(port.turn),
+      '-m',
+      '1',
+      ...files,
+    ],
+    {},
+  )
+  const here = (text: string) => text.replace('turnutils_stunclient', `timeout 1 turnutils_stunclient -p ${port.turn}`)
+  await healthy(() => health('coturn', {}, here))
+  turn.kill('SIGTERM')
+  const said = await new Response(turn.stdout).text()
+  expect(said).not.toMatch(/bad configuration|unknown argument|error/i)
+  expect(await health('coturn', {}, here)).not.toBe(0)
+}, 60_000)

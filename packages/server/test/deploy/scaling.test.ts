@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Postgres } from '../support/postgres.ts'
+import { freePort } from '../support/redis.ts'
+
+/* The commands of docs/scaling.md, run in their order; only ports are other ones. */
+
+const root = new URL('../../../../', import.meta.url).pathname
+const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8')
+const work = mkdtempSync(join(tmpdir(), 'ringwire-scaling-'))
+const running: Terminal[] = []
+const ports = new Map<string, string>()
+let postgres: Postgres
+let key = { KEY_ID: '', SECRET: '' }
+
+/** A command that goes on, in a group of its own as in a terminal. */
+interface Terminal {
+  says(pattern: RegExp, from?: number): Promise<RegExpMatchArray>
+  /** What it has said so far. */
+  output(): string
+  /** To all of its processes, as Ctrl-C goes; resolves when it has ended. */
+  signal(signal: NodeJS.Signals): Promise<void>
+}
+
+beforeAll(async () => {
+  for (const port of ['6379', '8080', '8081', '8443']) ports.set(port, String(await freePort()))
+  for (const name of ['node_modules', 'deploy', 'package.json', 'packages'])
+    symlinkSync(join(root, name), join(work, name))
+  postgres = await Postgres.start()
+  ports.set('5432', String(postgres.port))
+  // Who asks is a role of its own there, as with a new PostgreSQL of a system.
+  await postgres.query(`CREATE ROLE "${userName()}" SUPERUSER LOGIN`)
+})
+
+afterAll(async () => {
+  for (const terminal of running) await terminal.signal('SIGKILL')
+  await postgres?.dispose()
+  rmSync(work, { recursive: true, force: true })
+})
+
+function userName(): string {
+  return Bun.spawnSync(['id', '-un']).stdout.toString().trim()
+}
+
+/** The blocks of a step, by its bold number. */
+function blocks(step: number, language = 'sh'): string[] {
+  const from = page.indexOf(`**${step}. `)
+  const to = page.indexOf(`**${step + 1}. `, from)
+  const text = page.slice(from, to < 0 ? undefined : to)
+  const found = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, 'gms'))].map(
+    ([, code = '']) => code,
+  )
+  if (found.length === 0) throw new Error(`step ${step} has no ${language}`)
+  return found
+}
+
+function withPorts(text: string): string {
+  return text.replaceAll(/\b(5432|6379|8080|8081|8443)\b/g, (port) => ports.get(port) ?? port)
+}
+
+function environment(): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env
+  return { PATH, HOME, PGHOST: '127.0.0.1', PGPORT: String(postgres.port), ...key }
+}
+
+async function run(command: string): Promise<string> {
+  const child = Bun.spawn(['sh', '-ec', withPorts(command)], { cwd: work, env: environment(), stderr: 'pipe' })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  if ((await child.exited) !== 0) throw new Error(`${command}\n${out}${err}`)
+  return out
+}
+
+function start(command: string): Terminal {
+  const child = Bun.spawn(['setsid', 'sh', '-ec', withPorts(command)], {
+    cwd: work,
+    env: environment(),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  let text = ''
+  let changed = Promise.withResolvers<void>()
+  const wake = () => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
+  for (const stream of [child.stdout, child.stderr]) {
+    void (async () => {
+      const decoder = new TextDecoder()
+      for await (const bytes of stream) {
+        text += decoder.decode(bytes, { stream: true })
+        wake()
+      }
+      wake()
+    })()
+  }
+  const terminal: Terminal = {
+    output: () => text,
+    async says(pattern, from = 0) {
+      const late = AbortSignal.timeout(15_000)
+      late.addEventListener('abort', wake)
+      for (;;) {
+        const match = pattern.exec(text.slice(from))
+        if (match !== null) return match
+        if (child.exitCode !== null || late.aborted) throw new Error(`${command} never said ${pattern}:\n${text}`)
+        await changed.promise
+      }
+    },
+    async signal(signal) {
+      try {
+        process.kill(-child.pid, signal)
+      } catch {
+        // It has ended.
+      }
+      await child.exited
+    },
+  }
+  running.push(terminal)
+  return terminal
+}
+
+/** How far Ben has heard; all numbers until then, once and in order. */
+function heardBy(call: Terminal): number {
+  const heard = [...call.output().matchAll(/^ben hears (\d+)$/gm)].map(([, n]) => Number(n))
+  expect(heard).toEqual(heard.map((_, i) => i + 1))
+  return heard.length
+}
+
+test('one process, then two nodes: a call goes on while its nodes go and come', async () => {
+  // What is there before: five minutes of the README.
+  const made = await run('npx ringwire keys create --product shop')
+  key = { KEY_ID: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', SECRET: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
+  await run('npx ringwire token --product shop --user ann --role customer --peer-role agent')
+
+  const [createDatabase = '', redis = ''] = blocks(1)
+  await run(createDatabase)
+  await start(redis).says(/Ready to accept connections/)
+  const [told = ''] = blocks(2)
+  await run(told)
+  const [migrate = ''] = blocks(3)
+  expect(await run(migrate)).toContain('1')
+  const [one = '', two = ''] = blocks(4)
+  const nodes = { one: start(one), two: start(two) }
+  for (const node of Object.values(nodes)) await node.says(/Ringwire listens on/)
+  const [certificate = '', balance = ''] = blocks(5)
+  await run(certificate)
+  start(balance)
+  await answers()
+
+  const [script = ''] = blocks(6, 'ts')
+  writeFileSync(join(work, 'two.ts'), withPorts(script))
+  const [call = '', places = ''] = blocks(6)
+  const calling = start(call)
+  await calling.says(/^ben hears 2$/m)
+  const where = /^(\w+)~\S+\|(\w+)~\S+$/m.exec(await run(places))
+  const [, annOn, benOn] = where ?? []
+  expect([annOn, benOn].sort()).toEqual(['one', 'two'])
+  const otherOf = (name: string | undefined) => (name === 'one' ? 'two' : 'one')
+
+  // The second time both are on the node that goes.
+  for (let times = 0; times < 2; times++) {
+    const from = calling.output().length
+    const [, name = ''] = /(\w+)~/.exec(await run(places)) ?? []
+    await nodes[name as 'one' | 'two'].signal('SIGINT')
+    await calling.says(/^ann is back, nothing is lost$/m, from)
+    const until = heardBy(calling)
+    await calling.says(new RegExp(`^ben hears ${until + 2}$`, 'm'))
+    heardBy(calling)
+    expect(await run(places)).toStartWith(`${otherOf(name)}~`)
+    nodes[name as 'one' | 'two'] = start(name === 'one' ? one : two)
+    await nodes[name as 'one' | 'two'].says(/Ringwire listens on/)
+    await answers()
+  }
+  await calling.signal('SIGINT')
+  expect(calling.output()).toContain('the call is over')
+}, 120_000)
+
+/** The load balancer serves. */
+async function answers(): Promise<void> {
+  const url = `https://localhost:${ports.get('8443')}/readyz`
+  for (let tries = 0; tries < 250; tries++) {
+    const answer = await fetch(url, { tls: { rejectUnauthorized: false } }).catch(() => undefined)
+    if (answer?.status === 200) return
+    await Bun.sleep(20)
+  }
+  throw new Error('the load balancer does not serve')
+}

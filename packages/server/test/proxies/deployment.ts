@@ -1,0 +1,170 @@
+import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import { ExtendedClient } from '../support/extended-client.ts'
+import { Postgres } from '../support/postgres.ts'
+import { freePort, type RedisServer, startRedis } from '../support/redis.ts'
+import { productKey, Service } from '../support/service.ts'
+import { signingKeyEnv } from '../support/session-tokens.ts'
+import { Phone, type PhoneOptions, tls } from './phone.ts'
+import { type ProxyName, type ReverseProxy, startProxy } from './proxy.ts'
+
+export interface DeploymentOptions {
+  readonly proxy: ProxyName
+  readonly env?: Record<string, string>
+  readonly silenceMs?: number
+}
+
+type Role = 'customer' | 'agent'
+
+export const person = (user_id: string, role: Role): TokenRequest => ({
+  user_id,
+  role,
+  context_type: 'order',
+  context_id: '17',
+  display_name: user_id,
+  allowed_peer_role: role === 'customer' ? 'agent' : 'customer',
+})
+
+/** Two nodes on PostgreSQL and Redis behind a proxy: real processes all of them. */
+export class Deployment {
+  readonly url: string
+  readonly nodes: readonly [Service, Service]
+  readonly redis: RedisServer
+  private readonly postgres: Postgres
+  private readonly phones: Phone[] = []
+  private readonly extended: ExtendedClient[] = []
+  private proxy: ReverseProxy | undefined
+
+  private constructor(port: number, nodes: readonly [Service, Service], postgres: Postgres, redis: RedisServer) {
+    this.url = `https://127.0.0.1:${port}`
+    this.nodes = nodes
+    this.postgres = postgres
+    this.redis = redis
+  }
+
+  static async start({ proxy, env, silenceMs }: DeploymentOptions): Promise<Deployment> {
+    const [port, postgres, redis] = await Promise.all([freePort(), Postgres.start(), startRedis()])
+    const node = (id: string) =>
+      new Service({
+        DATABASE_URL: postgres.url(),
+        REDIS_URL: redis.url,
+        RINGWIRE_NODE_ID: id,
+        RINGWIRE_PUBLIC_URL: `https://127.0.0.1:${port}`,
+        RINGWIRE_TRUST_PROXY: '1',
+        ...signingKeyEnv,
+        ...env,
+      })
+    const deployment = new Deployment(port, [node('one'), node('two')], postgres, redis)
+    const [one, two] = deployment.nodes
+    try {
+      await Promise.all([one.start(), two.start()])
+      deployment.proxy = await startProxy(proxy, { port, nodes: [one.url, two.url], silenceMs: silenceMs ?? 75_000 })
+    } catch (error) {
+      await deployment.dispose()
+      throw error
+    }
+    return deployment
+  }
+
+  askToken(body: TokenRequest, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.url}/v1/call/session-token`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-SVC-Product-Key-ID': productKey.id,
+        'X-SVC-Product-Secret': productKey.secret,
+        ...headers,
+      },
+      body: JSON.stringify(body),
+      tls,
+    })
+  }
+
+  async issue(body: TokenRequest): Promise<TokenResponse> {
+    const answer = await this.askToken(body)
+    if (answer.status !== 200) throw new Error(`token request: ${answer.status} ${await answer.text()}`)
+    return (await answer.json()) as TokenResponse
+  }
+
+  /** A base client through the proxy that has had its `auth.ok`. */
+  async connect(userId: string, role: Role): Promise<Phone> {
+    const { ws_url, token } = await this.issue(person(userId, role))
+    const phone = this.open(ws_url, { protocols: ['jwt', token] })
+    await phone.next('auth.ok')
+    return phone
+  }
+
+  /** The same in extended mode. */
+  async connectExtended(userId: string, role: Role): Promise<ExtendedClient> {
+    const { token } = await this.issue(person(userId, role))
+    const client = new ExtendedClient({ userId, url: this.url, token })
+    this.extended.push(client)
+    await client.connect()
+    return client
+  }
+
+  open(url: string, options: PhoneOptions): Phone {
+    const phone = new Phone(url, options)
+    this.phones.push(phone)
+    return phone
+  }
+
+  /** Closes every socket that a test opened. */
+  async closeAll(): Promise<void> {
+    const phones = this.phones.splice(0)
+    for (const phone of phones) phone.close()
+    const extended = this.extended.splice(0).map((client) => client.leave())
+    await Promise.all([...phones.map(({ closed }) => closed), ...extended])
+  }
+
+  /** Ids of the nodes that hold the places of a call, as the call's row has them. */
+  async nodesOf(callUuid: string): Promise<{ caller: string; callee: string }> {
+    const [row] = await this.postgres.query(
+      `SELECT caller_place, callee_place FROM calls WHERE call_uuid = '${callUuid}'`,
+    )
+    const nodeOf = (place: string) => /"node":"(\w+)~/.exec(place)?.[1] ?? place
+    return { caller: nodeOf(row.caller_place), callee: nodeOf(row.callee_place) }
+  }
+
+  node(id: string): Service {
+    return this.nodes[id === 'one' ? 0 : 1]
+  }
+
+  /** Resolves when the proxy's answer has this status: HAProxy looks once a second, and so does `/readyz`. */
+  async answers(status: number): Promise<void> {
+    for (let tries = 0; tries < 250; tries++) {
+      if ((await fetch(`${this.url}/readyz`, { tls })).status === status) return
+      await Bun.sleep(20)
+    }
+    throw new Error(`/readyz does not answer ${status}`)
+  }
+
+  /** Resolves when the proxy sends new sockets to both nodes: two that are opened together are then on different ones. */
+  async balanced(): Promise<void> {
+    for (let tries = 0; tries < 200; tries++) {
+      if ((await this.call('probe-a', 'probe-b')).isSpread) return
+      await Bun.sleep(50)
+    }
+    throw new Error('the proxy does not use both nodes')
+  }
+
+  private async call(callerId: string, calleeId: string): Promise<{ isSpread: boolean }> {
+    const caller = await this.connect(callerId, 'customer')
+    const callee = await this.connect(calleeId, 'agent')
+    caller.send('call.invite', { callee_user_id: calleeId, callee_role: 'agent' })
+    const { call_uuid } = await callee.next('call.ringing')
+    callee.send('call.accept', { call_uuid })
+    await caller.next('call.accepted')
+    const { caller: one, callee: other } = await this.nodesOf(call_uuid)
+    caller.send('call.end', { call_uuid })
+    await callee.next('call.ended')
+    for (const phone of [caller, callee]) phone.close()
+    await Promise.all([caller.closed, callee.closed])
+    return { isSpread: one !== other }
+  }
+
+  async dispose(): Promise<void> {
+    await this.proxy?.stop()
+    await Promise.all(this.nodes.map((node) => node.dispose()))
+    await Promise.all([this.postgres.dispose(), this.redis.stop()])
+  }
+}

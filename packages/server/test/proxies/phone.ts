@@ -1,0 +1,65 @@
+/** A certificate of the tests: nobody vouches for it. */
+export const tls = { rejectUnauthorized: false }
+
+export interface PhoneOptions {
+  readonly protocols?: string[]
+  readonly headers?: Record<string, string>
+}
+
+/** How long a test waits for something that should come. A bound for failures, never a pace. */
+const patienceMs = 10_000
+
+/** A socket as a browser's: texts in order, and how it closed. */
+export class Phone {
+  readonly closed: Promise<{ code: number; reason: string }>
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever came and compare it.
+  private readonly unread: any[] = []
+  private wake: () => void = () => {}
+  private readonly socket: WebSocket
+
+  constructor(url: string, options: PhoneOptions) {
+    this.socket = new WebSocket(url, { ...options, tls } as never)
+    this.closed = new Promise((resolve) => {
+      this.socket.onclose = ({ code, reason }) => resolve({ code, reason })
+    })
+    this.socket.onmessage = ({ data }) => {
+      this.unread.push(JSON.parse(String(data)))
+      this.wake()
+    }
+  }
+
+  send(event: string, data: object, requestId?: string): void {
+    this.socket.send(JSON.stringify({ event, request_id: requestId, data }))
+  }
+
+  /** The data of the next message with this event; others before it are passed over. */
+  // biome-ignore lint/suspicious/noExplicitAny: the same.
+  async next(event: string): Promise<any> {
+    const late = AbortSignal.timeout(patienceMs)
+    const passed: string[] = []
+    for (;;) {
+      const message = this.unread.shift()
+      if (message?.event === event) return message.data
+      if (message !== undefined) {
+        passed.push(message.event, ...(message.error === undefined ? [] : [message.error.code]))
+        continue
+      }
+      if (late.aborted) throw new Error(`waited ${patienceMs} ms for ${event}; came instead: ${passed}`)
+      await new Promise<void>((resolve) => {
+        this.wake = resolve
+        late.addEventListener('abort', () => resolve(), { once: true })
+      })
+    }
+  }
+
+  /** Resolves when the service has answered something: the socket is alive. */
+  async settle(): Promise<void> {
+    this.send('test.settle', {}, crypto.randomUUID())
+    const closed = this.closed.then(({ code, reason }) => Promise.reject(new Error(`closed: ${code} ${reason}`)))
+    await Promise.race([this.next('call.error'), closed])
+  }
+
+  close(): void {
+    this.socket.close(1000)
+  }
+}
