@@ -164,7 +164,8 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       const again = [...entries.values()].filter(({ n }) => n > handled).sort((a, b) => a.n - b.n)
       // A page that was loaded again does not know what the one before it asked for, nor what it was told.
       if (lastN < handled) replied = handled
-      lastN = Math.max(handled, ...again.map(({ n }) => n))
+      // After a crash the service may know less than it answered: a number that was used is not used again.
+      lastN = Math.max(lastN, handled, ...again.map(({ n }) => n))
       for (const entry of again) transmitEntry(entry)
       flush()
     },

@@ -82,9 +82,12 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   const clock = options.clock ?? createSystemClock()
   const stores = await openStores(options, clock)
   const self = config.nodeId
+  const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs, onLogLost })
+  // Whatever is asked before the first sweep is asked at this time.
+  sessions.sweep(clock.now())
   return {
     stores,
-    sessions: createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs, onLogLost }),
+    sessions,
     counters: createMemoryCounters(),
     nodes: { self, isDead: (node) => node !== self, others: () => [] },
     clock,

@@ -21,6 +21,8 @@ export interface Channel {
   /** The node's answer; `gone` where it is not there any more, undefined where it does not answer in time. */
   ask(node: string, op: Request, sessionId: string, socket: string, rest?: string): Promise<string | undefined>
   isAlive(node: string): boolean
+  /** The same, after another look where it is not known to live: it may have started a moment ago. */
+  isThere(node: string): Promise<boolean>
   /** Resolves when everything that was published to this node before is heard. */
   heard(): Promise<void>
   close(): Promise<void>
@@ -187,6 +189,10 @@ export function createChannel(options: ChannelOptions): Channel {
       return answered.then(() => 'gone' as const)
     },
     isAlive,
+    async isThere(other) {
+      if (!isAlive(other)) await beat()
+      return isAlive(other)
+    },
     heard,
     async close() {
       clearInterval(timer)

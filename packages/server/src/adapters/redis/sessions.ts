@@ -131,7 +131,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     const alive: string[] = []
     for (let i = 0; i < found.length; i += 3) {
       const [id = '', holder = '', socket = ''] = found.slice(i, i + 3)
-      if (holder === node || channel.isAlive(holder)) alive.push(id)
+      if (holder === node || (await channel.isThere(holder))) alive.push(id)
       else await leaveFor(id, socket)
     }
     return alive
@@ -286,6 +286,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       }
       const [stored, isOwnSocket, ...calls] = rest
       const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
+      // Of a node that died less may be stored than it answered; what was answered was handled.
+      upstream.handled = Math.max(upstream.handled, replied ?? 0)
       const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
       session.delivered = seen
       learnCalls(session, calls as string[])
