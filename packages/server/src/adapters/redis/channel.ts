@@ -55,6 +55,8 @@ export function createChannel(options: ChannelOptions): Channel {
   let heardAt = performance.now()
   let timer: Timer | undefined
   let last = 0
+  /** The later run under the id of this one that was told of. */
+  let replacedBy: string | undefined
 
   function hear(message: string): void {
     if (message.startsWith('B ')) {
@@ -135,8 +137,17 @@ export function createChannel(options: ChannelOptions): Channel {
     }
     beatAt = now
     living = new Set(names.map(String))
+    warnIfReplaced()
     for (const other of living) seen.set(other, now)
     for (const [other, at] of seen) if (now - at > deadMs) seen.delete(other)
+  }
+
+  /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
+  function warnIfReplaced(): void {
+    const successor = [...living].find((each) => isReplacedBy(node, each))
+    if (successor === undefined || successor === replacedBy) return
+    replacedBy = successor
+    onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
   }
 
   function isAlive(other: string): boolean {

@@ -47,10 +47,11 @@ function sharedStores(): () => Promise<Env> {
     await Promise.all([server?.dispose(), redis?.stop()])
   })
   return async () => {
-    databases++
+    // Of its own before anything is waited for: pairs start at the same time.
+    const database = ++databases
     return {
       DATABASE_URL: (await server?.database()) ?? '',
-      REDIS_URL: `${redis?.url}/${databases}`,
+      REDIS_URL: `${redis?.url}/${database}`,
       RINGWIRE_JWT_SECRETS: jwtSecrets,
       // Nodes that stop together have nobody to send their clients to.
       RINGWIRE_DRAIN_MS: '0',
