@@ -4,6 +4,7 @@ import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { createRedisBackend } from './adapters/redis/open.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
+import type { Call } from './call/call.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Logger } from './observability/logger.ts'
@@ -43,6 +44,8 @@ export interface BackendOptions {
   readonly onLogLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   /** Another node is known to be dead. */
   readonly onDeath: (node: string) => void
+  /** What another node has just committed to a call. */
+  readonly onCall: (call: Call) => void
 }
 
 /** Final notices are worth telling for this long [WS4], in ms. */
@@ -89,7 +92,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     stores,
     sessions,
     counters: createMemoryCounters(),
-    nodes: { self, isDead: (node) => node !== self, others: () => [] },
+    nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
     clock,
     isShared: false,
     pingRedis: async () => {},
@@ -99,9 +102,9 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
 
 /** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
-  const { config, logger, onLogLost, onDeath } = options
+  const { config, logger, onLogLost, onDeath, onCall } = options
   const stores = await openStores(options, createSystemClock())
-  const nodes = await openPostgresNodes({
+  const heartbeats = await openPostgresNodes({
     url: databaseUrl,
     nodeId: config.nodeId,
     onDeath,
@@ -109,29 +112,32 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   })
   const redis = createRedisBackend({
     url: redisUrl,
-    node: nodes.self,
+    node: heartbeats.self,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     fallback: createMemoryCounters(),
     onLogLost,
+    onCall,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
     onError: (error) => logger.warn({ error }, 'Redis'),
   })
   async function close(): Promise<void> {
     await redis.close()
-    await nodes.stop()
+    await heartbeats.stop()
     await stores.close()
   }
   try {
     await redis.start()
-    await nodes.start()
+    await heartbeats.start()
     // Whatever is asked before the first sweep is asked at this time.
-    await redis.sessions.sweep(nodes.clock.now())
+    await redis.sessions.sweep(heartbeats.clock.now())
   } catch (error) {
     await close()
     throw error
   }
-  const { sessions, counters } = redis
-  return { stores, sessions, counters, nodes, clock: nodes.clock, isShared: true, pingRedis: redis.ping, close }
+  const { sessions, counters, tell, ping } = redis
+  const { self, isDead, others, clock } = heartbeats
+  const nodes: Nodes = { self, isDead, others, tell }
+  return { stores, sessions, counters, nodes, clock, isShared: true, pingRedis: ping, close }
 }

@@ -32,6 +32,7 @@ function setUp() {
     sessions: { ...sessions, liveOf: (participant) => (broken.on ? away() : sessions.liveOf(participant)) },
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
+    tell() {},
     onApplied: () => {},
     onError: (error) => void failures.push(error),
   })

@@ -48,6 +48,8 @@ export interface DeliveryOptions {
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
   /** Whether another node that serves holds the socket: it makes up for a log that was lost, nobody else may. */
   readonly isHeldElsewhere: (place: Place) => boolean
+  /** Lets other nodes know of a step before its news arrives there. */
+  readonly tell: (call: Call) => void
   /** Called with every version that was handed on: time may have something to do with it. */
   readonly onApplied: (call: Call) => void
   readonly onError: (error: unknown) => void
@@ -56,7 +58,7 @@ export interface DeliveryOptions {
 const sides = ['caller', 'callee'] as const
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { sessions, stepsAfter, isHeldElsewhere, onApplied, onError } = options
+  const { sessions, stepsAfter, isHeldElsewhere, tell, onApplied, onError } = options
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<void>>()
@@ -64,8 +66,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
+    const before = known.get(key)
     learn(step.call)
-    return inTurn(key, () => (first === undefined ? applyNow(key, step) : first.then(() => applyNow(key, step))))
+    tell(step.call)
+    const work = () => applyNow(key, step, before)
+    return inTurn(key, () => (first === undefined ? work() : first.then(work)))
   }
 
   function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
@@ -92,12 +97,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (!(error instanceof StoreError)) onError(error)
   }
 
-  function applyNow(key: string, step: Step): MaybePromise<void> {
+  function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
     const { version } = step.call
     if (version === 1) return handOn(key, step)
     return andThen(sessions.toldOf(key, version - 1), (told) => {
       if (told >= version) return
-      return told === version - 1 ? handOn(key, step) : handOnMissing(key, step.call, told)
+      return told === version - 1 ? handOn(key, step, before) : handOnMissing(key, step.call, told)
     })
   }
 
@@ -106,13 +111,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     for (const step of await stepsAfter(call, told)) await handOn(key, step)
   }
 
-  function handOn(key: string, { call, event }: Step): MaybePromise<void> {
+  /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
+  function handOn(key: string, { call, event }: Step, before?: Call): MaybePromise<void> {
     const ends = overStatuses.some((status) => status === event.type)
     const isAnswer = event.type === 'accepted'
     const moves = (event.moved ?? []).map(({ side, from }) => move(key, call, side, from))
     // Each session's own are in this order; the order between sessions is nobody's concern.
     return andThen(allDone(moves), () => {
-      const holds = ends ? [] : sides.map((side) => hold(key, call, side, isAnswer))
+      const held = sides.filter((side) => isAnswer || isNewPlace(call, before, side))
+      const holds = ends ? [] : held.map((side) => hold(key, call, side, isAnswer))
       const notices = event.notices.map((notice) => deliver(key, call, notice))
       return andThen(allDone([...holds, ...notices]), () => {
         const last = [...(isAnswer ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
@@ -234,6 +241,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       }
     },
   }
+}
+
+/** Whether a place is another than one version before; where that one is not known, it may be. */
+function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
+  const place = placeOf(call, side)
+  const last = before?.version === call.version - 1 ? placeOf(before, side) : null
+  return place?.sessionId !== last?.sessionId || place?.settled !== last?.settled
 }
 
 function kindOf(notice: Notice): Push['kind'] {

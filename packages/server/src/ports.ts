@@ -64,6 +64,8 @@ export interface CallStore {
    */
   stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
   history(query: HistoryQuery): MaybePromise<HistoryPage>
+  /** Takes note of a call as another process has written it: what is remembered of it here is old. */
+  note(call: Call): void
   /** Resolves when the store answers, rejects otherwise [HEALTH1]. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -331,6 +333,11 @@ export interface Nodes {
   isDead(node: string): boolean
   /** The nodes that are known to serve, without this one. */
   others(): readonly string[]
+  /**
+   * Lets the other nodes that have a place in a call know what was just committed to it, before they find out by asking. It
+   * may be lost, or come late.
+   */
+  tell(call: Call): void
 }
 
 /** So many in every window of so many seconds. */

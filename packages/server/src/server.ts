@@ -7,6 +7,7 @@ import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
+import type { Call } from './call/call.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { type Config, isLoopbackHost } from './config.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -63,13 +64,14 @@ export function createServer(deps: ServerDeps): RingwireServer {
   let stopped: Promise<void> | undefined
 
   async function start(): Promise<{ url: string }> {
-    const heard: Heard = { logLost: () => {}, death: () => {} }
+    const heard: Heard = { logLost: () => {}, death: () => {}, call: () => {} }
     const backend = await openBackend({
       config,
       logger,
       clock: deps.clock,
       onLogLost: (session, epoch, ringing) => heard.logLost(session, epoch, ringing),
       onDeath: (node) => heard.death(node),
+      onCall: (call) => heard.call(call),
     })
     close = backend.close
     const { stores, clock } = backend
@@ -149,6 +151,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
 interface Heard {
   logLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   death: (node: string) => void
+  call: (call: Call) => void
 }
 
 interface DomainDeps {
@@ -173,6 +176,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
+    tell: nodes.tell,
     onApplied: (call) => deadlines.watch(call),
     onError,
   })
@@ -213,6 +217,10 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     onError,
   })
   const arrivals = createArrivals({ store, sessions, nodes, delivery, calls, clock, finalsMs, onError })
+  heard.call = (call) => {
+    store.note(call)
+    delivery.learn(call)
+  }
   heard.logLost = (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError)
   return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
 }

@@ -38,10 +38,11 @@ function compose() {
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: () => false,
+    tell() {},
     onApplied() {},
     onError: (error) => void failures.push(error),
   })
-  const nodes = { self: 'one', isDead: () => false, others: () => [] }
+  const nodes = { self: 'one', isDead: () => false, others: () => [], tell: () => {} }
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
   const given = { store, products, sessions, nodes, delivery, limits, clock: steady, durations }
   const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5 })

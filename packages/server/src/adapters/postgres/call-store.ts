@@ -108,6 +108,7 @@ export function createCallStore({ reads, commits, limitMs, close }: CallStorePar
     overSince: (since) => reads.overSince(since),
     stepsAfter: (ref, version) => reads.stepsAfter(ref, version),
     history: (query) => reads.history(query),
+    note: known.note,
     ping: () => reads.ping(),
     close,
   }

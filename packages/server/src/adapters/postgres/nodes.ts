@@ -12,7 +12,7 @@ export interface PostgresNodesOptions {
   readonly onError: (error: unknown) => void
 }
 
-export interface PostgresNodes extends Nodes {
+export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
   /** This run of this node. */
   readonly self: string
   /** The database's clock: the same for all nodes, whatever their own say. */

@@ -1,3 +1,4 @@
+import type { Call } from '../../call/call.ts'
 import { isReplacedBy } from '../../node-name.ts'
 import { type Client, connect, type Store, tellErrors } from './connection.ts'
 
@@ -11,6 +12,8 @@ export interface ChannelOptions {
   /** News of sessions, and what the node is asked. */
   readonly onNews: (message: string) => void
   readonly onRequest: (op: Request, sessionId: string, socket: string, rest: string) => Promise<string>
+  /** What another node has just committed. */
+  readonly onCall: (call: Call) => void
   /** What was said meanwhile was not heard. */
   readonly onRebuilt: () => void
   readonly onError: (error: unknown) => void
@@ -20,6 +23,8 @@ export interface Channel {
   start(): Promise<void>
   /** The node's answer; `gone` where it is not there any more, undefined where it does not answer in time. */
   ask(node: string, op: Request, sessionId: string, socket: string, rest?: string): Promise<string | undefined>
+  /** Lets a node know what a call is now; it may be lost. */
+  tell(node: string, call: Call): void
   isAlive(node: string): boolean
   /** The same, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
@@ -37,11 +42,14 @@ const silentMs = 3_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const askMs = 4_500
 
+/** In front of a call as its type is in this version: nodes of another one, with another mark, pass it over. */
+const callMark = 'C1 '
+
 export const channelOf = (node: string) => `rw:n:${node}`
 
 /** The channel on which a node is told of its sessions. What it says is a hint: the log is what is read. */
 export function createChannel(options: ChannelOptions): Channel {
-  const { url, store, node, onNews, onRequest, onRebuilt, onError } = options
+  const { url, store, node, onNews, onRequest, onCall, onRebuilt, onError } = options
   const mine = channelOf(node)
   const waiting = new Map<string, (answer: string | undefined) => void>()
   /** When each node was last known to live; when this one began to listen for that, and last could. */
@@ -65,7 +73,8 @@ export function createChannel(options: ChannelOptions): Channel {
     } else if (message.startsWith('A ')) {
       const [, id = '', answer = ''] = message.split(' ')
       settle(id, answer)
-    } else if (message.startsWith('Q ')) void answer(message).catch(onError)
+    } else if (message.startsWith(callMark)) onCall(JSON.parse(message.slice(callMark.length)))
+    else if (message.startsWith('Q ')) void answer(message).catch(onError)
     else onNews(message)
   }
 
@@ -198,6 +207,11 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       settle(id, undefined)
       return answered.then(() => 'gone' as const)
+    },
+    tell(to, call) {
+      store.publish(channelOf(to), callMark + JSON.stringify(call)).catch(() => {
+        // It was a hint.
+      })
     },
     isAlive,
     async isThere(other) {

@@ -1,3 +1,4 @@
+import type { Call } from '../../call/call.ts'
 import type { Counters, Sessions } from '../../ports.ts'
 import { createStore } from './connection.ts'
 import { createRedisCounters } from './limits.ts'
@@ -13,6 +14,8 @@ export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
 export interface RedisBackend {
   readonly sessions: Sessions
   readonly counters: Counters
+  /** See `Nodes`. */
+  tell(call: Call): void
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
   start(): Promise<void>
   /** Resolves when every server that takes writes answers within 1 s [HEALTH1]. */
@@ -25,11 +28,12 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = createStore(url, onError)
-  const { sessions, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, tell, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
     counters,
+    tell,
     start,
     ping: () => store.ping(),
     async close() {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Participant } from '../../call/call.ts'
+import { type Call, isLive, type Participant } from '../../call/call.ts'
 import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
@@ -21,11 +21,15 @@ export interface RedisSessionsOptions {
   readonly resumeWindowMs: number
   /** The log of a session was lost while its socket is open, and these calls ring there [RES4]. */
   readonly onLogLost: (identity: SessionIdentity, epoch: string, ringing: readonly string[]) => void
+  /** What another node has just committed to a call. */
+  readonly onCall?: (call: Call) => void
   readonly onError: (error: unknown) => void
 }
 
 export interface RedisSessions {
   readonly sessions: Sessions
+  /** See `Nodes`. */
+  tell(call: Call): void
   start(): Promise<void>
   /** Reads what the sockets of this node have missed, and finds logs that were lost. */
   compareHeads(): Promise<void>
@@ -70,6 +74,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     node,
     onNews: hear,
     onRequest: answer,
+    onCall: options.onCall ?? (() => {}),
     onRebuilt: () => void holder.compareHeads(true).catch(onError),
     onError,
   })
@@ -447,6 +452,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 
   return {
     sessions,
+    tell(call) {
+      if (!isLive(call)) return
+      const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
+      const others = new Set(places.map((place) => place.node))
+      others.delete(node)
+      for (const other of others) channel.tell(other, call)
+    },
     async start() {
       await store.ready()
       await channel.start()

@@ -140,6 +140,8 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     overSince: (since) => attempt(() => reads.overSince(since)),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
+    // No other process writes calls.
+    note() {},
     async ping() {
       await commits.ping()
       await attempt(reads.ping)
@@ -164,6 +166,7 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     overSince: (since) => attempt(() => reads.overSince(since)),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
+    note() {},
     async ping() {
       await attempt(reads.ping)
     },
