@@ -58,6 +58,40 @@ export function registerCallStoreNodesContract(name: string, open: () => Promise
       }
     })
 
+    test('what another node is known to have written is decided on at once, and what is known to be older is not', async () => {
+      const call = await known()
+      const { steps } = await one.transition(call, (now) => {
+        const found = there(now)
+        return { steps: found.status === 'ringing' ? [accepted(found)] : [] }
+      })
+      const step = steps[0]
+      if (step === undefined) throw new Error('not accepted')
+      other.note(step.call)
+      other.note(call)
+      const decidedOn: number[] = []
+      await other.transition(call, (now) => {
+        const found = there(now)
+        decidedOn.push(found.version)
+        return { steps: isLive(found) ? [ended(found)] : [] }
+      })
+      expect(decidedOn).toEqual([2])
+      expect(await harness.versions(call.callUuid)).toEqual([1, 2, 3])
+    })
+
+    test('what a note says is believed only where the guard agrees: one of a version that was never written changes nothing', async () => {
+      const call = await known()
+      const wrong = accepted(call).call
+      other.note(wrong)
+      const decidedOn: number[] = []
+      await other.transition(call, (now) => {
+        const found = there(now)
+        decidedOn.push(found.version)
+        return { steps: isLive(found) ? [ended(found)] : [] }
+      })
+      expect(decidedOn).toEqual([2, 1])
+      expect(await harness.versions(call.callUuid)).toEqual([1, 2])
+    })
+
     test('of an accept and an end at the same time both are written, or the end alone', async () => {
       const calls = await Promise.all(Array.from({ length: 100 }, () => known()))
       await Promise.all(
