@@ -1,5 +1,4 @@
 import { errorBody } from '@ringwire/protocol/errors'
-import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
@@ -10,12 +9,13 @@ import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import type { Sessions } from '../ports.ts'
-import { newSessionId } from '../session-id.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
+import { createRoom } from './room.ts'
+import { authOk, extendedAuthOk, sessionOf } from './welcome.ts'
 
 export interface GatewayOptions {
   readonly config: Pick<
@@ -92,6 +92,7 @@ const none = {}
 export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, clock } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
+  const makeRoom = createRoom(sessions, config.maxSockets)
   const connections = new Map<Connection, Admitted>()
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
@@ -119,7 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return
     }
     const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
-    const room = makeRoom(session)
+    const room = makeRoom(session.participant)
     if (room === false) {
       socket.send(encodeError(errorBody('RATE_LIMITED'), undefined))
       socket.close(4429, 'too many connections')
@@ -185,28 +186,6 @@ export function createGateway(options: GatewayOptions): Gateway {
         for (const { text } of upstream.replies) connection.send(text)
       } else if (!isWelcomed) connection.send(authOk(session))
       return andThen(sessions.ready(sessionId, connection), () => arrival)
-    })
-  }
-
-  /**
-   * At most so many sockets a participant: the oldest that hold no place make room [WS7]. Of several that connect at the
-   * same moment to several nodes more may come in; the next one puts that right.
-   */
-  function makeRoom(session: SignalingSession): MaybePromise<boolean> {
-    return andThen(sessions.liveOf(session.participant), (live) => {
-      const tooMany = live.length - config.maxSockets + 1
-      return tooMany <= 0 || closeOldest(live, tooMany)
-    })
-  }
-
-  function closeOldest([oldest, ...others]: readonly string[], tooMany: number): MaybePromise<boolean> {
-    if (oldest === undefined) return false
-    return andThen(sessions.holdsAny(oldest), (holds) => {
-      if (holds) return closeOldest(others, tooMany)
-      return andThen(sessions.sinkOf(oldest), (sink) => {
-        sink?.close(4429, 'too many connections')
-        return tooMany === 1 || closeOldest(others, tooMany - 1)
-      })
     })
   }
 
@@ -360,53 +339,6 @@ function turnAway(request: Request, server: Server<unknown>, offered: boolean): 
   return refusal('SERVICE_DRAINING')
 }
 
-function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
-  const { participant } = claims
-  const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
-  return {
-    participant,
-    sessionId: newSessionId(participant),
-    deviceId: claims.deviceId,
-    displayName: claims.displayName,
-    node,
-    allowedActions: claims.allowedActions,
-    allowedPeerRoles: claims.allowedPeerRoles,
-    contextType: claims.contextType,
-    contextId: claims.contextId,
-    originJson: origin.slice(1, -1),
-    expiresAt: claims.expiresAt,
-    extended,
-  }
-}
-
-function extendedAuthOk(session: SignalingSession, arrival: Arrival, resumeWindowMs: number, now: number): string {
-  const data: ExtendedAuthOk = {
-    user_id: session.participant.userId,
-    role: session.participant.role,
-    display_name: session.displayName,
-    socket_id: session.sessionId,
-    session_id: arrival.sessionId,
-    epoch: arrival.epoch,
-    resume_window_ms: resumeWindowMs,
-    server_time: new Date(now).toISOString(),
-    recovered: arrival.recovered,
-    handled: arrival.upstream.handled,
-    active_calls: [...arrival.activeCalls],
-  }
-  return JSON.stringify({ event: 'auth.ok', success: true, data })
-}
-
 function renewalAt(issuedAt: number, expiresAt: number | null): number {
   return expiresAt === null ? Number.POSITIVE_INFINITY : issuedAt + (expiresAt - issuedAt) * iceRenewal
-}
-
-/** A base session is its socket: one id serves for both [ID2, WS3]. */
-function authOk(session: SignalingSession): string {
-  const data: AuthOk = {
-    user_id: session.participant.userId,
-    role: session.participant.role,
-    display_name: session.displayName,
-    socket_id: session.sessionId,
-  }
-  return JSON.stringify({ event: 'auth.ok', success: true, data })
 }

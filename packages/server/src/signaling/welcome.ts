@@ -1,0 +1,58 @@
+import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
+import type { Arrival } from '../arrivals.ts'
+import type { SessionClaims } from '../auth/tokens.ts'
+import { newSessionId } from '../session-id.ts'
+import type { SignalingSession } from './dispatch.ts'
+
+/** The session that a token stands for, and what it is told first. */
+export function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
+  const { participant } = claims
+  const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
+  return {
+    participant,
+    sessionId: newSessionId(participant),
+    deviceId: claims.deviceId,
+    displayName: claims.displayName,
+    node,
+    allowedActions: claims.allowedActions,
+    allowedPeerRoles: claims.allowedPeerRoles,
+    contextType: claims.contextType,
+    contextId: claims.contextId,
+    originJson: origin.slice(1, -1),
+    expiresAt: claims.expiresAt,
+    extended,
+  }
+}
+
+export function extendedAuthOk(
+  session: SignalingSession,
+  arrival: Arrival,
+  resumeWindowMs: number,
+  now: number,
+): string {
+  const data: ExtendedAuthOk = {
+    user_id: session.participant.userId,
+    role: session.participant.role,
+    display_name: session.displayName,
+    socket_id: session.sessionId,
+    session_id: arrival.sessionId,
+    epoch: arrival.epoch,
+    resume_window_ms: resumeWindowMs,
+    server_time: new Date(now).toISOString(),
+    recovered: arrival.recovered,
+    handled: arrival.upstream.handled,
+    active_calls: [...arrival.activeCalls],
+  }
+  return JSON.stringify({ event: 'auth.ok', success: true, data })
+}
+
+/** A base session is its socket: one id serves for both [ID2, WS3]. */
+export function authOk(session: SignalingSession): string {
+  const data: AuthOk = {
+    user_id: session.participant.userId,
+    role: session.participant.role,
+    display_name: session.displayName,
+    socket_id: session.sessionId,
+  }
+  return JSON.stringify({ event: 'auth.ok', success: true, data })
+}
