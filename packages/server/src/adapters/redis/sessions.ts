@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, isLive, type Participant } from '../../call/call.ts'
-import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
+import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
-import { type Channel, createChannel, type Request } from './channel.ts'
+import { type Channel, createChannel } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
 import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
+import { answer, createSockets } from './sockets.ts'
+import { createTold } from './told.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
@@ -41,12 +43,6 @@ export interface RedisSessions {
 
 /** Of a call's versions, where none is named. */
 const newest = Number.MAX_SAFE_INTEGER
-/** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
-const liveMs = 86_400_000
-const overMs = 600_000
-/** Calls of which that is known without asking. */
-const mostTold = 20_000
-
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
 const compareAllEvery = 12
@@ -54,11 +50,8 @@ const compareAllEvery = 12
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
-  const remotes = new Map<string, Sink>()
   /** Sockets that are gone, of which the store does not know yet: the arguments of `detach`. */
   const left = new Map<string, readonly (string | number)[]>()
-  /** Up to which version this node told of each call, or read that another did. */
-  const told = new Map<string, number>()
   const store = options.store ?? createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
@@ -73,11 +66,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     store,
     node,
     onNews: hear,
-    onRequest: answer,
+    onRequest: (op, id, socket, rest) => answer(holder, op, id, socket, rest, park),
     onCall: options.onCall ?? (() => {}),
     onRebuilt: () => void holder.compareHeads(true).catch(onError),
     onError,
   })
+  const sockets = createSockets(holder, { node, channel, leaveFor, onError })
+  const told = createTold(store)
 
   /** Runs a script over the session's slot; undefined for what is no session id. */
   async function run(name: ScriptName, id: string, args: readonly (string | number)[], log = false) {
@@ -174,16 +169,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     return again === 1
   }
 
-  function noteTold(call: string, version: number): void {
-    told.delete(call)
-    told.set(call, version)
-    if (told.size <= mostTold) return
-    for (const oldest of told.keys()) {
-      told.delete(oldest)
-      break
-    }
-  }
-
   async function look(id: string) {
     const [at, socket, lastAt, lastSocket, hash, device, extended, holds, rings, ...messages] =
       (await run('look', id, [id])) ?? []
@@ -191,59 +176,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     hearAll(messages)
     const names = { holder: String(at), socket: String(socket), lastHolder: String(lastAt) }
     return { ...names, lastSocket: String(lastSocket), hash, device, extended, holds: holds === 1, rings: rings === 1 }
-  }
-
-  function sinkAt(holder: string, id: string, socket: string): Sink | undefined {
-    if (socket === '') return undefined
-    if (holder !== node) return remote(holder, id, socket)
-    const here = held.get(id)
-    if (here?.socket === socket) return here.sink
-    const before = last.get(id)
-    // One that is quiet has nothing to wait for.
-    return before?.socket === socket && before.sink.isBusy ? before.sink : undefined
-  }
-
-  /** A socket that another node holds; the same object for the same socket. */
-  function remote(holder: string, id: string, socket: string): Sink {
-    const known = remotes.get(socket)
-    if (known !== undefined) return known
-    const sink: Sink = {
-      send: () => {},
-      pushed: () => {},
-      // Only its node knows.
-      isBusy: true,
-      // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
-      async probe() {
-        const answer = await channel.ask(holder, 'probe', id, socket)
-        const isDead = answer === 'gone' || (answer === undefined && !channel.isAlive(holder))
-        if (isDead) await leaveFor(id, socket)
-        return !isDead && answer !== '0'
-      },
-      close: (code, reason) => void channel.ask(holder, 'close', id, socket, `${code} ${reason}`).catch(onError),
-      async retire() {
-        const answer = await channel.ask(holder, 'retire', id, socket)
-        if (answer !== undefined || !channel.isAlive(holder)) return
-        throw new StoreError('unavailable', 'the node that holds the socket does not answer')
-      },
-    }
-    if (remotes.size >= 1_000) for (const oldest of [...remotes.keys()].slice(0, 500)) remotes.delete(oldest)
-    remotes.set(socket, sink)
-    return sink
-  }
-
-  /** Another node asks about a socket of this one. */
-  async function answer(op: Request, id: string, socket: string, rest: string): Promise<string> {
-    const here = [held.get(id), last.get(id)].find((each) => each?.socket === socket)
-    if (here === undefined) return '0'
-    if (op === 'probe') return (await here.sink.probe()) ? '1' : '0'
-    if (op === 'close') {
-      const [code, ...reason] = rest.split(' ')
-      here.sink.close(Number(code) as Parameters<Sink['close']>[0], reason.join(' '))
-      return '1'
-    }
-    await here.sink.retire()
-    await park(here)
-    return '1'
   }
 
   /** What its client asked for, for the node on which it comes back [EXT4]. */
@@ -265,7 +197,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const found = await look(id)
       if (found === undefined || !isOwn(found, identity)) return undefined
       const isHeld = found.socket !== ''
-      return sinkAt(isHeld ? found.holder : found.lastHolder, id, isHeld ? found.socket : found.lastSocket)
+      return sockets.at(isHeld ? found.holder : found.lastHolder, id, isHeld ? found.socket : found.lastSocket)
     },
     async resume({ sessionId, epoch, seq, replied }, identity, sink, at) {
       const socket = newSocket()
@@ -341,7 +273,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const here = held.get(id)
       if (here !== undefined) return here.sink
       const found = await look(id)
-      return found === undefined ? undefined : sinkAt(found.holder, id, found.socket)
+      return found === undefined ? undefined : sockets.at(found.holder, id, found.socket)
     },
     liveOf: (participant) => live(participant, 'all'),
     append: appendOrHand,
@@ -401,17 +333,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       hearAll(messages)
       return found === 1
     },
-    async toldOf(call, enough) {
-      const known = told.get(call) ?? 0
-      if (known >= enough) return known
-      const [version = 0] = await store.run('told', [toldKey(call)], ['', 0])
-      return Number(version)
-    },
-    async setTold(call, version, isOver) {
-      await store.run('told', [toldKey(call)], [version, isOver ? overMs : liveMs])
-      if (isOver) told.delete(call)
-      else noteTold(call, version)
-    },
+    toldOf: told.toldOf,
+    setTold: told.setTold,
     owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
     async collectFinals(identity) {
       hearAll(await run('collect', identity.sessionId, [identity.sessionId, deviceField(identity)]))
@@ -482,8 +405,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
   }
 }
-
-const toldKey = (call: string) => `rw:t:${nameOf({ call })}`
 
 function appendArgs(id: string, push: Push): (string | number)[] {
   const { source } = push

@@ -1,0 +1,40 @@
+import type { Store } from './connection.ts'
+import { nameOf } from './held.ts'
+
+/** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
+const liveMs = 86_400_000
+const overMs = 600_000
+/** Calls of which that is known without asking. */
+const mostTold = 20_000
+
+/** Up to which version each call was told, by any node: see `toldOf` and `setTold` of `Sessions`. */
+export function createTold(store: Store) {
+  /** Up to which version this node told of each call, or read that another did. */
+  const told = new Map<string, number>()
+
+  function note(call: string, version: number): void {
+    told.delete(call)
+    told.set(call, version)
+    if (told.size <= mostTold) return
+    for (const oldest of told.keys()) {
+      told.delete(oldest)
+      break
+    }
+  }
+
+  return {
+    async toldOf(call: string, enough: number): Promise<number> {
+      const known = told.get(call) ?? 0
+      if (known >= enough) return known
+      const [version = 0] = await store.run('told', [keyOf(call)], ['', 0])
+      return Number(version)
+    },
+    async setTold(call: string, version: number, isOver: boolean): Promise<void> {
+      await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs])
+      if (isOver) told.delete(call)
+      else note(call, version)
+    },
+  }
+}
+
+const keyOf = (call: string) => `rw:t:${nameOf({ call })}`
