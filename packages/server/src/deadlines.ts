@@ -70,9 +70,9 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   function fire(call: Call): void {
     if (jumping || isAway()) return
     run(call, { type: 'time' })
-      .then(({ ok, steps }) => {
-        // A timer may be a moment early.
-        if (ok && steps.length === 0 && !timers.has(callKey(call))) watch(call)
+      .then((decision) => {
+        // A timer may be a moment early, or of a call that another node has changed since.
+        if (decision.ok && decision.steps.length === 0 && !timers.has(callKey(call))) watch(decision.call)
       })
       .catch(failed)
   }

@@ -8,6 +8,8 @@ const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 /** Of what a node logs the end is kept. */
 const keptLog = 20_000
 const restartPauseMs = 100
+/** Long after the time to drain: a node that has not ended by then never will. */
+const endPatienceMs = 60_000
 
 export interface NodeProcessOptions {
   readonly index: number
@@ -105,11 +107,13 @@ export class NodeProcess {
     await this.child?.exited
   }
 
-  /** SIGTERM; one that does not end with code 0 is told of as a crash. */
+  /** SIGTERM; one that does not end with code 0, or not at all, is told of as a crash. */
   async terminate(): Promise<void> {
     this.ending = true
     this.child?.kill('SIGTERM')
+    const late = setTimeout(() => this.child?.kill('SIGKILL'), endPatienceMs)
     const code = (await this.child?.exited) ?? 0
+    clearTimeout(late)
     if (code !== 0) this.crashed(code)
   }
 

@@ -4,6 +4,8 @@ import { createRedisSessions, type RedisSessions } from '../../src/adapters/redi
 import { StoreError } from '../../src/ports.ts'
 import {
   comeBack,
+  createSocket,
+  identityOf,
   numbersOf,
   openReady,
   pushes,
@@ -165,3 +167,19 @@ test('[PLACE4] a node that died holds no socket that gives a sign of life', asyn
   }
   throw new Error('the node that is gone counts as alive')
 }, 60_000)
+
+test('[RES1] a session whose socket another node has taken meanwhile is let go, and nobody waits for it', async () => {
+  const node = await startNode()
+  const { sessions } = node
+  const identity = identityOf()
+  const socket = createSocket()
+  await sessions.open(identity, socket)
+  const client = new Redis(server.url)
+  // As if the one that took it over could not say so.
+  const [key = ''] = await client.keys(`rw:*:s:${identity.sessionId}`)
+  await client.hset(key, { n: 'another', s: 'of-another' })
+  client.disconnect()
+  await sessions.ready(identity.sessionId)
+  expect(sessions.heldHere(identity.sessionId)).toBeUndefined()
+  expect(socket.closes).toEqual([1013])
+})

@@ -357,7 +357,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     }
     if (result !== 'ready') {
       hearAll([head, entries, ...messages].filter((message) => typeof message === 'string'))
-      return result === 'gone' ? compare(session).then(() => handOut(session)) : undefined
+      if (result !== 'gone') return
+      await compare(session)
+      return held.get(id) === session ? handOut(session) : undefined
     }
     session.ready = true
     hearAll(messages)
