@@ -8,7 +8,7 @@ import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
-import type { Sessions } from '../ports.ts'
+import { type Sessions, StoreError } from '../ports.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
@@ -80,6 +80,8 @@ const iceRenewal = 0.8
  * overtake the close frame.
  */
 const lingerMs = 500
+/** So long places may take to be vacated at the end. */
+const leaveLimitMs = 5_000
 /** Shares of the window: in which sockets are closed, and after which a request under way is waited for no longer. */
 const spread = 0.8
 const patience = 0.9
@@ -210,6 +212,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     leavings.add(leaving)
   }
 
+  /** The end of the process waits for no store: others find the places of who could not leave them [END3]. */
+  async function allLeft(): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<'late'>()
+    const timer = setTimeout(resolve, leaveLimitMs, 'late')
+    const first = await Promise.race([Promise.all(leavings), late])
+    clearTimeout(timer)
+    if (first === 'late') options.onError(new StoreError('unavailable', 'some sockets could not leave in time'))
+  }
+
   function tick(): void {
     const now = clock.monotonic()
     const wall = clock.now()
@@ -298,7 +309,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     async closeAll(windowMs) {
       stopping = true
-      if (connections.size === 0) return void (await Promise.all(leavings))
+      if (connections.size === 0) return allLeft()
       const jitterMs = windowMs > 0 ? spreadJitterMs : Math.min(30_000, connections.size * 2)
       const reason = `restart, jitter_ms=${jitterMs}`
       if (windowMs > 0) {
@@ -313,7 +324,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       }
       for (const connection of [...connections.keys()]) connection.close(1012, reason)
       await Bun.sleep(lingerMs)
-      await Promise.all(leavings)
+      await allLeft()
     },
     start() {
       lastTick = clock.monotonic()
