@@ -4,7 +4,7 @@ import type { Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { serve } from './cli/serve.ts'
 import type { StopSignal } from './cli/stop-signal.ts'
-import { claimPort, endOfParent, startWorkerProcess } from './cli/worker-process.ts'
+import { claimPort, endOfParent, giveSigns, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config.ts'
 import { migrateToPostgres } from './migration.ts'
@@ -50,7 +50,10 @@ async function runService(config: Config, warnings: readonly string[], worker?: 
   const workerOf = worker === undefined ? undefined : nodeOfWorker(config.nodeId, worker)
   const service = createServer({ config, logger, workerOf })
   const orphaned = worker === undefined ? undefined : endOfParent(Bun.stdin.stream())
-  return serve({ ...surrounded, service, orphaned })
+  const onListening = () => {
+    if (worker !== undefined) giveSigns(surroundings.out)
+  }
+  return serve({ ...surrounded, service, orphaned, onListening })
 }
 
 function onSignal(listener: (signal: StopSignal) => void): () => void {

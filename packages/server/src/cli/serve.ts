@@ -21,6 +21,8 @@ export interface ServeOptions extends StopSignalSource {
   exit(code: number): void
   /** Of a worker: resolves when the process that started it is gone. */
   readonly orphaned?: Promise<void> | undefined
+  /** It listens, and has said so. */
+  readonly onListening?: () => void
 }
 
 /** How long a worker whose parent is gone may take to end, in ms: another one may be started for it. */
@@ -36,6 +38,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     if (url === undefined) return exitCodes.failed
     logger.info({ url }, 'listening')
     options.out(listensText(url, options.config))
+    options.onListening?.()
     const ended = stop.first.then(async (signal) => {
       logger.info({ signal }, 'stopping')
       await service.stop()

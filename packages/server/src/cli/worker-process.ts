@@ -1,6 +1,9 @@
 import { workerId } from '../node-name.ts'
 import type { WorkerProcess } from './workers.ts'
 
+/** How often a worker gives a sign of life, in ms. */
+export const signMs = 1_000
+
 export interface WorkerStart {
   /** The program and its first arguments, up to the command. */
   readonly command: readonly string[]
@@ -27,20 +30,26 @@ export function startWorkerProcess({ command, env, nodeId, workers, worker, port
     stdout: 'pipe',
     stderr: 'inherit',
   })
+  let signAt = performance.now()
+  const onSign = () => {
+    signAt = performance.now()
+  }
   return {
-    listening: readUrl(child.stdout),
+    listening: readUrl(child.stdout, onSign),
+    signAt: () => signAt,
     ended: child.exited.then((code) => child.signalCode ?? code),
     signal: (name) => child.kill(name),
   }
 }
 
 /** Reads to the end, so that the worker never waits for a reader; resolves with the URL of the first line. */
-function readUrl(stream: ReadableStream<Uint8Array>): Promise<string | undefined> {
+function readUrl(stream: ReadableStream<Uint8Array>, onSign: () => void): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
   const read = async () => {
     const decoder = new TextDecoder()
     let text = ''
     for await (const bytes of stream) {
+      onSign()
       if (text.includes('\n')) continue
       text += decoder.decode(bytes, { stream: true })
       if (text.includes('\n')) resolve(/^Ringwire listens on (\S+)\n/.exec(text)?.[1])
@@ -48,6 +57,11 @@ function readUrl(stream: ReadableStream<Uint8Array>): Promise<string | undefined
   }
   void read().finally(() => resolve(undefined))
   return promise
+}
+
+/** Says on stdout, which the process that started this worker reads, that its event loop turns. */
+export function giveSigns(out: (text: string) => void): void {
+  setInterval(() => out('.'), signMs).unref()
 }
 
 /** Resolves when the process at the other end of a worker's stdin is gone. */

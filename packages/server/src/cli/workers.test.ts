@@ -35,6 +35,7 @@ function setUp(given: Partial<WorkersOptions> = {}) {
       return {
         listening: Promise.resolve('http://127.0.0.1:8080'),
         ended: ended.promise,
+        signAt: () => performance.now(),
         signal(name) {
           seen.signals.push(`${worker} ${name}`)
           ended.resolve(0)
@@ -71,7 +72,7 @@ test('one that does not start ends the others, and the start fails', async () =>
   const { options, seen } = setUp()
   const startWorker = (worker: number, port: number): WorkerProcess =>
     worker === 3
-      ? { listening: Promise.resolve(undefined), ended: Promise.resolve(1), signal() {} }
+      ? { listening: Promise.resolve(undefined), ended: Promise.resolve(1), signAt: () => 0, signal() {} }
       : options.startWorker(worker, port)
   expect(await runWorkers({ ...options, startWorker })).toBe(1)
   expect(seen).toMatchObject({ out: '', started: [1, 2], signals: ['1 SIGTERM', '2 SIGTERM'] })
@@ -82,7 +83,12 @@ test('one that does not end in order shows in the exit code', async () => {
   const ended = Promise.withResolvers<number | string>()
   const startWorker = (worker: number, port: number): WorkerProcess =>
     worker === 2
-      ? { listening: Promise.resolve('http://127.0.0.1:8080'), ended: ended.promise, signal: () => ended.resolve(1) }
+      ? {
+          listening: Promise.resolve('http://127.0.0.1:8080'),
+          ended: ended.promise,
+          signAt: () => performance.now(),
+          signal: () => ended.resolve(1),
+        }
       : options.startWorker(worker, port)
   const listens = Promise.withResolvers<void>()
   const running = runWorkers({

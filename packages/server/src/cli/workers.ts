@@ -12,6 +12,8 @@ export interface WorkerProcess {
   readonly listening: Promise<string | undefined>
   /** Resolves when it is gone, with its exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>
+  /** When it gave its last sign of life, on the clock of performance.now(); a worker that listens gives one a second. */
+  signAt(): number
   signal(name: StopSignal | 'SIGKILL'): void
 }
 
@@ -33,6 +35,9 @@ export interface WorkersOptions extends StopSignalSource {
 const steadyMs = 10_000
 /** A signal to all, as Ctrl-C is, may end a worker before this process has heard of it. */
 const settleMs = 100
+/** A worker that listens and gave no sign for so long does not serve: others took it for dead long before. */
+const hungMs = 10_000
+const watchMs = 1_000
 const firstPauseMs = 250
 const longestPauseMs = 10_000
 
@@ -72,13 +77,34 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
 /** The workers: started together, started again each for itself, told to stop together. */
 function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) {
   const running = new Map<number, WorkerProcess>()
+  const listening = new Set<number>()
   const stopping = Promise.withResolvers<void>()
   let isStopping = false
+  let watcher: Timer | undefined
+  let watchedAt = monotonic()
 
   function launch(worker: number, port: number): WorkerProcess {
     const launched = startWorker(worker, port)
     running.set(worker, launched)
+    listening.delete(worker)
+    void launched.listening.then((url) => {
+      if (url !== undefined && running.get(worker) === launched) listening.add(worker)
+    })
     return launched
+  }
+
+  /** Connections would wait at one that hangs: the port is its own as well. Nobody is judged after this process itself stood still. */
+  function endHung(): void {
+    const now = monotonic()
+    const wasAway = now - watchedAt > 2 * watchMs
+    watchedAt = now
+    if (wasAway) return
+    for (const [worker, { signAt, signal }] of running) {
+      if (!listening.has(worker) || now - signAt() < hungMs) continue
+      listening.delete(worker)
+      logger.error({ node: workerId(config.nodeId, worker) }, 'a worker gives no sign of life: it is ended')
+      signal('SIGKILL')
+    }
   }
 
   function signalAll(name: StopSignal | 'SIGKILL'): void {
@@ -118,10 +144,13 @@ function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) 
       const others = Array.from({ length: config.workers - 1 }, (_, i) => [i + 2, launch(i + 2, port)] as const)
       const urls = await Promise.all(others.map(([, worker]) => worker.listening))
       if (urls.includes(undefined) || isStopping) return undefined
+      watchedAt = monotonic()
+      watcher = setInterval(endHung, watchMs)
       return { url, ends: [[1, first] as const, ...others].map(([worker, process]) => keep(worker, process, port)) }
     },
     stop(): void {
       isStopping = true
+      clearInterval(watcher)
       stopping.resolve()
       signalAll('SIGTERM')
     },

@@ -176,6 +176,45 @@ describe('a worker that dies', () => {
     }
   }, 60_000)
 
+  test('one that hangs is ended and started again; the others are not', async () => {
+    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
+    try {
+      const before = workersOf(service.pid)
+      process.kill(before.get(2) ?? 0, 'SIGSTOP')
+      await until('it listens again', () => linesOf(service).filter(isListening).length === 3, 30_000)
+      const after = workersOf(service.pid)
+      expect(after.get(1)).toBe(before.get(1) ?? 0)
+      expect(after.get(2)).not.toBe(before.get(2))
+      expect(linesOf(service).filter(({ level }) => level === 'error')).toMatchObject([
+        { node: 'm-2', message: 'a worker gives no sign of life: it is ended' },
+        { node: 'm-2', reason: 'SIGKILL' },
+      ])
+      expect(await service.terminate()).toBe(0)
+    } finally {
+      await service.dispose()
+    }
+  }, 60_000)
+
+  test('a process that stood still with its workers judges none of them', async () => {
+    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
+    try {
+      const before = workersOf(service.pid)
+      const all = [service.pid, ...before.values()]
+      for (const pid of all) process.kill(pid, 'SIGSTOP')
+      // Longer than any of them may be silent.
+      await Bun.sleep(11_000)
+      for (const pid of all) process.kill(pid, 'SIGCONT')
+      const client = await service.connect({ user_id: someone('late'), role: 'customer' })
+      // The next looks at them.
+      await Bun.sleep(2_500)
+      expect(workersOf(service.pid)).toEqual(before)
+      client.close()
+      expect(await service.terminate()).toBe(0)
+    } finally {
+      await service.dispose()
+    }
+  }, 60_000)
+
   test('again and again: the pauses grow, and the log says so', async () => {
     const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
     try {
