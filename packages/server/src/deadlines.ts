@@ -19,14 +19,16 @@ export interface DeadlinesOptions {
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  /** More that is done at every sweep. */
-  readonly onSweep: (now: number) => Promise<void>
+  /** More that is done at every sweep, with the calls that are live. */
+  readonly onSweep: (now: number, live: readonly LiveCall[]) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
 export interface Deadlines {
   /** Watches a call's next deadline: a local timer makes it prompt. */
   watch(call: Call): void
+  /** The call ended elsewhere. */
+  forget(call: Call): void
   start(): void
   stop(): void
 }
@@ -46,12 +48,11 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let away = false
 
   function watch(call: Call): void {
-    const key = callKey(call)
-    clearTimeout(timers.get(key))
-    timers.delete(key)
+    forget(call)
     const deadline = nextDeadline(call, durations)
     if (deadline === undefined || sweeper === undefined) return
     const delay = Math.min(Math.max(0, deadline - clock.now()), longestTimeoutMs)
+    const key = callKey(call)
     timers.set(
       key,
       setTimeout(() => {
@@ -59,6 +60,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
         fire(call)
       }, delay),
     )
+  }
+
+  function forget(call: Call): void {
+    const key = callKey(call)
+    clearTimeout(timers.get(key))
+    timers.delete(key)
   }
 
   /** Timers that come due while nobody could look after them prove nothing; the sweep is next. */
@@ -90,13 +97,14 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     lastBeat = clock.monotonic()
     const now = clock.now()
     const work: Promise<unknown>[] = []
-    for (const call of await store.liveCalls()) {
+    const live = await store.liveCalls()
+    for (const call of live) {
       const command = owed(call, now)
       if (command !== undefined) work.push(run(call, command))
     }
     await Promise.all(work)
     await sessions.sweep(now)
-    await onSweep(now)
+    await onSweep(now, live)
   }
 
   /** The wall clock jumped: what remained of every ring and every lost place still remains. */
@@ -141,6 +149,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
 
   return {
     watch,
+    forget,
     start() {
       sweeper = setInterval(() => {
         if (sweeping) return

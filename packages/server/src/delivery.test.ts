@@ -106,3 +106,15 @@ test('what was adopted at the start has been told before', () => {
   delivery.catchUp(invited.call)
   expect(told).toEqual([])
 })
+
+test('a call that ended elsewhere, and nobody said so, is forgotten; one that has just begun is not', () => {
+  const { delivery, call } = setUp()
+  const key = callKey(call)
+  delivery.learn(call)
+  expect(delivery.sweep(0, [])).toEqual([])
+  expect(delivery.sweep(0, [call])).toEqual([])
+  expect(delivery.sweep(0, [])).toEqual([])
+  expect(delivery.known.has(key)).toBe(true)
+  expect(delivery.sweep(0, [])).toEqual([call])
+  expect(delivery.known.has(key)).toBe(false)
+})

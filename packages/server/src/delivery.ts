@@ -38,8 +38,11 @@ export interface Delivery {
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
   /** Something could not be handed on since this was last asked. */
   takeOwing(): boolean
-  /** Forgets calls that are over for longer than a minute. */
-  sweep(now: number): void
+  /**
+   * Forgets calls that are over for longer than a minute, and those that ended elsewhere: they are not among the live ones of
+   * two sweeps. Answers the latter.
+   */
+  sweep(now: number, live: readonly Call[]): readonly Call[]
 }
 
 export interface DeliveryOptions {
@@ -62,6 +65,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<void>>()
+  /** What was live as far as is known here, and not at the last sweep. */
+  let missing = new Set<string>()
   let owing = false
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
@@ -235,10 +240,21 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       owing = false
       return was
     },
-    sweep(now) {
+    sweep(now, live) {
+      const before = missing
+      missing = new Set()
+      const ended: Call[] = []
+      const liveKeys = new Set(live.map(callKey))
       for (const [key, call] of known) {
-        if (!isLive(call) && now - call.endedAt > lateRelayMs) known.delete(key)
+        if (!isLive(call)) {
+          if (now - call.endedAt > lateRelayMs) known.delete(key)
+        } else if (!liveKeys.has(key)) {
+          // It may have begun after the live ones were read.
+          if (!before.has(key)) missing.add(key)
+          else if (known.delete(key)) ended.push(call)
+        }
       }
+      return ended
     },
   }
 }

@@ -205,8 +205,8 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     clock,
     durations,
     run: calls.run,
-    async onSweep(now) {
-      delivery.sweep(now)
+    async onSweep(now, live) {
+      for (const call of delivery.sweep(now, live)) deadlines.forget(call)
       const isUrgent = isOrphaned
       isOrphaned = false
       await calls.reconcile(isUrgent).catch((error) => {

@@ -26,7 +26,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-test('the other node of a call hears what was committed, whole; no third one does, and nobody of what is over', async () => {
+test('the other node of a call hears what was committed, whole, and its end; no third one does', async () => {
   const { call } = accepted(ringing())
   if (call.status !== 'accepted') throw new Error('unreachable')
   const at = (place: Place, node: string): Place => ({ ...place, node })
@@ -40,12 +40,8 @@ test('the other node of a call hears what was committed, whole; no third one doe
   const [one] = nodes
   one?.tell(across)
   one?.tell(within)
-  one?.tell({
-    ...across,
-    ...ended(call).call,
-    callerPlace: across.callerPlace,
-    calleePlace: across.calleePlace,
-  } as Call)
+  const over = { ...ended(call).call, callerPlace: across.callerPlace, calleePlace: across.calleePlace } as Call
+  one?.tell(over)
   await Promise.all(nodes.map((node) => node.settled()))
-  expect(Object.fromEntries(heard)).toEqual({ one: [], two: [across], three: [] })
+  expect(Object.fromEntries(heard)).toEqual({ one: [], two: [across, over], three: [] })
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Call, isLive, type Participant } from '../../call/call.ts'
+import { type Call, type Participant, placeOf } from '../../call/call.ts'
 import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
@@ -378,9 +378,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   return {
     sessions,
     tell(call) {
-      if (!isLive(call)) return
-      const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
-      const others = new Set(places.map((place) => place.node))
+      const others = new Set([placeOf(call, 'caller')?.node ?? node, placeOf(call, 'callee')?.node ?? node])
       others.delete(node)
       for (const other of others) channel.tell(other, call)
     },
