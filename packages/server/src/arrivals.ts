@@ -108,8 +108,20 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
 
   function comeBack(session: Arriving, sink: Sink, resume: ResumeRequest): MaybePromise<Arrival> {
     return andThen(sessions.resume(resume, identityOf(session), sink, clock.now()), (open) =>
-      open === undefined ? enter(session, sink, resume) : goOn({ ...session, sessionId: resume.sessionId }, open),
+      open === undefined
+        ? enter(session, sink, resume)
+        : goOnOrLeave({ ...session, sessionId: resume.sessionId }, sink, open),
     )
+  }
+
+  /** Whoever is turned away has no socket: nobody else would say so of the session that it was to go on as. */
+  function goOnOrLeave(session: Arriving, sink: Sink, open: OpenSession): MaybePromise<Arrival> {
+    const arrival = goOn(session, open)
+    if (!(arrival instanceof Promise)) return arrival
+    return arrival.catch(async (error) => {
+      await sessions.detach(session.sessionId, sink, false, clock.now())
+      throw error
+    })
   }
 
   /** A new session. Where nobody calls and nothing waits, and that is nearly always so, it is in at once. */
@@ -120,7 +132,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       return andThen(liveCallsOf(session), (live) =>
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.
         andThen(sessions.owing(identity), (owing) => {
-          const verdicts: Promise<unknown>[] = owing.map(isAlive)
+          const verdicts: Promise<unknown>[] = owing.map((sessionId) => isAlive(sessionId))
           if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
           return andThen(collect(identity, verdicts), () => arrival)
         }),
@@ -142,7 +154,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       delivery.learn(call)
       const isNamed = place.sessionId === named
       const isAnybodyThere =
-        place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId)) !== undefined
+        place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId, place.node)) !== undefined
       const taken = takePlace(session, call, named)
       if (isAnybodyThere) verdicts.push(taken.catch(onError))
       else await taken
@@ -271,7 +283,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const { state, node, sessionId: holder } = place
       // Its own last session cannot be resumed: nobody else is there.
       const isNamed = holder === resumes
-      if (state === 'held' && !isNamed && (await isAlive(holder))) return
+      if (state === 'held' && !isNamed && (await isAlive(holder, node))) return
       const decision = await calls.run(
         call,
         state === 'held'
@@ -285,8 +297,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     }
   }
 
-  async function isAlive(sessionId: string): Promise<boolean> {
-    const sink = await sessions.sinkOf(sessionId)
+  async function isAlive(sessionId: string, node?: string): Promise<boolean> {
+    const sink = await sessions.sinkOf(sessionId, node)
     return (await sink?.probe()) ?? false
   }
 

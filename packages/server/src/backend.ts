@@ -8,7 +8,16 @@ import type { Call } from './call/call.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Logger } from './observability/logger.ts'
-import type { CallStore, Clock, Counters, Nodes, ProductStore, SessionIdentity, Sessions } from './ports.ts'
+import {
+  type CallStore,
+  type Clock,
+  type Counters,
+  type Nodes,
+  type ProductStore,
+  type SessionIdentity,
+  type Sessions,
+  StoreError,
+} from './ports.ts'
 
 /** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
 export interface Stores {
@@ -75,7 +84,10 @@ function openStores({ config, logger }: BackendOptions, clock: Clock): Promise<S
     url: databaseUrl,
     clock,
     retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
-    onError: (error) => logger.error({ error }, 'calls that are old enough could not be removed'),
+    onError: (error) => {
+      const isAway = error instanceof StoreError
+      logger[isAway ? 'warn' : 'error']({ error }, 'calls that are old enough could not be removed')
+    },
   })
 }
 

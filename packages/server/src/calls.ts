@@ -12,6 +12,7 @@ import {
   type OverCall,
   type Participant,
   placeOf,
+  refOf,
   sideOf,
 } from './call/call.ts'
 import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
@@ -61,6 +62,10 @@ export type Outcome<T> =
 
 /** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
 const reconcileMarginMs = 10_000
+/** The store has answered for so long: what was under way there has taken effect, or never will. In ms. */
+const settledMs = 6_000
+/** So many are handed on at a time: where none of them can be, the rest waits. */
+const atATime = 50
 
 /** What a client can ask of one call. */
 export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
@@ -81,8 +86,8 @@ export interface Calls {
 export function createCalls(options: CallsOptions): Calls {
   const { store, products, sessions, nodes, delivery, limits, clock, durations } = options
 
-  /** A commit's outcome was unknown since the last `reconcile`. */
-  let uncertain = false
+  /** Calls of which a commit's outcome is unknown, and since when the store answers again, on the monotonic clock. */
+  const uncertain = new Map<string, number | undefined>()
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
@@ -94,6 +99,7 @@ export function createCalls(options: CallsOptions): Calls {
             ? { ok: true as const, call, steps: [] }
             : decide(call, command, clock.now(), durations),
         ),
+        () => [callKey(ref)],
       ),
     )
   }
@@ -103,11 +109,13 @@ export function createCalls(options: CallsOptions): Calls {
     return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
   }
 
-  async function noting<T>(commit: MaybePromise<T>): Promise<T> {
+  /** Where nobody knows whether it was committed, it is looked for: `touched` are the calls that it would have changed. */
+  async function noting<T>(commit: MaybePromise<T>, touched: () => readonly string[]): Promise<T> {
     try {
       return await commit
     } catch (error) {
-      if (error instanceof StoreError && error.kind === 'unknown') uncertain = true
+      if (error instanceof StoreError && error.kind === 'unknown')
+        for (const key of touched()) uncertain.set(key, undefined)
       throw error
     }
   }
@@ -117,13 +125,43 @@ export function createCalls(options: CallsOptions): Calls {
    * store was away, what a node that died left behind. `urgent`: that may be so though this process has not noticed.
    */
   async function reconcile(urgent: boolean): Promise<void> {
-    const isOwing = delivery.takeOwing()
-    if (!uncertain && !isOwing && !urgent) return
-    uncertain = true
+    await catchUpOwed(delivery.takeOwed())
+    if (uncertain.size > 0) await lookForUncertain()
+    if (!urgent) return
     const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
     const stored: Call[] = [...(await store.liveCalls()), ...over.map(({ call }) => call)]
-    uncertain = false
     await Promise.all(stored.map((call) => delivery.catchUp(call)))
+  }
+
+  /** What cannot be handed on even now is owed again; where that is so of all that was tried, the rest is not tried. */
+  async function catchUpOwed(keys: readonly string[]): Promise<void> {
+    for (let i = 0; i < keys.length; i += atATime) {
+      const tried = keys.slice(i, i + atATime)
+      try {
+        const results = await Promise.all(tried.map(catchUpOn))
+        if (!results.includes(true)) return delivery.owe(keys.slice(i + atATime))
+      } catch (error) {
+        delivery.owe(keys.slice(i))
+        throw error
+      }
+    }
+  }
+
+  /** A commit that was given up may still take effect, soon after the store is back. */
+  async function lookForUncertain(): Promise<void> {
+    const keys = [...uncertain.keys()]
+    for (let i = 0; i < keys.length; i += atATime) await Promise.all(keys.slice(i, i + atATime).map(catchUpOn))
+    const now = clock.monotonic()
+    for (const key of keys) {
+      const since = uncertain.get(key)
+      if (since === undefined) uncertain.set(key, now)
+      else if (now - since > settledMs) uncertain.delete(key)
+    }
+  }
+
+  async function catchUpOn(key: string): Promise<boolean> {
+    const call = await store.load(refOf(key))
+    return call === undefined || delivery.catchUp(call)
   }
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
@@ -174,7 +212,7 @@ export function createCalls(options: CallsOptions): Calls {
     const place = side === undefined ? null : placeOf(call, side)
     if (place?.state !== 'held' || place.sessionId === session.sessionId) return false
     if (place.deviceId !== session.deviceId) return false
-    const holder = await sessions.sinkOf(place.sessionId)
+    const holder = await sessions.sinkOf(place.sessionId, place.node)
     const alive = (await holder?.probe()) ?? false
     if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId, node: place.node })
     return !alive
@@ -202,9 +240,10 @@ export function createCalls(options: CallsOptions): Calls {
     const rung = await sessions.liveOf(callee)
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
+    const touched = new Set<string>()
     const decision = await noting(
-      store.invite(caller, callee, callUuid, (situation) =>
-        decideInvite(
+      store.invite(caller, callee, callUuid, (situation) => {
+        const decided = decideInvite(
           situation,
           {
             actor: session,
@@ -221,8 +260,11 @@ export function createCalls(options: CallsOptions): Calls {
             busy: settings.busy,
           },
           clock.now(),
-        ),
-      ),
+        )
+        for (const { call } of decided.steps) touched.add(callKey(call))
+        return decided
+      }),
+      () => [...touched],
     )
     // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
     // call, its inviter has heard of it.
@@ -257,7 +299,7 @@ export function createCalls(options: CallsOptions): Calls {
     await delivery.catchUp(waiting)
     const { node, sessionId } = waiting.callerPlace
     if (node === nodes.self || waiting.status !== 'ringing') return false
-    const holder = await sessions.sinkOf(sessionId)
+    const holder = await sessions.sinkOf(sessionId, node)
     if ((await holder?.probe()) === true) return false
     await run(waiting, { type: 'lose', sessionId, node })
     return true

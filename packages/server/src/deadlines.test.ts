@@ -31,6 +31,7 @@ test('[END3] a timer of what this node knew last does not fire again and again w
     nodes: { self: 'one', isDead: () => false, others: () => ['two'], tell() {} },
     clock: { now: Date.now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
     durations,
+    pingSessions: async () => {},
     run,
     onSweep: async () => {},
     onError: (error: unknown) => {

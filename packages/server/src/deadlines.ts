@@ -9,6 +9,8 @@ const longestTimeoutMs = 2 ** 31 - 1
 const sweepIntervalMs = 500
 /** A process that did not get to its sweep for this long was away: stopped, swapped out, starved [END3]. */
 const awayMs = 3_000
+/** A jump of the nodes' common clock is noticed by all of them within this time, in ms. */
+const noticedMs = 1_500
 /** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
 const patienceMs = 200
 
@@ -18,6 +20,8 @@ export interface DeadlinesOptions {
   readonly nodes: Nodes
   readonly clock: SteadyClock
   readonly durations: CallDurations
+  /** Resolves when clients can come back: the sessions' store answers. */
+  readonly pingSessions: () => Promise<void>
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
   /** More that is done at every sweep, with the calls that are live. */
   readonly onSweep: (now: number, live: readonly LiveCall[]) => Promise<void>
@@ -38,7 +42,13 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, clock, durations, run, onSweep, onError } = options
+  const { store, sessions, nodes, clock, durations, pingSessions, run, onSweep, onError } = options
+  /** Where nobody can come back, no lost place counts [END3]. */
+  const durationsOfOthers = {
+    ...durations,
+    callerLostMs: Number.POSITIVE_INFINITY,
+    peerLostMs: Number.POSITIVE_INFINITY,
+  }
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
   let sweeper: ReturnType<typeof setInterval> | undefined
   let sweeping = false
@@ -46,6 +56,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let lastBeat = clock.monotonic()
   /** The service or its store was away; the lost clocks have to start again before any of them counts [END3]. */
   let away = false
+  /** Since when the sessions' store is away, on the monotonic clock. */
+  let closedSince: number | undefined
 
   function watch(call: Call): void {
     forget(call)
@@ -75,13 +87,31 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   function fire(call: Call): void {
-    if (jumping || isAway()) return
+    if (jumping || isAway() || !isDue(call, clock.now())) return
     run(call, { type: 'time' })
       .then((decision) => {
         // A timer may be a moment early, or of a call that another node has changed since.
         if (decision.ok && decision.steps.length === 0 && !timers.has(callKey(call))) watch(decision.call)
       })
       .catch(failed)
+  }
+
+  /** A timer may also be a moment early; that is found by the one who decides. */
+  function isDue(call: Call, now: number): boolean {
+    if (closedSince === undefined) return true
+    const deadline = nextDeadline(call, durationsOfOthers)
+    return deadline !== undefined && deadline <= now
+  }
+
+  /** The lost clocks stand still while nobody can come back, and start again in full when somebody can. */
+  async function lookForSessions(): Promise<void> {
+    try {
+      await pingSessions()
+      if (closedSince !== undefined && clock.monotonic() - closedSince > awayMs) away = true
+      closedSince = undefined
+    } catch {
+      closedSince ??= clock.monotonic()
+    }
   }
 
   /** Said once, however long the store is away. */
@@ -102,9 +132,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       const command = owed(call, now)
       if (command !== undefined) work.push(run(call, command))
     }
-    await Promise.all(work)
+    const results = await Promise.allSettled(work)
     await sessions.sweep(now)
     await onSweep(now, live)
+    for (const result of results) if (result.status === 'rejected') throw result.reason
   }
 
   /** The wall clock jumped: what remained of every ring and every lost place still remains. */
@@ -113,6 +144,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     try {
       const ms = Math.round(clock.jumped())
       clock.follow()
+      const others = nodes.others()
+      // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
+      if (others.length > 0) await Bun.sleep(noticedMs)
+      if (others.some((other) => other < nodes.self)) return void (await Bun.sleep(noticedMs))
       const live = await store.liveCalls()
       await Promise.all(live.map((call) => run(call, { type: 'shift', ms })))
     } finally {
@@ -133,7 +168,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     const deadline = nextDeadline(call, durations)
     // Who answered for the call's last version has a timer for it: the others wait a little for that one.
     const patience = nodes.others().length > 0 && !timers.has(callKey(call)) ? patienceMs : 0
-    if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
+    if (deadline !== undefined && deadline + patience <= now && isDue(call, now)) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
     for (const place of places) {
       const { sessionId, node } = place
@@ -152,6 +187,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     forget,
     start() {
       sweeper = setInterval(() => {
+        void lookForSessions()
         if (sweeping) return
         sweeping = true
         sweep()

@@ -88,14 +88,14 @@ test('what nobody handed on is found by who reads the call', async () => {
 })
 
 test('while the sessions cannot be reached it is owed, and said so once', async () => {
-  const { delivery, told, committed, invited, broken } = setUp()
+  const { delivery, told, committed, call, invited, broken } = setUp()
   committed.push(invited)
-  expect(delivery.takeOwing()).toBe(false)
+  expect(delivery.takeOwed()).toEqual([])
   broken.on = true
   await delivery.apply(invited)
   broken.on = false
-  expect(delivery.takeOwing()).toBe(true)
-  expect(delivery.takeOwing()).toBe(false)
+  expect(delivery.takeOwed()).toEqual([callKey(call)])
+  expect(delivery.takeOwed()).toEqual([])
   await delivery.catchUp(invited.call)
   expect(told).toEqual(['call.ringing'])
 })

@@ -23,7 +23,7 @@ export interface Delivery {
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. What cannot be handed on now, because the sessions' store is away, is owed: see
-   * `takeOwing`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
+   * `takeOwed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
    */
   apply(step: Step, first?: Promise<void>): MaybePromise<void>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
@@ -32,12 +32,14 @@ export interface Delivery {
   adoptOver(call: Call): MaybePromise<void>
   /** Takes note of a call that was read: somebody else may just be handing it on. */
   learn(call: Call): void
-  /** Hands on what was committed to a call and not handed on by anybody; resolves when it is. */
-  catchUp(call: Call): Promise<void>
+  /** Hands on what was committed to a call and not handed on by anybody; resolves when it is, with false where it cannot be. */
+  catchUp(call: Call): Promise<boolean>
   /** A push to whoever holds a place. */
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
-  /** Something could not be handed on since this was last asked. */
-  takeOwing(): boolean
+  /** The keys of calls of which something could not be handed on since this was last asked. */
+  takeOwed(): readonly string[]
+  /** Something may be committed to these calls that nobody was told. */
+  owe(keys: readonly string[]): void
   /**
    * Forgets calls that are over for longer than a minute, and those that ended elsewhere: they are not among the live ones of
    * two sweeps. Answers the latter.
@@ -67,7 +69,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const underWay = new Map<string, Promise<void>>()
   /** What was live as far as is known here, and not at the last sweep. */
   let missing = new Set<string>()
-  let owing = false
+  const owed = new Set<string>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
@@ -80,7 +82,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
     const before = underWay.get(key)
-    const done = before === undefined ? guarded(work) : before.then(() => guarded(work))
+    const done = before === undefined ? guarded(key, work) : before.then(() => guarded(key, work))
     if (!(done instanceof Promise)) return
     underWay.set(key, done)
     return done.finally(() => {
@@ -88,18 +90,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     })
   }
 
-  function guarded(work: () => MaybePromise<void>): MaybePromise<void> {
+  function guarded(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
     try {
       const done = work()
-      return done instanceof Promise ? done.catch(failed) : done
+      return done instanceof Promise ? done.catch((error) => failed(key, error)) : done
     } catch (error) {
-      failed(error)
+      failed(key, error)
     }
   }
 
-  function failed(error: unknown): void {
-    owing = true
-    if (!(error instanceof StoreError)) onError(error)
+  /** A bug would be one again and again. */
+  function failed(key: string, error: unknown): void {
+    if (error instanceof StoreError) owed.add(key)
+    else onError(error)
   }
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
@@ -229,16 +232,23 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async catchUp(call) {
       const key = callKey(call)
       learn(call)
+      let isDone = false
       await inTurn(key, () =>
         andThen(sessions.toldOf(key, call.version), (told) =>
-          told < call.version ? handOnMissing(key, call, told) : undefined,
+          andThen(told < call.version ? handOnMissing(key, call, told) : undefined, () => {
+            isDone = true
+          }),
         ),
       )
+      return isDone
     },
-    takeOwing() {
-      const was = owing
-      owing = false
-      return was
+    takeOwed() {
+      const keys = [...owed]
+      owed.clear()
+      return keys
+    },
+    owe(keys) {
+      for (const key of keys) owed.add(key)
     },
     sweep(now, live) {
       const before = missing

@@ -269,7 +269,11 @@ export interface Sessions {
   detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>
   /** Who the session is whose socket this process holds; undefined where it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
-  sinkOf(sessionId: string): MaybePromise<Sink | undefined>
+  /**
+   * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: where a
+   * store has no record of the session, that node is asked, for a missing record proves nothing.
+   */
+  sinkOf(sessionId: string, node?: string): MaybePromise<Sink | undefined>
   /** The sessions of a participant that have a socket, oldest first. */
   liveOf(participant: Participant): MaybePromise<readonly string[]>
   append(sessionId: string, push: Push): MaybePromise<AppendResult>

@@ -204,6 +204,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     nodes,
     clock,
     durations,
+    pingSessions: backend.pingRedis,
     run: calls.run,
     async onSweep(now, live) {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)

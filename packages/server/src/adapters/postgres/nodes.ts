@@ -30,6 +30,9 @@ const beatLimitMs = 2_000
 const deadMs = 5_000
 /** Samples of the database's clock of which the one with the shortest way is believed. */
 const samples = 16
+/** Two samples that are further apart than the ways there and back explain, by so much, are of two clocks. */
+const jumpMs = 200
+const mostMissing = 1_000
 
 /** Counts on, and reads everybody's count. What is a day old is of no interest any more. */
 export const beatSql = `
@@ -75,6 +78,9 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   let since = 0
   let beatAt = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
+  let lookedAt = Number.NEGATIVE_INFINITY
+  /** Names that no look has shown, and when somebody asked for them first. */
+  const missing = new Map<string, number>()
 
   async function beat(): Promise<void> {
     const sent = performance.now()
@@ -87,6 +93,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       for (const each of seen.values()) each.since = now
     }
     beatAt = now
+    lookedAt = sent
     for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now)
     for (const [name, { hasLeft, since }] of seen) {
       if (!dead.has(name) && (hasLeft || now - since > deadMs || isReplaced(name))) {
@@ -103,6 +110,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
 
   function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number): void {
     const known = seen.get(name)
+    missing.delete(name)
     if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
     else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       Object.assign(known, { beats, hasLeft, since: now, ageMs })
@@ -112,6 +120,12 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
 
   /** The answer was made somewhere between the question and now: the shorter the way, the nearer the middle is to it. */
   function learnClock(databaseNow: number, sent: number, received: number): void {
+    const half = (received - sent) / 2
+    // The database's clock jumped, or it is another database by now: what it said before says nothing any more.
+    const isOther = offsets.some(
+      (each) => Math.abs(databaseNow - (sent + half) - each.offset) > half + each.way / 2 + jumpMs,
+    )
+    if (isOther) offsets.length = 0
     offsets.push({ offset: databaseNow - (sent + received) / 2, way: received - sent })
     if (offsets.length > samples) offsets.shift()
     offset = offsets.reduce((best, each) => (each.way < best.way ? each : best)).offset
@@ -123,8 +137,12 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     isDead(node) {
       if (node === self) return false
       if (seen.has(node)) return dead.has(node)
-      // One that left no trace: its call is older than a day, or the database's.
-      return performance.now() - since > deadMs && performance.now() - beatAt < deadMs
+      const now = performance.now()
+      const askedAt = missing.get(node) ?? now
+      if (missing.size >= mostMissing) missing.clear()
+      missing.set(node, askedAt)
+      // One that left no trace: its call is older than a day, or the database's. One that has just started the next look shows.
+      return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs
     },
     others() {
       return [...seen].flatMap(([name, { ageMs }]) => (dead.has(name) || ageMs > deadMs ? [] : [name]))

@@ -6,10 +6,15 @@ const batchSize = 500
 const pauseMs = 50
 const intervalMs = 10 * 60_000
 
-/** Rows that another node is just removing are left to it. Events go with their call. */
+/**
+ * Rows that another node is just removing are left to it. Events go with their call. A node's own clock may be wrong: what
+ * is young by the database's stays.
+ */
 export const pruneSql = `
   DELETE FROM calls WHERE id IN (
-    SELECT id FROM calls WHERE ended_at < $1::float8::bigint ORDER BY ended_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    SELECT id FROM calls
+    WHERE ended_at < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - $3::float8)::bigint
+    ORDER BY ended_at LIMIT $2::int FOR UPDATE SKIP LOCKED
   ) RETURNING 1`
 
 export interface Retention {
@@ -35,7 +40,7 @@ export function createRetention({ connections, clock, retentionMs, onError }: Re
   async function prune(before: number): Promise<number> {
     let removed = 0
     while (!stopped) {
-      const rows = await connections.run(pruneSql, [before, batchSize], { repeatable: true })
+      const rows = await connections.run(pruneSql, [before, batchSize, retentionMs], { repeatable: true })
       removed += rows.length
       if (rows.length < batchSize) break
       await Bun.sleep(pauseMs)

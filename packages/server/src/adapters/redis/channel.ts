@@ -15,7 +15,7 @@ export interface ChannelOptions {
   /** What another node has just committed. */
   readonly onCall: (call: Call) => void
   /** What was said meanwhile was not heard. */
-  readonly onRebuilt: () => void
+  readonly onRebuilt: () => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -36,6 +36,8 @@ export interface Channel {
 const beatMs = 1_000
 /** Without a word from itself for so long a node takes its subscription for dead; others take the node for dead. */
 const deafMs = 3_000
+/** Its own channel may take so long at the start. */
+const startMs = 10_000
 const deadMs = 5_000
 /** A node on whose channel nobody listened for so long is gone, in ms. */
 const silentMs = 3_000
@@ -63,6 +65,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let heardAt = performance.now()
   let timer: Timer | undefined
   let last = 0
+  let isClosed = false
   /** The later run under the id of this one that was told of. */
   let replacedBy: string | undefined
 
@@ -73,9 +76,17 @@ export function createChannel(options: ChannelOptions): Channel {
     } else if (message.startsWith('A ')) {
       const [, id = '', answer = ''] = message.split(' ')
       settle(id, answer)
-    } else if (message.startsWith(callMark)) onCall(JSON.parse(message.slice(callMark.length)))
+    } else if (message.startsWith(callMark)) hearOfCall(message.slice(callMark.length))
     else if (message.startsWith('Q ')) void answer(message).catch(onError)
     else onNews(message)
+  }
+
+  function hearOfCall(text: string): void {
+    try {
+      onCall(JSON.parse(text))
+    } catch (error) {
+      onError(error)
+    }
   }
 
   async function answer(message: string): Promise<void> {
@@ -122,10 +133,14 @@ export function createChannel(options: ChannelOptions): Channel {
   function catchUp(): void {
     if (!isBehind || store.client.status !== 'ready') return
     isBehind = false
-    onRebuilt()
+    onRebuilt().catch((error) => {
+      isBehind = true
+      onError(error)
+    })
   }
 
   async function beat(): Promise<void> {
+    if (isClosed) return
     last++
     if (performance.now() - heardAt > deafMs) {
       subscriber?.disconnect()
@@ -178,7 +193,7 @@ export function createChannel(options: ChannelOptions): Channel {
     async start() {
       subscribe(true)
       // Its first own word says that it hears.
-      for (let tries = 0; ; tries++) {
+      for (const until = performance.now() + startMs; ; ) {
         if (
           subscriber?.status === 'ready' &&
           (await heard().then(
@@ -187,10 +202,14 @@ export function createChannel(options: ChannelOptions): Channel {
           ))
         )
           break
-        if (tries > 200) throw new Error('the channel of this node cannot be subscribed')
+        if (performance.now() > until) throw new Error('the channel of this node cannot be subscribed')
         await Bun.sleep(25)
       }
       await beat()
+      // Replies that were lost with the store's own connection told this node what nobody else was told.
+      store.client.on('ready', () => {
+        isBehind = true
+      })
       timer = setInterval(() => void beat().catch(onError), beatMs)
     },
     async ask(to, op, sessionId, socket, rest = '') {
@@ -220,6 +239,7 @@ export function createChannel(options: ChannelOptions): Channel {
     },
     heard,
     async close() {
+      isClosed = true
       clearInterval(timer)
       for (const id of [...waiting.keys()]) settle(id, undefined)
       await store.client.zrem('rw:nodes', node).catch(() => undefined)

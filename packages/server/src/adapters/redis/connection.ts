@@ -30,6 +30,7 @@ export function connect(url: string): Client {
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
+    retryDelayOnFailover: 0,
     clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
     // A certificate names hosts, so they are connected to by name.
     ...(tls !== undefined && { dnsLookup: (address, callback) => callback(null, address) }),
@@ -153,7 +154,7 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       isDead = true
     }
     // The connection may be dead without saying so. One that is being made is not to be disturbed: it would be given up.
-    if (isDead && client.status === 'ready') client.disconnect(true)
+    if (isDead && client.status === 'ready' && !(client instanceof Cluster)) client.disconnect(true)
     if (client.status === 'end') void client.connect().catch(onError)
   }, 250)
   timer.unref()

@@ -19,6 +19,8 @@ export interface Held {
   delivered: number
   head: number
   reading: boolean
+  /** How often something was said of its calls. */
+  heard: number
   /** What is known here of its calls: with it a log begins again after a loss [RES4]. Call → whether settled. */
   readonly places: Map<string, boolean>
   readonly ringing: Set<string>
@@ -54,6 +56,7 @@ export function createHeld(
     delivered: 0,
     head: 0,
     reading: false,
+    heard: 0,
     places: new Map(),
     ringing: new Set(),
     versions: new Map(),
@@ -84,6 +87,10 @@ export function offerAll(held: Held, entries: readonly Entry[], head: number): v
 
 function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   held.delivered = seq
+  // What the store says of rings beside the log may not have been heard.
+  if (kind === 'ringing') held.ringing.add(call)
+  else if (kind === 'final' || kind === 'stop') held.ringing.delete(call)
+  held.heard++
   if (kind === 'final') held.versions.delete(call)
   else if (version !== '' && kind !== 'notice') held.versions.set(call, version)
   held.sink.send(render(held.identity, seq, version, text))
@@ -124,6 +131,13 @@ export function callFields(held: Held): string[] {
   const places = [...held.places].flatMap(([call, settled]) => [`P${call}`, settled ? '1' : '0'])
   const ringing = [...held.ringing].flatMap((call) => [`R${call}`, '1'])
   return [...places, ...ringing, ...[...held.versions].flatMap(([call, version]) => [`V${call}`, version])]
+}
+
+/** Its places and rings as the store has them: what was said of them was not heard, perhaps. */
+export function learnPlaces(held: Held, fields: readonly string[]): void {
+  held.places.clear()
+  held.ringing.clear()
+  learnCalls(held, fields)
 }
 
 export function learnCalls(held: Held, fields: readonly string[]): void {

@@ -1,6 +1,6 @@
 import type { SessionIdentity } from '../../ports.ts'
 import type { Entry, Reply, ScriptName } from './connection.ts'
-import { callFields, type Heard, type Held, loseLog, offer, offerAll } from './held.ts'
+import { callFields, type Heard, type Held, learnPlaces, loseLog, offer, offerAll } from './held.ts'
 import { openArgs } from './identity.ts'
 
 /** A socket that this node held last of a session, or holds. */
@@ -49,10 +49,11 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const session = held.get(id)
     if (session === undefined || session.socket !== socket) return
     const [first = '', call = ''] = rest
-    if (what === 'E') take(session, pushOf(rest, message.slice(lineEnd + 1)))
+    if (what === 'P' || what === 'R') session.heard++
+    if (what === 'E') hearPush(session, rest, message.slice(lineEnd + 1))
     else if (what === 'L') lost(session, first)
-    else if (what === 'X') replaced(session)
     else if (what === 'V') session.versions.delete(first)
+    else if (what === 'X') replaced(session)
     else if (what === 'R' && first === '1') session.ringing.add(call)
     else if (what === 'R') session.ringing.delete(call)
     else if (what === 'P' && first !== '-') session.places.set(call, first === '1')
@@ -60,6 +61,12 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       session.places.delete(call)
       session.ringing.delete(call)
     }
+  }
+
+  function hearPush(session: Held, [epoch, ...fields]: readonly string[], text: string): void {
+    if (epoch === session.epoch) take(session, pushOf(fields, text))
+    // Of a log that was lost, and late; or of one that this node has yet to hear of.
+    else compare(session).catch(onError)
   }
 
   function take(session: Held, heard: Heard): void {
@@ -79,13 +86,18 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
   async function readOn(session: Held): Promise<void> {
     const id = session.identity.sessionId
     try {
-      do {
+      for (let isBehind = true; isBehind && session.ready && held.get(id) === session; ) {
+        const { epoch: asked } = session
         const reply = (await run('read', id, [id, session.socket, session.delivered])) ?? []
         const [epoch, head, entries, ...messages] = reply
         if (epoch === 'gone') return void compare(session).catch(onError)
         hearAll(messages)
-        if (epoch === session.epoch) offerAll(session, entries as Entry[], Number(head))
-      } while (session.head > session.delivered && held.get(id) === session)
+        // The log began again while this was under way: from its begin, then.
+        if (session.epoch !== asked) continue
+        if (epoch !== asked) return void compare(session).catch(onError)
+        offerAll(session, entries as Entry[], Number(head))
+        isBehind = session.head > session.delivered
+      }
     } finally {
       // In the same step as the last look at `head`: whatever comes later begins another read.
       session.reading = false
@@ -138,11 +150,14 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
 
   async function compare(session: Held): Promise<void> {
     const id = session.identity.sessionId
-    const [epoch, head, ...messages] =
+    const { epoch: asked, heard } = session
+    const [epoch, head, calls, ...messages] =
       (await run('head', id, [id, session.socket, session.delivered, session.epoch])) ?? []
-    if (held.get(id) !== session) return
+    if (held.get(id) !== session || session.epoch !== asked) return
     if (epoch === 'gone') return beginAgain(session)
     if (epoch === 'taken') return leave(session)
+    // What was said of its calls meanwhile may be newer.
+    if (session.heard === heard) learnPlaces(session, calls as unknown as string[])
     hearAll(messages)
     lost(session, String(epoch))
     session.head = Math.max(session.head, Number(head))
@@ -152,7 +167,10 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
   async function compareHeads(all: boolean): Promise<void> {
     const chosen = [...held.values()].filter(({ places, ringing }) => all || places.size > 0 || ringing.size > 0)
     // In parts: other commands go in between.
-    for (let i = 0; i < chosen.length; i += 100) await Promise.all(chosen.slice(i, i + 100).map(compare))
+    const failures: unknown[] = []
+    const look = (session: Held) => compare(session).catch((error) => void failures.push(error))
+    for (let i = 0; i < chosen.length; i += 100) await Promise.all(chosen.slice(i, i + 100).map(look))
+    if (failures.length > 0) throw failures[0]
   }
 
   return {

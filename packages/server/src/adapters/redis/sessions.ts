@@ -8,7 +8,7 @@ import { createStore, type Entry, type Reply, type ScriptName, type Store } from
 import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
-import { answer, createSockets } from './sockets.ts'
+import { answer, anySocket, createSockets } from './sockets.ts'
 import { createTold } from './told.ts'
 
 export interface RedisSessionsOptions {
@@ -58,6 +58,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let now = 0
   let comparing: Timer | undefined
   let comparisons = 0
+  let isComparing = false
   const { onLogLost } = options
   const holder = createHolder({ run, now: () => now, onLogLost, onError })
   const { held, last, hear, hearAll, take, giveUp, beginAgain, compare } = holder
@@ -68,7 +69,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onNews: hear,
     onRequest: (op, id, socket, rest) => answer(holder, op, id, socket, rest, park),
     onCall: options.onCall ?? (() => {}),
-    onRebuilt: () => void holder.compareHeads(true).catch(onError),
+    onRebuilt: () => holder.compareHeads(true),
     onError,
   })
   const sockets = createSockets(holder, { node, channel, leaveFor, onError })
@@ -144,10 +145,30 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 
   /** What the store was not told while it was away: sockets that are gone. */
   async function tellLeft(): Promise<void> {
-    for (const [socket, args] of [...left]) {
-      const [id] = args
-      hearAll((await run('detach', String(id), args))?.slice(1))
-      left.delete(socket)
+    const all = [...left]
+    let failure: unknown
+    for (let i = 0; i < all.length; i += 100) {
+      await Promise.all(
+        all.slice(i, i + 100).map(async ([socket, args]) => {
+          try {
+            hearAll((await run('detach', String(args[0]), args))?.slice(1))
+            left.delete(socket)
+          } catch (error) {
+            // Its part of the store is away; others may be there.
+            if (!(error instanceof StoreError)) left.delete(socket)
+            failure ??= error
+          }
+        }),
+      )
+    }
+    if (failure !== undefined) onError(failure)
+  }
+
+  /** Nobody will have the socket that the store may have been told of. */
+  function mayHaveSocket(id: string, socket: string, clean: '0' | '1') {
+    return (error: unknown): never => {
+      if (error instanceof StoreError && error.kind === 'unknown') left.set(socket, [id, socket, clean, now, '', 0])
+      throw error
     }
   }
 
@@ -187,7 +208,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const sessions: Sessions = {
     async open(identity, sink) {
       const socket = newSocket()
-      const [epoch = '', ...messages] = (await run('open', identity.sessionId, openArgs(identity, socket, 0))) ?? []
+      const opened = run('open', identity.sessionId, openArgs(identity, socket, 0))
+      const [epoch = '', ...messages] = (await opened.catch(mayHaveSocket(identity.sessionId, socket, '1'))) ?? []
       hearAll(messages)
       const session = createHeld(identity, socket, sink, String(epoch), newUpstream())
       held.set(identity.sessionId, session)
@@ -216,18 +238,19 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
         at,
         options.resumeWindowMs,
       ]
-      const [found = '', ...rest] = (await run('resume', sessionId, [...args, ...mine])) ?? []
+      const resumed = run('resume', sessionId, [...args, ...mine])
+      const [found = '', ...rest] = (await resumed.catch(mayHaveSocket(sessionId, socket, '0'))) ?? []
       if (found === '') {
         hearAll(rest)
         return undefined
       }
-      const [stored, isOwnSocket, ...calls] = rest
+      const [stored, isOwnSocket, calls] = rest
       const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
       // Of a node that died less may be stored than it answered; what was answered was handled.
       upstream.handled = Math.max(upstream.handled, replied ?? 0)
       const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
       session.delivered = seen
-      learnCalls(session, calls as string[])
+      learnCalls(session, calls as unknown as string[])
       // One that came back here at the same time, and was a moment faster: the newest wins.
       void held.get(sessionId)?.sink.retire().catch(onError)
       held.set(sessionId, session)
@@ -242,8 +265,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     async reset(id, epoch, text) {
       const session = held.get(id)
-      if (session?.due?.epoch !== epoch) return
-      session.due.text = text
+      if (session === undefined || session.epoch !== epoch) return
+      // Told already where what came after it could not be handed out: the store went away in between.
+      if (session.due !== undefined) session.due.text = text
       if (session.opened) await handOut(session)
     },
     async openDetached(identity, at) {
@@ -269,11 +293,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       }
     },
     heldHere: (id) => held.get(id)?.identity,
-    async sinkOf(id) {
+    async sinkOf(id, at = node) {
       const here = held.get(id)
       if (here !== undefined) return here.sink
       const found = await look(id)
-      return found === undefined ? undefined : sockets.at(found.holder, id, found.socket)
+      if (found !== undefined) return sockets.at(found.holder, id, found.socket)
+      return at === node ? undefined : sockets.at(at, id, anySocket)
     },
     liveOf: (participant) => live(participant, 'all'),
     append: appendOrHand,
@@ -349,7 +374,10 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   async function handOut(session: Held): Promise<void> {
     if (session.ready || !tellReset(session)) return
     const id = session.identity.sessionId
+    const { epoch } = session
     const [result, head, entries, ...messages] = (await run('ready', id, [id, session.socket])) ?? []
+    // It began again meanwhile: the answer is about the log before.
+    if (session.epoch !== epoch) return handOut(session)
     if (result === 'trimmed') session.sink.close(1013, 'try again later')
     if (result === 'was') {
       session.ready = true
@@ -387,9 +415,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await channel.start()
       comparing = setInterval(() => {
         comparisons++
+        if (isComparing) return
+        isComparing = true
         void tellLeft()
           .then(() => holder.compareHeads(comparisons % compareAllEvery === 0))
           .catch(onError)
+          .finally(() => {
+            isComparing = false
+          })
       }, compareMs)
     },
     compareHeads: () => holder.compareHeads(true),

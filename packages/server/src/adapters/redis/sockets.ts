@@ -4,6 +4,9 @@ import type { Channel, Request } from './channel.ts'
 import type { Held } from './held.ts'
 import type { Holder, LastSocket } from './holder.ts'
 
+/** Whichever socket a node holds of a session. */
+export const anySocket = '*'
+
 /** Objects for sockets of other nodes that are kept. */
 const mostRemotes = 1_000
 
@@ -37,7 +40,8 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
 
   /** A socket that another node holds; the same object for the same socket. */
   function remote(holder: string, id: string, socket: string): Sink {
-    const known = remotes.get(socket)
+    const key = socket === anySocket ? anySocket + id : socket
+    const known = remotes.get(key)
     if (known !== undefined) return known
     const sink: Sink = {
       send: () => {},
@@ -61,7 +65,7 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
     if (remotes.size >= mostRemotes) {
       for (const oldest of [...remotes.keys()].slice(0, mostRemotes / 2)) remotes.delete(oldest)
     }
-    remotes.set(socket, sink)
+    remotes.set(key, sink)
     return sink
   }
 
@@ -77,7 +81,10 @@ export async function answer(
   rest: string,
   retired: (here: LastSocket | Held) => Promise<void>,
 ): Promise<string> {
-  const here = [held.get(sessionId), last.get(sessionId)].find((each) => each?.socket === socket)
+  const here =
+    socket === anySocket
+      ? held.get(sessionId)
+      : [held.get(sessionId), last.get(sessionId)].find((each) => each?.socket === socket)
   if (here === undefined) return '0'
   if (op === 'probe') return (await here.sink.probe()) ? '1' : '0'
   if (op === 'close') {

@@ -1,10 +1,11 @@
 -- KEYS: session. What comes first, then what was held back at the gate. 6 id, 7 call, 8 … source, n, text of each
 local h = load(ARGV[6])
-if h == nil or not h['G' .. ARGV[7]] then return out end
+if h == nil or h['G' .. ARGV[7]] ~= '1' then return out end
 local name = ARGV[7]
 local key = base .. 'g:' .. h.sid .. ':' .. name
 local held = call('LRANGE', key, 0, -1)
-drop(h, 'G' .. name)
+-- Who tells of the same answer late must not close it again.
+put(h, 'G' .. name, '0')
 call('DEL', key)
 for i = 8, #ARGV, 3 do
   -- Another node may have handed it over before it died, or at the same time.

@@ -6,4 +6,4 @@ if h.s ~= ARGV[7] then return { 'taken' } end
 if h.e == ARGV[9] and tonumber(h.q) < tonumber(ARGV[8]) then void(h) end
 expire(h)
 call('PEXPIRE', base .. 'a:' .. h.ph, indexTtl)
-return { h.e, h.q, unpack(out) }
+return { h.e, h.q, callsOf(h, 'PR'), unpack(out) }

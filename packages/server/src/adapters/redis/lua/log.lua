@@ -5,7 +5,7 @@
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
 --                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
 --                 was taken, as <session> <n>, Nk Nh the
---                 same of what was kept and of what was handed over at the gate, G<call> a gate, K<call> bytes that are kept, or - where they were taken
+--                 same of what was kept and of what was handed over at the gate, G<call> a gate (1 closed, 0 opened), K<call> bytes that are kept, or - where they were taken
 --   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
 --   <base>k:<id>:<call>  relays that wait for the accept [REL2], each three elements:
 --                 a source, its n, a text; <base>g:<id>:<call> the texts of those behind a gate
@@ -61,6 +61,22 @@ local function finish(h, name)
   put(h, 'fc', table.concat(names, ' '))
 end
 
+-- A call that was answered elsewhere goes on, and the session hears no more of it: of so many the version is remembered.
+local function pass(h, name)
+  local names = {}
+  for each in string.gmatch(h.sc or '', '%S+') do if each ~= name then names[#names + 1] = each end end
+  if #names >= 32 then
+    local oldest = table.remove(names, 1)
+    if call('HEXISTS', h.key, 'P' .. oldest) == 0 then
+      call('HDEL', h.key, 'V' .. oldest, 'Nk' .. oldest)
+      h['V' .. oldest] = nil
+      tell(h, 'V ' .. h.sid .. ' ' .. h.s .. ' ' .. oldest)
+    end
+  end
+  names[#names + 1] = name
+  put(h, 'sc', table.concat(names, ' '))
+end
+
 -- A request that was sent again, by whoever handles it now [EXT4].
 local function isRepeat(h, name, source, n)
   local of, last = string.match(h['N' .. name] or '', '^(%S+) (%d+)$')
@@ -95,6 +111,7 @@ local function isNews(h, kind, name, version)
     tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 1 ' .. name)
   end
   if version ~= '' then put(h, 'V' .. name, version) end
+  if kind == 'stop' then pass(h, name) end
   return true
 end
 
@@ -104,8 +121,9 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   if kind == 'relay' then
     if forPlace == '1' and not h['P' .. name] then return 'elsewhere' end
     if numbered and (isRepeat(h, name, source, n) or isRepeat(h, 'h' .. name, source, n)) then return 'kept' end
-    if h['G' .. name] then
+    if h['G' .. name] == '1' then
       call('RPUSH', base .. 'g:' .. h.sid .. ':' .. name, text)
+      call('PEXPIRE', base .. 'g:' .. h.sid .. ':' .. name, 90000000)
       if numbered then put(h, 'N' .. name, source .. ' ' .. n) end
       return 'kept'
     end
@@ -137,7 +155,7 @@ end
 local function deliver(h, kind, name, version, text, at, source, n, forPlace)
   local result, seq = push(h, kind, name, version, text, at, source, n, forPlace)
   if result == 'sent' then
-    tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)
+    tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)
   end
   return result, seq
 end

@@ -14,7 +14,7 @@ for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
   if source[letter .. name] then put(target, letter .. name, source[letter .. name]) end
 end
 if source['G' .. name] then
-  put(target, 'G' .. name, '1')
+  put(target, 'G' .. name, source['G' .. name])
   local held = base .. 'g:' .. source.sid .. ':' .. name
   if call('EXISTS', held) == 1 then call('RENAME', held, base .. 'g:' .. target.sid .. ':' .. name) end
 end

@@ -25,12 +25,4 @@ call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)
 expire(h)
-local calls = {}
-for field, value in pairs(h) do
-  local letter = string.sub(field, 1, 1)
-  if letter == 'P' or letter == 'R' or letter == 'V' then
-    calls[#calls + 1] = field
-    calls[#calls + 1] = value
-  end
-end
-return { h.e, h.up, isOwn and 1 or 0, unpack(calls) }
+return { h.e, h.up, isOwn and 1 or 0, callsOf(h, 'PRV') }

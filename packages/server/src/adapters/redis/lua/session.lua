@@ -26,6 +26,17 @@ local function has(h, letter)
   end
   return false
 end
+-- Fields of some letters, and their values.
+local function callsOf(h, letters)
+  local calls = {}
+  for field, value in pairs(h) do
+    if string.find(letters, string.sub(field, 1, 1), 1, true) then
+      calls[#calls + 1] = field
+      calls[#calls + 1] = value
+    end
+  end
+  return calls
+end
 local function isIdle(h) return not has(h, 'P') and not has(h, 'R') end
 
 -- The entries that pass stay.
