@@ -125,7 +125,7 @@ export function createCalls(options: CallsOptions): Calls {
    * store was away, what a node that died left behind. `urgent`: that may be so though this process has not noticed.
    */
   async function reconcile(urgent: boolean): Promise<void> {
-    await catchUpOwed(delivery.takeOwed())
+    await catchUpOwed([...delivery.owed])
     if (uncertain.size > 0) await lookForUncertain()
     if (!urgent) return
     const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
@@ -133,17 +133,11 @@ export function createCalls(options: CallsOptions): Calls {
     await Promise.all(stored.map((call) => delivery.catchUp(call)))
   }
 
-  /** What cannot be handed on even now is owed again; where that is so of all that was tried, the rest is not tried. */
+  /** What cannot be handed on even now stays owed; where that is so of all that was tried, the rest is not tried. */
   async function catchUpOwed(keys: readonly string[]): Promise<void> {
     for (let i = 0; i < keys.length; i += atATime) {
-      const tried = keys.slice(i, i + atATime)
-      try {
-        const results = await Promise.all(tried.map(catchUpOn))
-        if (!results.includes(true)) return delivery.owe(keys.slice(i + atATime))
-      } catch (error) {
-        delivery.owe(keys.slice(i))
-        throw error
-      }
+      const results = await Promise.all(keys.slice(i, i + atATime).map(catchUpOn))
+      if (!results.includes(true)) return
     }
   }
 
@@ -161,7 +155,9 @@ export function createCalls(options: CallsOptions): Calls {
 
   async function catchUpOn(key: string): Promise<boolean> {
     const call = await store.load(refOf(key))
-    return call === undefined || delivery.catchUp(call)
+    if (call !== undefined) return delivery.catchUp(call)
+    delivery.forgive(key)
+    return true
   }
 
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */

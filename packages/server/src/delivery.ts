@@ -23,7 +23,7 @@ export interface Delivery {
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. What cannot be handed on now, because the sessions' store is away, is owed: see
-   * `takeOwed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
+   * `owed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
    */
   apply(step: Step, first?: Promise<void>): MaybePromise<void>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
@@ -36,10 +36,10 @@ export interface Delivery {
   catchUp(call: Call): Promise<boolean>
   /** A push to whoever holds a place. */
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
-  /** The keys of calls of which something could not be handed on since this was last asked. */
-  takeOwed(): readonly string[]
-  /** Something may be committed to these calls that nobody was told. */
-  owe(keys: readonly string[]): void
+  /** The keys of calls of which something could not be handed on; until `catchUp` has done it. */
+  readonly owed: ReadonlySet<string>
+  /** There is no such call. */
+  forgive(key: string): void
   /**
    * Forgets calls that are over for longer than a minute, and those that ended elsewhere: they are not among the live ones of
    * two sweeps. Answers the latter.
@@ -237,19 +237,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         andThen(sessions.toldOf(key, call.version), (told) =>
           andThen(told < call.version ? handOnMissing(key, call, told) : undefined, () => {
             isDone = true
+            owed.delete(key)
           }),
         ),
       )
       return isDone
     },
-    takeOwed() {
-      const keys = [...owed]
-      owed.clear()
-      return keys
-    },
-    owe(keys) {
-      for (const key of keys) owed.add(key)
-    },
+    owed,
+    forgive: (key) => void owed.delete(key),
     sweep(now, live) {
       const before = missing
       missing = new Set()

@@ -62,12 +62,13 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     n: number | undefined,
   ): MaybePromise<RelayResult> {
     data.call_uuid = data.call_uuid.toLowerCase()
-    const call = delivery.known.get(data.call_uuid + sender.participant.product)
+    const key = data.call_uuid + sender.participant.product
+    const call = delivery.known.get(key)
     const message = { sender, event, data, n }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId)) return pass(call, side, message, 0)
+      if (isSeated(call, side, sender.sessionId) && !delivery.owed.has(key)) return pass(call, side, message, 0)
     }
     return seatFirst(message, 0)
   }
@@ -81,8 +82,8 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     const call = newest(seated.value)
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
-    // Whoever changed the call may just be handing that on: what waits goes first.
-    if (tries > 0) await delivery.catchUp(call)
+    // Whoever changed the call may just be handing that on, or could not: what waits goes first.
+    if (tries > 0 || delivery.owed.has(callKey(call))) await delivery.catchUp(call)
     return pass(call, side, message, tries)
   }
 

@@ -26,6 +26,8 @@ export interface Held {
   readonly ringing: Set<string>
   /** Call → the last version that it was told. */
   readonly versions: Map<string, string>
+  /** Calls of whose end it was told last. */
+  readonly finished: Set<string>
 }
 
 /** A push as the holder of a socket hears of it; a version is '' where it has none. */
@@ -60,6 +62,7 @@ export function createHeld(
     places: new Map(),
     ringing: new Set(),
     versions: new Map(),
+    finished: new Set(),
   }
 }
 
@@ -91,10 +94,24 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   if (kind === 'ringing') held.ringing.add(call)
   else if (kind === 'final' || kind === 'stop') held.ringing.delete(call)
   held.heard++
-  if (kind === 'final') held.versions.delete(call)
+  if (kind === 'final') finish(held, call)
   else if (version !== '' && kind !== 'notice') held.versions.set(call, version)
   held.sink.send(render(held.identity, seq, version, text))
   held.sink.pushed(seq)
+}
+
+/** The store remembers so many as well. */
+const mostFinished = 64
+
+function finish({ versions, finished }: Held, call: string): void {
+  versions.delete(call)
+  finished.delete(call)
+  finished.add(call)
+  if (finished.size <= mostFinished) return
+  for (const oldest of finished) {
+    finished.delete(oldest)
+    break
+  }
 }
 
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
@@ -130,7 +147,8 @@ export function tellReset(held: Held): boolean {
 export function callFields(held: Held): string[] {
   const places = [...held.places].flatMap(([call, settled]) => [`P${call}`, settled ? '1' : '0'])
   const ringing = [...held.ringing].flatMap((call) => [`R${call}`, '1'])
-  return [...places, ...ringing, ...[...held.versions].flatMap(([call, version]) => [`V${call}`, version])]
+  const versions = [...held.versions].flatMap(([call, version]) => [`V${call}`, version])
+  return [...places, ...ringing, ...versions, ...[...held.finished].flatMap((call) => [`F${call}`, '1'])]
 }
 
 /** Its places and rings as the store has them: what was said of them was not heard, perhaps. */
@@ -146,6 +164,7 @@ export function learnCalls(held: Held, fields: readonly string[]): void {
     const value = fields[i + 1] ?? ''
     if (fields[i]!.startsWith('P')) held.places.set(call, value === '1')
     else if (fields[i]!.startsWith('V')) held.versions.set(call, value)
+    else if (fields[i]!.startsWith('F')) held.finished.add(call)
     else held.ringing.add(call)
   }
 }

@@ -52,6 +52,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (what === 'P' || what === 'R') session.heard++
     if (what === 'E') hearPush(session, rest, message.slice(lineEnd + 1))
     else if (what === 'L') lost(session, first)
+    else if (what === 'W') compare(session).catch(onError)
     else if (what === 'V') session.versions.delete(first)
     else if (what === 'X') replaced(session)
     else if (what === 'R' && first === '1') session.ringing.add(call)

@@ -93,16 +93,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 
   async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
     const args = appendArgs(id, push)
-    const [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
+    let [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
+    if (result === 'keep') {
+      ;[result = 'gone', ...messages] = (await run('keep', id, args, true)) ?? []
+    }
     const session = held.get(id)
     if (result === 'gone' && session !== undefined && !isRetry) {
       await beginAgain(session)
       return append(id, push, true)
-    }
-    if (result === 'keep') {
-      const [kept = 'gone', ...news] = (await run('keep', id, args, true)) ?? []
-      hearAll(news)
-      return kept as AppendResult
     }
     if (messages.length > 0) hearAll(messages)
     if (result === 'sent' && session !== undefined && session.socket === socket) {

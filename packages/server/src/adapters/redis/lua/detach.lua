@@ -1,5 +1,5 @@
 -- KEYS: session. 6 id, 7 socket, 8 clean, 9 at, 10 upstream, 11 dropped
-local h = load(ARGV[6])
+local h = load(ARGV[6], true)
 if h == nil then return { -1, unpack(out) } end
 if h.n == '' or h.s ~= ARGV[7] then return { 0, unpack(out) } end
 -- Its node says so, or another one for it, because it is dead.

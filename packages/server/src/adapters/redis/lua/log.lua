@@ -3,7 +3,7 @@
 --                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
---                 F<call> told of its end, of the last few (fc has their order), N<call> the last request of the peer that
+--                 F<call> told of its end, of the last ones (fc has when), N<call> the last request of the peer that
 --                 was taken, as <session> <n>, Nk Nh the
 --                 same of what was kept and of what was handed over at the gate, G<call> a gate (1 closed, 0 opened), K<call> bytes that are kept, or - where they were taken
 --   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
@@ -50,13 +50,18 @@ end
 -- The last that it hears of a call, unless it takes a place in it after all.
 local function isLast(kind) return kind == 'final' or kind == 'stop' end
 
--- What comes late of a call of whose end it was told is no news; of so many calls that is remembered.
+-- What comes late of a call of whose end it was told is no news. That is remembered for a minute, of so many calls.
 local function finish(h, name)
+  if h['F' .. name] then return end
   local names = {}
   for each in string.gmatch(h.fc or '', '%S+') do names[#names + 1] = each end
-  -- Not every script has read the older ones.
-  if #names >= 8 then call('HDEL', h.key, 'F' .. table.remove(names, 1)) end
-  names[#names + 1] = name
+  while names[1] and (#names >= 64 or now - tonumber(string.match(names[1], '^%d+')) > 60000) do
+    -- Not every script has read the older ones.
+    local field = 'F' .. string.match(table.remove(names, 1), ':(.*)')
+    call('HDEL', h.key, field)
+    h[field] = nil
+  end
+  names[#names + 1] = string.format('%.0f', now) .. ':' .. name
   put(h, 'F' .. name, '1')
   put(h, 'fc', table.concat(names, ' '))
 end

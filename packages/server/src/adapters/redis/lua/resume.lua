@@ -1,6 +1,6 @@
 -- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
 -- requests the asking node has seen, 16 dropped as it knows
-local h, seq, at = load(ARGV[6]), tonumber(ARGV[10]), tonumber(ARGV[13])
+local h, seq, at = load(ARGV[6], true), tonumber(ARGV[10]), tonumber(ARGV[13])
 -- A base session is over with its socket, and not to be touched while it has one.
 if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
 local lastSocket = h.s ~= '' and h.s or h.ls
@@ -25,4 +25,4 @@ call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)
 expire(h)
-return { h.e, h.up, isOwn and 1 or 0, callsOf(h, 'PRV') }
+return { h.e, h.up, isOwn and 1 or 0, callsOf(h, 'PRVF') }

@@ -90,11 +90,26 @@ local function isOver(h)
   return isIdle(h) and now - tonumber(h.id) >= longestMs
 end
 
-local function load(sid)
+-- A session as it is stored, whatever became of its log.
+local function read(sid)
   local h = { sid = sid, key = base .. 's:' .. sid, log = base .. 'l:' .. sid }
   local found = call('HGETALL', h.key)
   if #found == 0 then return nil end
   for i = 1, #found, 2 do h[found[i]] = found[i + 1] end
+  return h
+end
+
+-- Its log was lost, and it has a socket: whoever holds that knows what it was told, and begins the log again [RES4].
+local function waitsForHolder(h) return h.run ~= run and h.n ~= '' end
+
+-- The same, and a log that was lost begins again; nil also where that is its holder's to do, and true then.
+local function load(sid, isHolders)
+  local h = read(sid)
+  if h == nil then return nil end
+  if waitsForHolder(h) and not isHolders then
+    if h.n ~= me then tell(h, 'W ' .. h.sid .. ' ' .. h.s) end
+    return nil, true
+  end
   if h.run ~= run then void(h) end
   if isOver(h) then forget(h) return nil end
   return h
@@ -104,8 +119,8 @@ end
 local function each(letter, ph)
   local all, key = {}, base .. letter .. ph
   for _, sid in ipairs(call('ZRANGE', key, 0, -1)) do
-    local h = load(sid)
-    if h == nil then call('ZREM', key, sid) else all[#all + 1] = h end
+    local h, waits = load(sid)
+    if h then all[#all + 1] = h elseif not waits then call('ZREM', key, sid) end
   end
   return all
 end
