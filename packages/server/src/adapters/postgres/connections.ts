@@ -91,7 +91,8 @@ export class Connections {
   }
 
   #start(): void {
-    let connection = this.#idle.pop()
+    const open = this.#idle.findLastIndex(({ isOpen }) => isOpen)
+    let connection = open < 0 ? this.#idle.pop() : this.#idle.splice(open, 1)[0]
     if (connection === undefined && this.#all.length < this.#size) {
       connection = new Connection(this.#options)
       this.#all.push(connection)
@@ -99,17 +100,18 @@ export class Connections {
     if (connection !== undefined) connection.finished = this.#serve(connection)
   }
 
-  /** Works off what waits, then rests. */
+  /** Works off what waits, then rests. What waits for a connection to be made stays in the queue: another may be free before. */
   async #serve(connection: Connection): Promise<void> {
     let backoffMs = firstBackoffMs
-    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+    for (let job = this.#queue[0]; job !== undefined; job = this.#queue[0]) {
       if (performance.now() >= job.deadline) {
+        this.#queue.shift()
         job.reject(this.#refusal())
-      } else if (await this.#isConnected(connection, job)) {
+      } else if (connection.isOpen) {
+        this.#queue.shift()
         backoffMs = firstBackoffMs
         await this.#carryOut(connection, job)
-      } else {
-        this.#queue.unshift(job)
+      } else if (!(await this.#connects(connection, job.deadline))) {
         await Bun.sleep(Math.min(backoffMs, Math.max(0, job.deadline - performance.now())))
         backoffMs = Math.min(maxBackoffMs, backoffMs * 2)
       }
@@ -117,10 +119,9 @@ export class Connections {
     this.#idle.push(connection)
   }
 
-  async #isConnected(connection: Connection, job: Job): Promise<boolean> {
-    if (connection.isOpen) return true
+  async #connects(connection: Connection, deadline: number): Promise<boolean> {
     try {
-      await connection.open(job.deadline)
+      await connection.open(deadline)
       this.#counts.opened++
       this.#downSince = undefined
       this.#lastError = undefined
