@@ -17,7 +17,7 @@ let swallowed: string
 let behind: SessionNode
 let direct: SessionNode
 beforeEach(async () => {
-  server = await startRedis()
+  server = await startRedis(['--enable-debug-command', 'yes'])
   silent = new Set()
   swallowed = ''
   proxy = await startRedisProxy(server.port, (bytes, link) => {
@@ -159,4 +159,14 @@ test('[PLACE1] a call that was read from the log rings, after a lost log too: it
   await direct.sessions.appendRung(seen.identity.participant, pushes.final('c', 2, 2), [])
   await until('the end is told', () => numbersOf(seen.socket).includes(2))
   expect(numbersOf(seen.socket)).toEqual([1, 9, 0, 2])
+})
+
+test('[ORD2] a push of a log that this node does not know says that the one before is lost', async () => {
+  const seen = await openReady(behind.sessions, { extended: false })
+  await relays(direct.sessions, seen.id, 'c', [1, 2, 3])
+  await behind.settled()
+  // As a store that took over from another one: whatever it has is of before.
+  await admin.call('DEBUG', 'CHANGE-REPL-ID')
+  await miss(seen, () => direct.sessions.append(seen.id, pushes.state('c', 1, 4)), 'call.accepted')
+  expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 9])
 })
