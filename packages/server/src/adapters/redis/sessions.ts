@@ -93,6 +93,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 
   async function append(id: string, push: Push, isRetry = false): Promise<AppendResult> {
     const args = appendArgs(id, push)
+    const epoch = held.get(id)?.epoch
     let [result = 'gone', seq, socket, ...messages] = (await run('append', id, args, true)) ?? []
     if (result === 'keep') {
       ;[result = 'gone', ...messages] = (await run('keep', id, args, true)) ?? []
@@ -104,7 +105,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     }
     if (messages.length > 0) hearAll(messages)
     if (result === 'sent' && session !== undefined && session.socket === socket) {
-      take(session, heardOf(Number(seq), push))
+      if (session.epoch === epoch) take(session, heardOf(Number(seq), push))
+      // It began again meanwhile: the seq may be of the log before.
+      else compare(session).catch(onError)
     }
     return result as AppendResult
   }

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { comeBack, numbersOf, openReady, pushes, somebody, upTo } from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, type SessionNode } from './session-nodes.ts'
+
+/** Calls that pass a session by, thousands of them, and answers that are told of more than once. */
+const nodes = createSessionNodes()
+let server: RedisServer
+let admin: Redis
+let node: SessionNode
+let other: SessionNode
+beforeAll(async () => {
+  server = await startRedis()
+  admin = new Redis(server.url)
+  node = await nodes.start(server.url)
+  other = await nodes.start(server.url)
+})
+afterAll(async () => {
+  await nodes.closeAll()
+  admin.disconnect()
+  await server.stop()
+})
+
+async function fieldsOf(id: string): Promise<string[]> {
+  const [key = ''] = await admin.keys(`rw:*:s:${id}`)
+  return await admin.hkeys(key)
+}
+
+/** Calls that ring there and are answered elsewhere, one after the other. */
+async function passBy({ sessions }: SessionNode, id: string, calls: readonly string[]): Promise<void> {
+  for (const call of calls) {
+    await Promise.all([sessions.append(id, pushes.ringing(call, 1, 1)), sessions.append(id, pushes.stop(call, 2, 2))])
+  }
+}
+
+test('[RES1] of calls that were answered elsewhere a session remembers a few, wherever they were told from', async () => {
+  for (const teller of [node, other]) {
+    const seen = await openReady(node.sessions)
+    // As long as it has not looked for notices of before, it remembers what it was told.
+    await node.sessions.collectFinals(seen.identity)
+    const empty = (await fieldsOf(seen.id)).length
+    await passBy(
+      teller,
+      seen.id,
+      upTo(100).map((n) => `c${n}`),
+    )
+    // Their order is remembered with them.
+    expect((await fieldsOf(seen.id)).length - empty).toBe(32 + 1)
+    // The node that holds the socket forgets them too: with what it knows a log begins again.
+    await node.settled()
+    await admin.flushall()
+    await node.compareHeads()
+    expect((await fieldsOf(seen.id)).filter((field) => field.startsWith('V')).length).toBe(32)
+  }
+})
+
+test('[ORD3] one that was answered elsewhere a moment ago does not ring again', async () => {
+  const seen = await openReady(node.sessions)
+  await passBy(node, seen.id, upTo(40).map(String))
+  for (const call of ['9', '20', '40']) {
+    expect(await node.sessions.append(seen.id, pushes.ringing(call, 1, 3))).toBe('dropped')
+  }
+  expect(await node.sessions.inCall(seen.id)).toBe(false)
+})
+
+test('[PLACE2] a call in which it took a place after all is remembered, however many pass it by', async () => {
+  const seen = await openReady(node.sessions)
+  const { sessions } = node
+  await passBy(node, seen.id, ['mine'])
+  await sessions.hold(seen.id, 'mine', true)
+  expect(await sessions.append(seen.id, pushes.state('mine', 3, 3))).toBe('sent')
+  await passBy(node, seen.id, upTo(40).map(String))
+  expect(await sessions.append(seen.id, pushes.state('mine', 3, 3))).toBe('dropped')
+  expect(await sessions.append(seen.id, pushes.final('mine', 4, 4))).toBe('sent')
+})
+
+test('[RES1] a session where thousands of calls rang comes back, and its head can be asked for', async () => {
+  const participant = somebody()
+  const seen = await openReady(node.sessions, { participant })
+  const calls = upTo(4_100).map((n) => `c${n}`)
+  const told = await Promise.all(calls.map((call) => node.sessions.append(seen.id, pushes.ringing(call, 1, 1))))
+  expect(new Set(told)).toEqual(new Set(['sent']))
+  await node.compareHeads()
+  await node.sessions.detach(seen.id, seen.socket, false, 0)
+  const back = await comeBack(other.sessions, seen, calls.length)
+  expect(back?.epoch).toBe(seen.epoch)
+  expect(await other.sessions.inCall(seen.id)).toBe(true)
+  await other.sessions.appendRung(participant, pushes.final('c4100', 2, 2), [])
+  await other.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2])
+})
+
+test('[REL2] a gate that was opened is not closed again by who tells of the same answer late', async () => {
+  for (const holder of [node, other]) {
+    const seen = await openReady(holder.sessions)
+    const { sessions } = node
+    await sessions.hold(seen.id, 'c', true, true, 2)
+    await sessions.append(seen.id, pushes.relay('c', 2))
+    await sessions.openGate(seen.id, 'c', [pushes.relay('c', 1)])
+    await other.sessions.hold(seen.id, 'c', true, true, 2)
+    expect(await sessions.append(seen.id, pushes.relay('c', 3))).toBe('sent')
+    // Nor is what came first handed over again.
+    await other.sessions.openGate(seen.id, 'c', [pushes.relay('c', 1)])
+    await holder.settled()
+    expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
+  }
+})
+
+test('[REL2] a gate that was opened is open for who takes the place, and a closed one is closed', async () => {
+  for (const isOpened of [true, false]) {
+    const participant = somebody()
+    const [from, to] = [
+      await openReady(node.sessions, { participant }),
+      await openReady(node.sessions, { participant }),
+    ]
+    const { sessions } = node
+    await sessions.hold(from.id, 'c', true, true, 2)
+    if (isOpened) await sessions.openGate(from.id, 'c', [])
+    await sessions.detach(from.id, from.socket, false, 0)
+    await sessions.move('c', from.id, to.id, true, 3)
+    expect(await sessions.append(to.id, pushes.relay('c', 1))).toBe(isOpened ? 'sent' : 'kept')
+    if (!isOpened) await sessions.openGate(to.id, 'c', [])
+    await node.settled()
+    expect(numbersOf(to.socket)).toEqual([1])
+  }
+})

@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { numbersOf, openReady, pushes, relays, type Seen } from '../contracts/session-parts.ts'
+import { startCluster } from '../support/redis.ts'
+import { type ProxyLink, type RedisProxy, startRedisProxy } from '../support/redis-proxy.ts'
+import { createSessionNodes, outcomeOf, type SessionNode, until } from './session-nodes.ts'
+
+/** Three masters, and of each the connections can fall silent: it runs what it is asked for, and nobody learns of it. */
+interface Master {
+  readonly admin: Redis
+  readonly proxy: RedisProxy
+  readonly silent: Set<ProxyLink>
+  /** New connections are silent, too. */
+  hangs: boolean
+}
+
+const nodes = createSessionNodes()
+let cluster: Awaited<ReturnType<typeof startCluster>>
+let masters: Master[] = []
+let node: SessionNode
+beforeAll(async () => {
+  cluster = await startCluster()
+  masters = await Promise.all(cluster.servers.map(({ port, url }) => startMaster(port, url)))
+  // Its clients are sent to the proxies.
+  const ports = masters.map(({ proxy }) => Number(new URL(proxy.url).port))
+  await Promise.all(masters.map(({ admin }, i) => admin.config('SET', 'cluster-announce-port', ports[i]!)))
+  const isKnown = async ({ admin }: Master) => {
+    const slots = (await admin.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][]
+    return slots.every(([, , [, port]]) => ports.includes(port))
+  }
+  await until('every master has heard of the proxies', async () => {
+    return (await Promise.all(masters.map(isKnown))).every(Boolean)
+  })
+}, 20_000)
+afterAll(async () => {
+  for (const { admin } of masters) admin.disconnect()
+  await Promise.all(masters.map(({ proxy }) => proxy.stop()))
+  await cluster.stop()
+})
+beforeEach(async () => {
+  node = await nodes.start(cluster.url)
+})
+afterEach(async () => {
+  await Promise.all(masters.map(speak))
+  await nodes.closeAll()
+})
+
+async function startMaster(port: number, url: string): Promise<Master> {
+  const silent = new Set<ProxyLink>()
+  const proxy = await startRedisProxy(port, (bytes, link) => {
+    if (master.hangs) silent.add(link)
+    return silent.has(link) ? undefined : bytes
+  })
+  const master: Master = { admin: new Redis(url), proxy, silent, hangs: false }
+  return master
+}
+
+function silence({ proxy, silent }: Master): void {
+  for (const link of proxy.links) silent.add(link)
+}
+
+/** Connections on which something was not heard go. */
+async function speak(master: Master): Promise<void> {
+  const { admin, silent } = master
+  master.hangs = false
+  if (silent.size > 0) await cut(admin)
+  silent.clear()
+}
+
+async function cut(admin: Redis): Promise<void> {
+  for (const type of ['normal', 'pubsub']) await admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')
+}
+
+/** Sessions of two masters, each with its master and its key there. */
+async function openOnTwo(): Promise<{ seen: Seen; master: Master; key: string }[]> {
+  const found = new Map<Master, { seen: Seen; master: Master; key: string }>()
+  await until('participants of two masters', async () => {
+    const seen = await openReady(node.sessions, { extended: false })
+    for (const master of masters) {
+      const [key] = await master.admin.keys(`rw:*:s:${seen.id}`)
+      if (key !== undefined) found.set(master, { seen, master, key })
+    }
+    return found.size >= 2
+  })
+  return [...found.values()]
+}
+
+test('[ORD2] an append whose reply was lost with the connection is not sent a second time', async () => {
+  const [at] = await openOnTwo()
+  if (at === undefined) throw new Error('unreachable')
+  const { seen, master, key } = at
+  silence(master)
+  const appended = outcomeOf(() => node.sessions.append(seen.id, pushes.relay('c', 1)))
+  await until('the store has it', async () => (await master.admin.hget(key, 'q')) === '1')
+  await cut(master.admin)
+  expect(await appended).toBe('unknown')
+  const isSent = async () => (await outcomeOf(() => node.sessions.append(seen.id, pushes.relay('c', 2)))) === 'sent'
+  await until('its master answers again', isSent)
+  await node.compareHeads()
+  await until('both are told', () => seen.socket.told.length >= 2)
+  expect(await master.admin.hget(key, 'q')).toBe('2')
+  expect(numbersOf(seen.socket)).toEqual([1, 2])
+})
+
+test('[ORD2] a master that hangs takes no connection to another one away', async () => {
+  const [sick, healthy] = await openOnTwo()
+  if (sick === undefined || healthy === undefined) throw new Error('unreachable')
+  silence(sick.master)
+  sick.master.hangs = true
+  let isOver = false
+  const hanging: Promise<string>[] = []
+  const outcomes = new Set<string>()
+  let appended = 0
+  const append = async () => {
+    appended++
+    // A connection on which is written all the time is not given up by itself.
+    hanging.push(outcomeOf(() => node.sessions.append(sick.seen.id, pushes.relay('c', appended))))
+    outcomes.add(await outcomeOf(() => node.sessions.append(healthy.seen.id, pushes.relay('c', appended))))
+    await Bun.sleep(10)
+  }
+  await append()
+  void hanging[0]?.finally(() => {
+    isOver = true
+  })
+  while (!isOver) await append()
+  expect(await hanging[0]).toBe('unknown')
+  // What waits is given up, and what follows from that is done by now or in a moment.
+  for (let n = 0; n < 50; n++) await append()
+  expect([...outcomes]).toEqual(['sent'])
+  await speak(sick.master)
+  await until('the other one is there again', async () => {
+    return String(await outcomeOf(() => relays(node.sessions, sick.seen.id, 'c', [0]))) === 'sent'
+  })
+  await Promise.all(hanging)
+}, 20_000)

@@ -1,0 +1,107 @@
+import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { type Sessions, StoreError } from '../../src/ports.ts'
+import { pushes, resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+
+/** What becomes of a script that a node runs: `send` sends it to the real server. */
+export type OnScript = (
+  name: ScriptName,
+  args: readonly (string | number)[],
+  send: () => Promise<Reply>,
+) => Promise<Reply>
+
+/** A node whose scripts fail, or whose replies are late or lost, where a test says so. */
+export interface SessionNode extends RedisSessions {
+  onScript: OnScript
+  /** The scripts that it ran, in order. */
+  readonly ran: readonly ScriptName[]
+  /** The logs that it found lost. */
+  readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
+}
+
+export interface SessionNodes {
+  start(url: string): Promise<SessionNode>
+  closeAll(): Promise<void>
+}
+
+export const sendAll: OnScript = (_name, _args, send) => send()
+
+/** The reply to the first run of a script is lost: it was run, and whoever asked does not know. */
+export function loseFirstReply(node: SessionNode, lost: ScriptName): void {
+  node.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== lost) return reply
+    node.onScript = sendAll
+    throw new StoreError('unknown', 'the reply is lost')
+  }
+}
+
+export function createSessionNodes(): SessionNodes {
+  const started: RedisSessions[] = []
+
+  async function start(url: string): Promise<SessionNode> {
+    const store = createStore(url, () => {})
+    const ran: ScriptName[] = []
+    const lost: { sessionId: string; epoch: string }[] = []
+    const sessions = createRedisSessions({
+      ...{ url, node: crypto.randomUUID(), windowMs, resumeWindowMs },
+      store: {
+        ...store,
+        run(name, keys, args) {
+          ran.push(name)
+          return node.onScript(name, args, () => store.run(name, keys, args))
+        },
+      },
+      onLogLost({ sessionId, extended }, epoch) {
+        lost.push({ sessionId, epoch })
+        if (extended) void tellReset(node, sessionId, epoch)
+      },
+      // Failures are what is tested.
+      onError: () => {},
+    })
+    const node: SessionNode = { ...sessions, onScript: sendAll, ran, lost }
+    await node.start()
+    started.push(node)
+    return node
+  }
+
+  return {
+    start,
+    async closeAll() {
+      await Promise.all(started.splice(0).map((node) => node.close().catch(() => {})))
+    },
+  }
+}
+
+/** As the service does: again while the store is away [RES4]. */
+async function tellReset({ sessions }: SessionNode, id: string, epoch: string): Promise<void> {
+  while (sessions.heldHere(id) !== undefined) {
+    try {
+      return await sessions.reset(id, epoch, resetText)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      await Bun.sleep(10)
+    }
+  }
+}
+
+/** Waits for what nobody tells of; the bound is for failures. */
+export async function until(what: string, condition: () => unknown, boundMs = 8_000): Promise<void> {
+  for (const end = performance.now() + boundMs; !(await condition()); await Bun.sleep(10)) {
+    if (performance.now() > end) throw new Error(`not within ${boundMs} ms: ${what}`)
+  }
+}
+
+/** How an operation ended: its result, or the kind of a failure of the store. */
+export async function outcomeOf<T>(work: () => T | Promise<T>): Promise<T | string> {
+  try {
+    return await work()
+  } catch (error) {
+    return error instanceof StoreError ? error.kind : String(error)
+  }
+}
+
+/** Appends a relay; where the log was lost, as soon as its holder has begun it again. */
+export async function relayAtLast(sessions: Sessions, sessionId: string, call: string, n: number): Promise<void> {
+  await until('the log begins again', async () => (await sessions.append(sessionId, pushes.relay(call, n))) !== 'gone')
+}

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { StoreError } from '../../src/ports.ts'
+import {
+  comeBack,
+  createSocket,
+  identityOf,
+  numbersOf,
+  openReady,
+  pushes,
+  resumeOf,
+  upTo,
+} from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, loseFirstReply, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
+
+/** A node makes good what a store that was away did not hear, or did not answer. */
+const nodes = createSessionNodes()
+let server: RedisServer
+let node: SessionNode
+let other: SessionNode
+beforeEach(async () => {
+  server = await startRedis()
+  node = await nodes.start(server.url)
+  other = await nodes.start(server.url)
+})
+afterEach(async () => {
+  await nodes.closeAll()
+  await server.stop()
+})
+
+test('[RES1] a socket that the store knows of and nobody holds is taken back', async () => {
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  seen.upstream.handled = 4
+  await sessions.detach(seen.id, seen.socket, false, 0)
+
+  loseFirstReply(node, 'resume')
+  const resumed = await outcomeOf(() => sessions.resume(resumeOf(seen, 0), seen.identity, createSocket(), 0))
+  expect(resumed).toBe('unknown')
+  const identity = identityOf()
+  loseFirstReply(node, 'open')
+  expect(await outcomeOf(() => sessions.open(identity, createSocket()))).toBe('unknown')
+  const live = async () => [
+    await other.sessions.liveOf(seen.identity.participant),
+    await other.sessions.liveOf(identity.participant),
+  ]
+  expect(await live()).toEqual([[seen.id], [identity.sessionId]])
+
+  await until('both are known to have no socket', async () => String(await live()) === ',')
+  // Nobody has heard of the one; the other one's client comes back, with what it has asked for before.
+  expect(await other.sessions.append(identity.sessionId, pushes.ringing('c', 1, 1))).toBe('gone')
+  const back = await comeBack(other.sessions, seen, 0)
+  expect(back?.upstream.handled).toBe(4)
+})
+
+test('[PLACE4] a part of the store that is away keeps nobody from being told of what is in the others', async () => {
+  const { sessions } = node
+  const [bad, good, called] = [await openReady(sessions), await openReady(sessions), await openReady(sessions)]
+  await sessions.hold(called.id, 'c', true)
+  let isAllAway = true
+  node.onScript = async (name, args, send) => {
+    if (name === 'detach' && (isAllAway || args.includes(bad.id))) throw new StoreError('unavailable', 'CLUSTERDOWN')
+    return send()
+  }
+  for (const { id, socket } of [bad, good]) await sessions.detach(id, socket, false, 0)
+  isAllAway = false
+  const before = node.ran.length
+  const live = await Promise.all([bad, good].map(({ identity }) => other.sessions.liveOf(identity.participant)))
+  expect(live).toEqual([[bad.id], [good.id]])
+  await until(
+    'it is known to be gone',
+    async () => (await other.sessions.liveOf(good.identity.participant)).length === 0,
+  )
+  await until('heads are compared', () => node.ran.slice(before).includes('head'))
+  expect(await other.sessions.liveOf(bad.identity.participant)).toEqual([bad.id])
+  node.onScript = sendAll
+})
+
+test('[ORD2] a session that cannot be asked for keeps no other from what it missed', async () => {
+  const { sessions } = node
+  const seen = await Promise.all(upTo(101).map(() => openReady(sessions)))
+  const [first, last] = [seen[0]!, seen[100]!]
+  loseFirstReply(node, 'append')
+  expect(await outcomeOf(() => sessions.append(last.id, pushes.relay('c', 1)))).toBe('unknown')
+  node.onScript = async (name, args, send) => {
+    if (name === 'head' && args.includes(first.id)) throw new StoreError('unavailable', 'CLUSTERDOWN')
+    return send()
+  }
+  expect(await outcomeOf(() => node.compareHeads())).toBe('unavailable')
+  await node.settled()
+  expect(numbersOf(last.socket)).toEqual([1])
+})
