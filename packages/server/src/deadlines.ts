@@ -96,9 +96,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       .catch(failed)
   }
 
-  /** A timer may also be a moment early; that is found by the one who decides. */
+  /**
+   * A timer may also be a moment early; that is found by the one who decides. The sessions' store may come back in the middle
+   * of a sweep: until the lost clocks have started again, none of them counts.
+   */
   function isDue(call: Call, now: number): boolean {
-    if (closedSince === undefined) return true
+    if (closedSince === undefined && !away) return true
     const deadline = nextDeadline(call, durationsOfOthers)
     return deadline !== undefined && deadline <= now
   }
