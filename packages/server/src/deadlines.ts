@@ -149,13 +149,19 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       clock.follow()
       const others = nodes.others()
       // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-      if (others.length > 0) await Bun.sleep(noticedMs)
-      if (others.some((other) => other < nodes.self)) return void (await Bun.sleep(noticedMs))
+      if (others.length > 0) await letNotice()
+      if (others.some((other) => other < nodes.self)) return void (await letNotice())
       const live = await store.liveCalls()
       await Promise.all(live.map((call) => run(call, { type: 'shift', ms })))
     } finally {
       jumping = false
     }
+  }
+
+  /** Who waits on purpose is not away. */
+  async function letNotice(): Promise<void> {
+    await Bun.sleep(noticedMs)
+    lastBeat += noticedMs
   }
 
   /** Whatever was lost has its full time from now on: nobody could come back in between. */
