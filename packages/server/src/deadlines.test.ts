@@ -79,7 +79,12 @@ test('[RING1] the timer of a call that ended elsewhere is forgotten', async () =
   const keys: string[] = []
   const { next, run } = listen(() => answered(now))
   const first = next()
-  const deadlines = start({ run: (ref: CallRef, command: CallCommand) => (keys.push(ref.callUuid), run(ref, command)) })
+  const deadlines = start({
+    run(ref: CallRef, command: CallCommand) {
+      keys.push(ref.callUuid)
+      return run(ref, command)
+    },
+  })
   deadlines.watch(ended)
   deadlines.watch(other)
   deadlines.forget(ended)
