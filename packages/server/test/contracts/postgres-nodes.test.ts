@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openPostgresNodes, type PostgresNodes } from '../../src/adapters/postgres/nodes.ts'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { newNodeName } from '../../src/node-name.ts'
+import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
+import { until } from '../failures/world.ts'
+import { Postgres } from '../support/postgres.ts'
+
+let server: Postgres
+let url = ''
+beforeAll(async () => {
+  server = await Postgres.start()
+  url = await makeSkewed(server)
+  await (await openPostgres({ url })).close()
+})
+afterAll(() => server.dispose())
+
+const errors: unknown[] = []
+async function openNode(nodeId: string): Promise<PostgresNodes> {
+  const nodes = await openPostgresNodes({ url, nodeId, onDeath() {}, onError: (error) => void errors.push(error) })
+  await nodes.start()
+  return nodes
+}
+
+test('[END3] a node that has just started is not dead to one that has not looked since; one that left no trace is', async () => {
+  const one = await openNode('one')
+  const gone = newNodeName('gone', Date.now())
+  await until('the one has looked for long enough', () => one.isDead(gone))
+  for (let i = 0; i < 2; i++) {
+    const other = await openNode(`other-${i}`)
+    expect(one.isDead(other.self)).toBe(false)
+    await until('the one knows the other', () => one.others().includes(other.self))
+    expect(one.isDead(other.self)).toBe(false)
+    await other.stop()
+  }
+  // Nobody has asked about it before.
+  const unknown = newNodeName('unknown', Date.now())
+  expect(one.isDead(unknown)).toBe(false)
+  await until('another look has not shown it', () => one.isDead(unknown))
+  await one.stop()
+  expect(errors).toEqual([])
+}, 30_000)
+
+test('[END3] the clock of the database jumps, and its answers take longer: what it said before is not believed any more', async () => {
+  const one = await openNode('one')
+  const off = () => one.clock.now() - Date.now()
+  expect(Math.abs(off())).toBeLessThan(500)
+  await jumpTo(server, url, -30_000, 0.02)
+  // Two beats; the better samples of before would last sixteen.
+  await until('the jump is known', () => off() < -29_000, 4_000)
+  await jumpTo(server, url, 0)
+  await until('the jump back is known', () => Math.abs(off()) < 500, 4_000)
+  await one.stop()
+  expect(errors).toEqual([])
+}, 30_000)
