@@ -41,15 +41,21 @@ test('[END3] a node that has just started is not dead to one that has not looked
   expect(errors).toEqual([])
 }, 30_000)
 
-test('[END3] the clock of the database jumps, and its answers take longer: what it said before is not believed any more', async () => {
-  const one = await openNode('one')
+test('[END3] the clock of the database jumps, and its answers take longer: the one of before is not believed any more, and nodes do not count as gone', async () => {
+  const [one, two] = await Promise.all([openNode('one'), openNode('two')])
   const off = () => one.clock.now() - Date.now()
+  const knowEachOther = () => one.others().includes(two.self) && two.others().includes(one.self)
+  await until('they know each other', knowEachOther)
   expect(Math.abs(off())).toBeLessThan(500)
   await jumpTo(server, url, -30_000, 0.02)
   // Two beats; the better samples of before would last sixteen.
   await until('the jump is known', () => off() < -29_000, 4_000)
   await jumpTo(server, url, 0)
-  await until('the jump back is known', () => Math.abs(off()) < 500, 4_000)
-  await one.stop()
+  // Both go on counting: neither takes the other's last word for one of long ago, and itself for alone.
+  const knew: boolean[] = []
+  const isKnown = ({ clock }: PostgresNodes) => Math.abs(clock.now() - Date.now()) < 500
+  await until('the jump back is known', () => knew.push(knowEachOther()) > 0 && isKnown(one) && isKnown(two), 4_000)
+  expect(knew).not.toContain(false)
+  await Promise.all([one.stop(), two.stop()])
   expect(errors).toEqual([])
 }, 30_000)
