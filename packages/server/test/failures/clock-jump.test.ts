@@ -4,8 +4,8 @@ import { pairOn, stopAll } from './people.ts'
 import { jumpTo, makeSkewed } from './skewed-database.ts'
 import { worldFor } from './world.ts'
 
-const ringMs = 6_000
-const lostMs = 6_000
+const ringMs = 4_500
+const lostMs = 4_500
 /** A timer may be late on a busy machine; of a clock that jumps, what a look takes is not known, in ms. */
 const lateMs = 1_500
 const earlyMs = 300
