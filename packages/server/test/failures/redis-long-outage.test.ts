@@ -4,8 +4,8 @@ import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, becomesUnready, toldOf, until, worldFor } from './world.ts'
 
 /** What takes long in an outage of minutes, so short that a test can wait for it. */
-const lostMs = 4_000
-const ringMs = 8_000
+const lostMs = 3_500
+const ringMs = 7_000
 /** A timer may be late on a busy machine, and never early but by what clocks are rounded by, in ms. */
 const lateMs = 2_000
 const earlyMs = 50
