@@ -7,7 +7,7 @@ import { worldFor } from './world.ts'
 const ringMs = 4_000
 const lostMs = 4_000
 /** A timer may be late on a busy machine; of a clock that jumps, what a look takes is not known, in ms. */
-const lateMs = 1_000
+const lateMs = 1_500
 const earlyMs = 300
 
 const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: String(lostMs) }, makeDatabase: makeSkewed })
