@@ -96,9 +96,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       .catch(failed)
   }
 
-  /** A timer may also be a moment early; that is found by the one who decides. */
+  /**
+   * A timer may also be a moment early; that is found by the one who decides. The sessions' store may come back in the middle
+   * of a sweep: until the lost clocks have started again, none of them counts.
+   */
   function isDue(call: Call, now: number): boolean {
-    if (closedSince === undefined) return true
+    if (closedSince === undefined && !away) return true
     const deadline = nextDeadline(call, durationsOfOthers)
     return deadline !== undefined && deadline <= now
   }
@@ -146,13 +149,19 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       clock.follow()
       const others = nodes.others()
       // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-      if (others.length > 0) await Bun.sleep(noticedMs)
-      if (others.some((other) => other < nodes.self)) return void (await Bun.sleep(noticedMs))
+      if (others.length > 0) await letNotice()
+      if (others.some((other) => other < nodes.self)) return void (await letNotice())
       const live = await store.liveCalls()
       await Promise.all(live.map((call) => run(call, { type: 'shift', ms })))
     } finally {
       jumping = false
     }
+  }
+
+  /** Who waits on purpose is not away. */
+  async function letNotice(): Promise<void> {
+    await Bun.sleep(noticedMs)
+    lastBeat += noticedMs
   }
 
   /** Whatever was lost has its full time from now on: nobody could come back in between. */

@@ -92,9 +92,10 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       since = now
       for (const each of seen.values()) each.since = now
     }
+    const lookMs = now - beatAt
     beatAt = now
     lookedAt = sent
-    for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now)
+    for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now, lookMs)
     for (const [name, { hasLeft, since }] of seen) {
       if (!dead.has(name) && (hasLeft || now - since > deadMs || isReplaced(name))) {
         dead.add(name)
@@ -108,12 +109,13 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number): void {
+  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number, lookMs: number): void {
     const known = seen.get(name)
     missing.delete(name)
     if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
     else if (known.beats !== beats || known.hasLeft !== hasLeft) {
-      Object.assign(known, { beats, hasLeft, since: now, ageMs })
+      // It counted on since the last look, also where the database's clock says that it was long before.
+      Object.assign(known, { beats, hasLeft, since: now, ageMs: Math.min(ageMs, lookMs) })
       if (!hasLeft && !isReplaced(name)) dead.delete(name)
     }
   }

@@ -1,0 +1,115 @@
+import { expect, test } from 'bun:test'
+import { accepted, ended, ringing } from '../test/contracts/calls.ts'
+import { type Call, callKey, type LiveCall, refOf } from './call/call.ts'
+import { type CallsOptions, createCalls } from './calls.ts'
+import { StoreError } from './ports.ts'
+
+const away = () => Promise.reject(new StoreError('unavailable', 'away'))
+
+/** Calls over a store and a delivery that are as a test says; the time is its own. */
+function setUp() {
+  const state = {
+    now: 1_000_000,
+    /** What the store has; it is away where there is nothing. */
+    stored: undefined as ReadonlyMap<string, Call> | undefined,
+    canTell: true,
+    loads: 0,
+    told: [] as Call[],
+    tried: [] as Call[],
+    owed: new Set<string>(),
+  }
+  const delivery = {
+    async catchUp(call: Call) {
+      state.tried.push(call)
+      if (state.canTell) state.told.push(call)
+      else state.owed.add(callKey(call))
+      return state.canTell
+    },
+    takeOwed() {
+      const keys = [...state.owed]
+      state.owed.clear()
+      return keys
+    },
+    owe: (keys: readonly string[]) => keys.forEach((key) => void state.owed.add(key)),
+  }
+  const options = {
+    store: {
+      transition: () => Promise.reject(new StoreError('unknown', 'the connection was lost')),
+      async load(ref: Pick<Call, 'product' | 'callUuid'>) {
+        state.loads++
+        return state.stored === undefined ? away() : state.stored.get(callKey(ref))
+      },
+      // What is over for longer is not among them.
+      liveCalls: () => [],
+      overSince: () => [],
+    },
+    sessions: { heldHere: () => undefined },
+    nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
+    delivery,
+    clock: { now: () => state.now, monotonic: () => state.now },
+    durations: { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 },
+  }
+  return { state, calls: createCalls(options as unknown as CallsOptions) }
+}
+
+const storeOf = (...calls: readonly Call[]) => new Map(calls.map((call) => [callKey(call), call]))
+
+function callThatEnded(): { before: LiveCall; over: Call } {
+  const before = accepted(ringing()).call as LiveCall
+  return { before, over: ended(before).call }
+}
+
+/** A commit whose outcome nobody knows. */
+async function loseSight(calls: ReturnType<typeof createCalls>, call: Call): Promise<void> {
+  const lost = await calls.run(refOf(callKey(call)), { type: 'time' }).catch((error: StoreError) => error.kind)
+  expect(lost).toBe('unknown')
+}
+
+test('[EXT3] a commit that took effect seconds after the database was back is told, however long that was away', async () => {
+  const { state, calls } = setUp()
+  const { before, over } = callThatEnded()
+  await loseSight(calls, before)
+  for (let sweep = 0; sweep < 200; sweep++) {
+    expect(await calls.reconcile(false).catch((error: StoreError) => error.kind)).toBe('unavailable')
+    state.now += 500
+  }
+  state.stored = storeOf(before)
+  for (let sweep = 0; sweep < 10; sweep++) {
+    await calls.reconcile(false)
+    state.now += 500
+  }
+  expect(state.told.at(-1)).toEqual(before)
+  state.stored = storeOf(over)
+  await calls.reconcile(false)
+  expect(state.told.at(-1)).toEqual(over)
+})
+
+test('[EXT3] it is not looked for for ever', async () => {
+  const { state, calls } = setUp()
+  const { before } = callThatEnded()
+  state.stored = storeOf(before)
+  await loseSight(calls, before)
+  await calls.reconcile(false)
+  state.now += 7_000
+  await calls.reconcile(false)
+  expect(state.loads).toBe(2)
+  state.now += 500
+  await calls.reconcile(false)
+  expect(state.loads).toBe(2)
+})
+
+test('[EXT3] of many calls that are owed none is forgotten, and a few are tried while nothing can be told', async () => {
+  const { state, calls } = setUp()
+  const over = Array.from({ length: 120 }, () => callThatEnded().over)
+  for (const call of over) state.owed.add(callKey(call))
+  expect(await calls.reconcile(false).catch((error: StoreError) => error.kind)).toBe('unavailable')
+  state.stored = storeOf(...over)
+  state.canTell = false
+  await calls.reconcile(false)
+  expect(state.tried).toHaveLength(50)
+  expect(state.owed.size).toBe(120)
+  state.canTell = true
+  await calls.reconcile(false)
+  expect(new Set(state.told)).toEqual(new Set(over))
+  expect(state.owed.size).toBe(0)
+})

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openPostgresNodes, type PostgresNodes } from '../../src/adapters/postgres/nodes.ts'
+import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { newNodeName } from '../../src/node-name.ts'
+import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
+import { until } from '../failures/world.ts'
+import { Postgres } from '../support/postgres.ts'
+
+let server: Postgres
+let url = ''
+beforeAll(async () => {
+  server = await Postgres.start()
+  url = await makeSkewed(server)
+  await (await openPostgres({ url })).close()
+})
+afterAll(() => server.dispose())
+
+const errors: unknown[] = []
+async function openNode(nodeId: string): Promise<PostgresNodes> {
+  const nodes = await openPostgresNodes({ url, nodeId, onDeath() {}, onError: (error) => void errors.push(error) })
+  await nodes.start()
+  return nodes
+}
+
+test('[END3] a node that has just started is not dead to one that has not looked since; one that left no trace is', async () => {
+  const one = await openNode('one')
+  const gone = newNodeName('gone', Date.now())
+  await until('the one has looked for long enough', () => one.isDead(gone))
+  const other = await openNode('other')
+  expect(one.isDead(other.self)).toBe(false)
+  await until('the one knows the other', () => one.others().includes(other.self))
+  expect(one.isDead(other.self)).toBe(false)
+  await other.stop()
+  // Nobody has asked about it before.
+  const unknown = newNodeName('unknown', Date.now())
+  expect(one.isDead(unknown)).toBe(false)
+  await until('another look has not shown it', () => one.isDead(unknown))
+  await one.stop()
+  expect(errors).toEqual([])
+}, 30_000)
+
+test('[END3] the clock of the database jumps, and its answers take longer: the one of before is not believed any more, and nodes do not count as gone', async () => {
+  const [one, two] = await Promise.all([openNode('one'), openNode('two')])
+  const off = () => one.clock.now() - Date.now()
+  const knowEachOther = () => one.others().includes(two.self) && two.others().includes(one.self)
+  await until('they know each other', knowEachOther)
+  expect(Math.abs(off())).toBeLessThan(500)
+  await jumpTo(server, url, -30_000, 0.02)
+  // Two beats; the better samples of before would last sixteen.
+  await until('the jump is known', () => off() < -29_000, 4_000)
+  await jumpTo(server, url, 0)
+  // Both go on counting: neither takes the other's last word for one of long ago, and itself for alone.
+  const knew: boolean[] = []
+  const isKnown = ({ clock }: PostgresNodes) => Math.abs(clock.now() - Date.now()) < 500
+  await until('the jump back is known', () => knew.push(knowEachOther()) > 0 && isKnown(one) && isKnown(two), 4_000)
+  expect(knew).not.toContain(false)
+  await Promise.all([one.stop(), two.stop()])
+  expect(errors).toEqual([])
+}, 30_000)
