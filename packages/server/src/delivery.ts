@@ -101,8 +101,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** A bug would be one again and again. */
   function failed(key: string, error: unknown): void {
-    if (error instanceof StoreError) owed.add(key)
-    else onError(error)
+    if (!(error instanceof StoreError)) {
+      onError(error)
+      return
+    }
+    // Behind the others, which are tried first.
+    owed.delete(key)
+    owed.add(key)
   }
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
