@@ -121,16 +121,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
-    for (const step of await stepsAfter(call, told)) await handOn(key, step)
+    const steps = await stepsAfter(call, told)
+    // Each names the places as they are now: what waits at those of before goes there in front of everything else.
+    for (const step of steps) await allDone(movesOf(key, step))
+    for (const step of steps) await handOn(key, step)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
   function handOn(key: string, { call, event }: Step, before?: Call): MaybePromise<void> {
     const ends = overStatuses.some((status) => status === event.type)
     const isAnswer = event.type === 'accepted'
-    const moves = (event.moved ?? []).map(({ side, from }) => move(key, call, side, from))
     // Each session's own are in this order; the order between sessions is nobody's concern.
-    return andThen(allDone(moves), () => {
+    return andThen(allDone(movesOf(key, { call, event })), () => {
       const held = sides.filter((side) => isAnswer || isNewPlace(call, before, side))
       const holds = ends ? [] : held.map((side) => hold(key, call, side, isAnswer))
       const notices = event.notices.map((notice) => deliver(key, call, notice))
@@ -139,6 +141,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
       })
     })
+  }
+
+  function movesOf(key: string, { call, event }: Step): MaybePromise<unknown>[] {
+    return (event.moved ?? []).map(({ side, from }) => move(key, call, side, from))
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */

@@ -42,6 +42,8 @@ export interface SeenState extends SeenPush {
   readonly session: SeenSession
   /** When something came for the last time before it. */
   readonly heardAt: number
+  /** The phone opened another socket shortly before, and heard nothing on it: a session that it does not know may be there. */
+  readonly attempted: boolean
 }
 
 /** One phone's trace, put into order. */
@@ -56,6 +58,9 @@ export interface Reading {
   /** What no rule allows at all. */
   readonly strange: readonly SeenPush[]
 }
+
+/** How long a store may be away, and a dead holder be asked after that [PLACE4], in ms. */
+const attemptMs = 15_000
 
 export function read({ user, entries }: Trace): Reading {
   const reader = new Reader(user)
@@ -79,6 +84,8 @@ class Reader implements Reading {
   /** The socket that auth.ok came on. */
   private socket = -1
   private heardAt = 0
+  /** When sockets were opened that nothing has come on. */
+  private readonly silent = new Map<number, number>()
   private early: SeenPush[] = []
   private readonly byId = new Map<string, SeenRequest>()
 
@@ -87,9 +94,11 @@ class Reader implements Reading {
   }
 
   take(entry: Entry, index: number): void {
+    if (entry.kind === 'open') this.silent.set(entry.socket, entry.at)
     if (entry.kind === 'out') this.asked(entry.frame, entry.at)
     if (entry.kind === 'close' && entry.socket === this.socket) this.closed(entry.at)
     if (entry.kind !== 'in') return
+    this.silent.delete(entry.socket)
     const seen = { frame: entry.frame, at: entry.at, index }
     if (entry.frame.event === 'auth.ok') {
       this.hello(seen)
@@ -143,7 +152,8 @@ class Reader implements Reading {
   }
 
   private state(kind: SeenState['kind'], seen: SeenPush, session: SeenSession): void {
-    this.states.push({ ...seen, kind, session, heardAt: this.heardAt })
+    const attempted = [...this.silent.values()].some((at) => seen.at - at < attemptMs)
+    this.states.push({ ...seen, kind, session, heardAt: this.heardAt, attempted })
   }
 
   private asked(frame: Frame, at: number): void {

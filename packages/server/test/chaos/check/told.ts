@@ -120,7 +120,7 @@ function hearState(seen: SeenState, known: Map<string, Knowledge>, facts: Facts,
       continue
     }
     // Whoever comes back has what is its own; a call that rings has no place at the callee [PLACE1, RES2].
-    const isOwed = holds || (direction === 'incoming' && status === 'ringing')
+    const isOwed = holds || seen.attempted || (direction === 'incoming' && status === 'ringing')
     if (!isOwed) report('disagrees', `the snapshot of a ${seen.kind} session does not have its place`, where)
     known.set(call, { state: 'live', since: seen })
   }

@@ -5,22 +5,38 @@ if target == nil then return { 0, unpack(out) } end
 if source == nil or source.ph ~= target.ph then return { 1, unpack(out) } end
 -- Where it has passed on again, it is not to be taken back.
 if not hold(target, name, ARGV[9], ARGV[10]) then return { 1, unpack(out) } end
+-- What waits at both goes on in one list, that of before in front.
+local function join(letter)
+  local of, to = base .. letter .. ':' .. source.sid .. ':' .. name, base .. letter .. ':' .. target.sid .. ':' .. name
+  local waiting = call('LRANGE', of, 0, -1)
+  for i = #waiting, 1, -1 do call('LPUSH', to, waiting[i]) end
+  if #waiting > 0 then call('PEXPIRE', to, placeTtl) end
+end
 if source['K' .. name] then
-  put(target, 'K' .. name, source['K' .. name])
-  local kept = base .. 'k:' .. source.sid .. ':' .. name
-  if call('EXISTS', kept) == 1 then call('RENAME', kept, base .. 'k:' .. target.sid .. ':' .. name) end
+  local kept, own = source['K' .. name], target['K' .. name] or '0'
+  if kept ~= '-' then kept = own == '-' and own or tostring(tonumber(kept) + tonumber(own)) end
+  put(target, 'K' .. name, kept)
+  join('k')
 end
 for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
-  if source[letter .. name] then put(target, letter .. name, source[letter .. name]) end
-end
-if source['G' .. name] then
-  put(target, 'G' .. name, source['G' .. name])
-  local held = base .. 'g:' .. source.sid .. ':' .. name
-  if call('EXISTS', held) == 1 then call('RENAME', held, base .. 'g:' .. target.sid .. ':' .. name) end
+  local field = letter .. name
+  local of, n = string.match(target[field] or '', '^(%S+) (%d+)$')
+  local isLater = of and source[field] and string.match(source[field], '^(%S+) ') == of
+    and tonumber(n) > tonumber(string.match(source[field], '(%d+)$'))
+  if source[field] and not isLater then put(target, field, source[field]) end
 end
 for _, f in ipairs(takeUnproven(source, function(_, of) return of == name end)) do
   deliver(target, f[2], f[4], f[6], f[10], f[8])
 end
+local gate, own = source['G' .. name], target['G' .. name]
+if gate == '1' and own == '0' then
+  -- Opened there already: nobody will open it again.
+  local held = call('LRANGE', base .. 'g:' .. source.sid .. ':' .. name, 0, -1)
+  for _, text in ipairs(held) do deliver(target, 'relay', name, '', text, ARGV[3]) end
+elseif gate == '1' then
+  put(target, 'G' .. name, '1')
+  join('g')
+elseif gate and not own then put(target, 'G' .. name, gate) end
 release(source, name)
 put(source, 'Q' .. name, ARGV[10])
 if source.n == '' and isForgettable(source) then forget(source) end

@@ -2,6 +2,8 @@
 local h = load(ARGV[6])
 if h == nil then return { 'gone', unpack(out) } end
 local name, text = ARGV[7], ARGV[8]
+-- It was told of the call's end: whoever asks goes by what was before.
+if h['F' .. name] then return { 'closed', unpack(out) } end
 local key, bytes = base .. 'k:' .. h.sid .. ':' .. name, h['K' .. name] or '0'
 if bytes == '-' then return { 'closed', unpack(out) } end
 if ARGV[9] ~= '' and isRepeat(h, 'k' .. name, h.sid, ARGV[9]) then return { 'kept', unpack(out) } end
