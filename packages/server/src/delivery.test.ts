@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { created, ended, participant, ringing } from '../test/contracts/calls.ts'
+import { accepted, created, ended, participant, ringing } from '../test/contracts/calls.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { callKey, type LiveCall } from './call/call.ts'
+import { type Call, callKey, type LiveCall } from './call/call.ts'
 import { overData, ringingData, type Step } from './call/effects.ts'
 import { createDelivery } from './delivery.ts'
-import { StoreError } from './ports.ts'
+import { type Sessions, StoreError } from './ports.ts'
 
 /** A callee with one session, and what it was told. */
 function setUp() {
@@ -117,4 +117,41 @@ test('a call that ended elsewhere, and nobody said so, is forgotten; one that ha
   expect(delivery.known.has(key)).toBe(true)
   expect(delivery.sweep(0, [])).toEqual([call])
   expect(delivery.known.has(key)).toBe(false)
+})
+
+test('[PLACE2] what waits at a place of before goes along before anything that was missed is told', async () => {
+  const order: string[] = []
+  const first = accepted(ringing()).call
+  if (first.status !== 'accepted') throw new Error('unreachable')
+  const call: Call = { ...first, version: 3, calleePlace: { ...first.calleePlace, sessionId: 'after' } }
+  const step = (version: number, event: Partial<Step['event']>): Step => ({
+    call: { ...call, version },
+    event: { type: 'place_taken', at: 0, by: null, notices: [], ...event },
+  })
+  const committed = [step(2, { type: 'accepted' }), step(3, { moved: [{ side: 'callee', from: 'before' }] })]
+  const noted = <T>(what: string, answer: T) => {
+    order.push(what)
+    return answer
+  }
+  const sessions = {
+    toldOf: () => 1,
+    setTold: () => undefined,
+    move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
+    hold: (id: string) => noted(`hold ${id}`, true),
+    takeKept: () => [],
+    openGate: (id: string) => noted(`gate ${id}`, undefined),
+  } as unknown as Sessions
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: () => committed,
+    isHeldElsewhere: () => false,
+    tell() {},
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  expect(await delivery.catchUp(call)).toBe(true)
+  expect(order[0]).toBe('before → after')
+  expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { numbersOf, openReady, pushes, resumeWindowMs, somebody, windowMs } from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+/** Several nodes tell of one call: one of them may have begun with the session that has the place now. */
+let server: RedisServer
+let node: RedisSessions
+beforeAll(async () => {
+  server = await startRedis()
+  node = createRedisSessions({
+    ...{ url: server.url, node: 'one', windowMs, resumeWindowMs },
+    onLogLost() {},
+    onError: (error) => console.error(error),
+  })
+  await node.start()
+})
+afterAll(async () => {
+  await node.close()
+  await server.stop()
+})
+
+async function twoOfOne() {
+  const participant = somebody()
+  const { sessions } = node
+  return {
+    sessions,
+    before: await openReady(sessions, { participant }),
+    after: await openReady(sessions, { participant }),
+  }
+}
+
+const relayFor = (n: number) => ({ ...pushes.relay('c', n), forPlace: true })
+
+test('[PLACE2] what is held back at both goes on behind one gate, that of before in front', async () => {
+  const { sessions, before, after } = await twoOfOne()
+  for (const { id } of [before, after]) await sessions.hold(id, 'c', true, true)
+  expect(await sessions.append(before.id, relayFor(1))).toBe('kept')
+  expect(await sessions.append(after.id, relayFor(2))).toBe('kept')
+  expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
+  await sessions.openGate(after.id, 'c', [])
+  await node.settled()
+  expect(numbersOf(after.socket)).toEqual([1, 2])
+})
+
+test('[PLACE2] what is held back goes on to where the gate was opened already', async () => {
+  const { sessions, before, after } = await twoOfOne()
+  for (const { id } of [before, after]) await sessions.hold(id, 'c', true, true)
+  expect(await sessions.append(before.id, relayFor(1))).toBe('kept')
+  await sessions.openGate(after.id, 'c', [])
+  expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
+  expect(await sessions.append(after.id, relayFor(2))).toBe('sent')
+  await node.settled()
+  expect(numbersOf(after.socket)).toEqual([1, 2])
+})
+
+test('[REL2] what both keep until the accept is kept on', async () => {
+  const { sessions, before, after } = await twoOfOne()
+  await sessions.hold(before.id, 'c', true)
+  expect(await sessions.keep(before.id, pushes.relay('c', 1))).toBe('kept')
+  expect(await sessions.keep(after.id, pushes.relay('c', 2))).toBe('kept')
+  expect(await sessions.move('c', before.id, after.id, true)).toBe(true)
+  const kept = await sessions.takeKept(after.id, 'c')
+  expect(kept.map(({ text }) => JSON.parse(text).data.n)).toEqual([1, 2])
+})
+
+test('[REL2] whoever was told of the end of a call keeps nothing more for it', async () => {
+  const { id, socket } = await openReady(node.sessions)
+  await node.sessions.append(id, pushes.ringing('c', 1, 1))
+  expect(await node.sessions.keep(id, pushes.relay('c', 2))).toBe('kept')
+  await node.sessions.append(id, pushes.final('c', 2, 3))
+  expect(await node.sessions.keep(id, pushes.relay('c', 4))).toBe('closed')
+  expect(numbersOf(socket)).toEqual([1, 3])
+})
