@@ -181,6 +181,15 @@ export function createChannel(options: ChannelOptions): Channel {
     return seen.has(other) || performance.now() - listensSince < deadMs
   }
 
+  /** False where the node is gone: nobody listens on its channel, and that stays so for longer than it takes to connect again. */
+  async function isHeardBy(to: string, message: string): Promise<boolean> {
+    if (!isAlive(to)) await beat()
+    for (const until = performance.now() + silentMs; isAlive(to) && performance.now() < until; await Bun.sleep(100)) {
+      if ((await store.publish(channelOf(to), message)) > 0) return true
+    }
+    return false
+  }
+
   async function heard(): Promise<void> {
     last++
     const id = `B ${last} ${crypto.randomUUID()}`
@@ -213,19 +222,15 @@ export function createChannel(options: ChannelOptions): Channel {
       timer = setInterval(() => void beat().catch(onError), beatMs)
     },
     async ask(to, op, sessionId, socket, rest = '') {
-      if (!isAlive(to)) await beat()
       const id = crypto.randomUUID()
       const answered = expect(id, askMs)
-      const until = performance.now() + silentMs
-      // Nobody listens where a node is gone, or connects again.
-      for (let hears = 0; hears === 0 && isAlive(to); ) {
-        hears = await store.publish(channelOf(to), `Q ${id} ${node} ${op} ${sessionId} ${socket} ${rest}`)
-        if (hears > 0) return answered
-        if (performance.now() > until) break
-        await Bun.sleep(100)
+      const isThere = isHeardBy(to, `Q ${id} ${node} ${op} ${sessionId} ${socket} ${rest}`)
+      try {
+        // Whatever is slow, nobody waits longer than for the answer.
+        return await Promise.race([answered, isThere.then((heard) => (heard ? answered : 'gone'))])
+      } finally {
+        settle(id, undefined)
       }
-      settle(id, undefined)
-      return answered.then(() => 'gone' as const)
     },
     tell(to, call) {
       store.publish(channelOf(to), callMark + JSON.stringify(call)).catch(() => {
