@@ -200,7 +200,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const sent = sessions.append(place.sessionId, push)
     if (sent === 'sent') return sent
     return andThen(sent, (result) => {
-      if (result !== 'gone' || (push.kind === 'relay' && !isLive(call))) return result
+      // A relay is sent again by whoever asked for it.
+      if (result !== 'gone' || (push.kind === 'relay' && (!isLive(call) || isHeldElsewhere(place)))) return result
       return andThen(remember(push.call, call, side, place, false), () => sessions.append(place.sessionId, push))
     })
   }

@@ -35,7 +35,9 @@ export interface VolatileRelay {
 }
 
 /** A call whose places change that often while one message is passed on has to wait for its sender. */
-const maxTries = 5
+const maxTries = 6
+/** The second retry waits so long, each later one twice as long as the one before: a third of a second in all. In ms. */
+const firstPauseMs = 10
 
 interface Message {
   readonly sender: RelaySender
@@ -87,6 +89,12 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     return pass(call, side, message, tries)
   }
 
+  /** At once where only this node was behind; then whoever changes the call, or begins a log again, gets a moment for it. */
+  async function tryAgain(message: Message, tries: number): Promise<RelayResult> {
+    if (tries > 1) await Bun.sleep(firstPauseMs * 2 ** (tries - 2))
+    return seatFirst(message, tries)
+  }
+
   /** The call may have moved on while its store was asked. */
   function newest(read: Call): Call {
     const known = delivery.known.get(callKey(read))
@@ -104,7 +112,7 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
       if (result === 'volatile') return { status: call.status, volatile: true }
       const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
       if (!isOld) return call.status
-      return tries < maxTries ? seatFirst(message, tries + 1) : errorBody('SERVICE_UNAVAILABLE', { retryable: true })
+      return tries < maxTries ? tryAgain(message, tries + 1) : errorBody('SERVICE_UNAVAILABLE', { retryable: true })
     })
   }
 

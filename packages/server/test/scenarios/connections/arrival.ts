@@ -110,6 +110,8 @@ export function registerArrivalScenarios(name: string, start: StartService): voi
         for (const callee of [...callees, late, last]) {
           await callee.next('auth.ok')
           await callee.settle()
+          // The end may still be on its way from another node.
+          if (callee.events().at(-1) === 'call.ringing') await callee.next('call.cancelled')
           const events = callee.events().filter((event) => event !== 'auth.ok')
           expect([[], ['call.ringing', 'call.cancelled'], ['call.cancelled']]).toContainEqual(events)
           if (callees.includes(callee)) expect(callee.all[0]!.event).toBe('auth.ok')
