@@ -21,9 +21,9 @@ function usesService(file) {
   return /^packages\/[^/]+\/test\//.test(file)
 }
 
-/** Two browsers, media and a service take more than one core. */
-function runsBrowsers(file) {
-  return /^packages\/(demo\/test|client\/test\/(media|react|docs))\//.test(file)
+/** Two browsers, media and a service take more than one core; so do many people on several nodes. */
+function isHeavy(file) {
+  return /^packages\/(demo\/test|client\/test\/(media|react|docs)|server\/test\/chaos)\//.test(file)
 }
 
 function finish({ passed, failed, failedFiles }) {
@@ -40,5 +40,5 @@ if (files.length === 0) {
   finish({ passed: 0, failed: 1, failedFiles: [] })
 } else {
   if (files.some(usesService)) requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis'])
-  finish(await runFiles({ root, bun, files, isHeavy: runsBrowsers }))
+  finish(await runFiles({ root, bun, files, isHeavy }))
 }

@@ -199,7 +199,11 @@ export function createCalls(options: CallsOptions): Calls {
   async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
     if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
     const call = await store.load(ref)
-    return call !== undefined && (await losesDeadHolder(session, call))
+    if (call === undefined) return false
+    const side = sideOf(call, session.participant)
+    const isVacant = side !== undefined && placeOf(call, side)?.state === 'vacant'
+    // It was seen to be gone in between.
+    return isVacant || losesDeadHolder(session, call)
   }
 
   /** Vacates the place that the session could take, where its holder gives no sign of life; false where it stays held. */
