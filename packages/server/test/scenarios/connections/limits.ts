@@ -23,6 +23,8 @@ export function registerLimitScenarios(name: string, start: StartService): void 
     test.concurrent('[WS7] the rate can be switched off', () =>
       withService(start, { RINGWIRE_WS_RATE: 'off' }, async (service) => {
         const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
+        // Until it is in, requests wait, and not so many of them [ORD1].
+        await client.settle()
         for (let i = 0; i < 2000; i++) client.send('test.unknown', {}, `r${i}`)
         await client.settle()
         const codes = client.all.slice(1).map(({ error }) => error.code)
