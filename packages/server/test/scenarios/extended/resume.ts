@@ -147,6 +147,7 @@ function registerRefused(service: () => Service): void {
       expect(hello.data.active_calls).toMatchObject([{ call_uuid: callUuid, status: 'connected', holds_place: true }])
       // The numbers of a new session begin again.
       await pair.caller.request('webrtc.ice_candidate', candidate(callUuid, 7))
+      await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate === 'candidate:7')
       await pair.callee.settle()
       const relays = pair.callee.pushes.filter(({ event }) => event === 'webrtc.ice_candidate')
       expect(relays.map(({ data }) => data.candidate.candidate)).toEqual(['candidate:7'])
@@ -198,6 +199,7 @@ function registerSlow(service: () => Service): void {
     expect(hello.data.recovered).toBe(false)
     expect(hello.data.active_calls).toMatchObject([{ call_uuid: callUuid, holds_place: true }])
     await pair.caller.request('webrtc.ice_candidate', candidate(callUuid, 1))
+    await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate === 'candidate:1')
     await pair.callee.settle()
     expect(candidatesOf(pair.callee, callUuid)).toEqual([1])
     await expectGoodEnd(service(), pair, callUuid)

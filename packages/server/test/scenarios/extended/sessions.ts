@@ -74,6 +74,7 @@ function registerNumbers(service: () => Service): void {
     const pair = await connectExtendedPair(service())
     const callUuid = await connectedCall(pair)
     await pair.callee.request('webrtc.ice_candidate', candidate(callUuid, 0))
+    await pair.caller.next('webrtc.ice_candidate')
     await pair.caller.settle()
     const versions = pair.caller.pushes.map(({ event, version }) => [event, version])
     expect(versions).toEqual([
