@@ -199,18 +199,19 @@ export function createCalls(options: CallsOptions): Calls {
   async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
     if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
     const call = await store.load(ref)
-    if (call === undefined) return false
-    const side = sideOf(call, session.participant)
-    const isVacant = side !== undefined && placeOf(call, side)?.state === 'vacant'
-    // It was seen to be gone in between.
-    return isVacant || losesDeadHolder(session, call)
+    return call !== undefined && (await losesDeadHolder(session, call))
   }
 
-  /** Vacates the place that the session could take, where its holder gives no sign of life; false where it stays held. */
+  /**
+   * Vacates the place that the session could take, where its holder gives no sign of life. True where the place is
+   * vacant then, false where it stays held.
+   */
   async function losesDeadHolder(session: ClientSession, call: Call): Promise<boolean> {
     const side = sideOf(call, session.participant)
     const place = side === undefined ? null : placeOf(call, side)
-    if (place?.state !== 'held' || place.sessionId === session.sessionId) return false
+    // Its holder was seen to be gone while this one asked.
+    if (place?.state === 'vacant') return true
+    if (place === null || place.sessionId === session.sessionId) return false
     if (place.deviceId !== session.deviceId) return false
     const holder = await sessions.sinkOf(place.sessionId, place.node)
     const alive = (await holder?.probe()) ?? false

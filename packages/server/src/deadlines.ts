@@ -44,7 +44,7 @@ export interface Deadlines {
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
   const { store, sessions, nodes, clock, durations, pingSessions, run, onSweep, onError } = options
   /** Where nobody can come back, no lost place counts [END3]. */
-  const durationsOfOthers = {
+  const withoutLosses = {
     ...durations,
     callerLostMs: Number.POSITIVE_INFINITY,
     peerLostMs: Number.POSITIVE_INFINITY,
@@ -102,7 +102,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
    */
   function isDue(call: Call, now: number): boolean {
     if (closedSince === undefined && !away) return true
-    const deadline = nextDeadline(call, durationsOfOthers)
+    const deadline = nextDeadline(call, withoutLosses)
     return deadline !== undefined && deadline <= now
   }
 
@@ -213,9 +213,4 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       timers.clear()
     },
   }
-}
-
-/** What a call's clocks are right after the service was away: a ring never lasts longer than it was meant to. */
-export function ringBeyondTimeout(call: LiveCall, now: number): number {
-  return call.status === 'ringing' ? Math.max(0, call.ringExpiresAt - now - call.ringTimeoutMs) : 0
 }

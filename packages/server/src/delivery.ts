@@ -123,28 +123,30 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
     const steps = await stepsAfter(call, told)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else.
-    for (const step of steps) await allDone(movesOf(key, step))
-    for (const step of steps) await handOn(key, step)
+    for (const step of steps) await makeMoves(key, step)
+    for (const step of steps) await tellOf(key, step, undefined)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
-  function handOn(key: string, { call, event }: Step, before?: Call): MaybePromise<void> {
-    const ends = overStatuses.some((status) => status === event.type)
-    const isAnswer = event.type === 'accepted'
-    // Each session's own are in this order; the order between sessions is nobody's concern.
-    return andThen(allDone(movesOf(key, { call, event })), () => {
-      const held = sides.filter((side) => isAnswer || isNewPlace(call, before, side))
-      const holds = ends ? [] : held.map((side) => hold(key, call, side, isAnswer))
-      const notices = event.notices.map((notice) => deliver(key, call, notice))
-      return andThen(allDone([...holds, ...notices]), () => {
-        const last = [...(isAnswer ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
-        return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
-      })
-    })
+  function handOn(key: string, step: Step, before?: Call): MaybePromise<void> {
+    return andThen(makeMoves(key, step), () => tellOf(key, step, before))
   }
 
-  function movesOf(key: string, { call, event }: Step): MaybePromise<unknown>[] {
-    return (event.moved ?? []).map(({ side, from }) => move(key, call, side, from))
+  function makeMoves(key: string, { call, event }: Step): MaybePromise<void> {
+    return allDone((event.moved ?? []).map(({ side, from }) => move(key, call, side, from)))
+  }
+
+  /** Each session's own are in this order; the order between sessions is nobody's concern. */
+  function tellOf(key: string, { call, event }: Step, before: Call | undefined): MaybePromise<void> {
+    const ends = overStatuses.some((status) => status === event.type)
+    const isAnswer = event.type === 'accepted'
+    const held = sides.filter((side) => isAnswer || isNewPlace(call, before, side))
+    const holds = ends ? [] : held.map((side) => hold(key, call, side, isAnswer))
+    const notices = event.notices.map((notice) => deliver(key, call, notice))
+    return andThen(allDone([...holds, ...notices]), () => {
+      const last = [...(isAnswer ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
+      return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
+    })
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */

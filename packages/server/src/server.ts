@@ -22,6 +22,7 @@ import { createLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
 import type { Logger } from './observability/logger.ts'
 import { type Clock, type SessionIdentity, StoreError } from './ports.ts'
+import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -52,6 +53,7 @@ interface Domain {
   readonly calls: Calls
   readonly relay: Relay
   readonly arrivals: Arrivals
+  readonly recovery: Recovery
   readonly deadlines: Deadlines
 }
 
@@ -79,7 +81,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const limits = createLimits(config, backend.counters)
     const domain = createDomain({ config, logger, backend, limits, heard })
     domain.deadlines.start()
-    await domain.arrivals.recover(backend.isShared)
+    await domain.recovery.recover(backend.isShared)
 
     const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
     const iceServers = createIceServers(config)
@@ -217,13 +219,14 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     },
     onError,
   })
-  const arrivals = createArrivals({ store, sessions, nodes, delivery, calls, clock, finalsMs, onError })
+  const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })
+  const recovery = createRecovery({ store, sessions, nodes, delivery, calls, clock, finalsMs })
   heard.call = (call) => {
     store.note(call)
     delivery.learn(call)
   }
   heard.logLost = (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError)
-  return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, deadlines }
+  return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, recovery, deadlines }
 }
 
 /** A store that is away is no fault of this process; it is said all the same. */

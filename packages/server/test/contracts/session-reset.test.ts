@@ -50,11 +50,9 @@ function compose() {
   const arrivals = createArrivals({
     store,
     sessions,
-    nodes,
     delivery,
     calls,
     clock: steady,
-    finalsMs: 120_000,
     onError,
   })
   const lose = async () => {

@@ -1,4 +1,5 @@
 import { type Call, type CallRef, callKey } from '../../call/call.ts'
+import { forgetOldest } from '../../oldest.ts'
 
 /**
  * Calls as this process saw them last. Others write too, so what is known here may be old: it is believed only where the
@@ -22,11 +23,7 @@ export function createKnownCalls(most: number): KnownCalls {
       if (known !== undefined && known.version >= call.version) return
       calls.delete(key)
       calls.set(key, call)
-      if (calls.size <= most) return
-      for (const oldest of calls.keys()) {
-        calls.delete(oldest)
-        break
-      }
+      forgetOldest(calls, most)
     },
     forget(ref) {
       calls.delete(callKey(ref))

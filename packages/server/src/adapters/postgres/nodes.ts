@@ -1,4 +1,5 @@
 import { isReplacedBy, newNodeName } from '../../node-name.ts'
+import { forgetOldest } from '../../oldest.ts'
 import type { Clock, Nodes } from '../../ports.ts'
 import { Connections } from './connections.ts'
 
@@ -141,8 +142,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       if (seen.has(node)) return dead.has(node)
       const now = performance.now()
       const askedAt = missing.get(node) ?? now
-      if (missing.size >= mostMissing) missing.clear()
       missing.set(node, askedAt)
+      forgetOldest(missing, mostMissing)
       // One that left no trace: its call is older than a day, or the database's. One that has just started the next look shows.
       return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs
     },

@@ -1,3 +1,4 @@
+import { forgetOldest } from '../../oldest.ts'
 import type { Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
 import type { Entry } from './connection.ts'
 
@@ -13,8 +14,8 @@ export interface Held {
   ready: boolean
   /** Its client was told who it is: what waits comes next, once it has heard of a loss that is to be told first. */
   opened: boolean
-  /** Its log was lost, and it has not heard of that yet [RES4]. */
-  due: { readonly epoch: string; text: string | undefined } | undefined
+  /** Its log was lost, and it has not heard of that yet [RES4]; what it is told of it, once that is known. */
+  due: { text: string | undefined } | undefined
   /** The seq that was handed over last, and the highest that was heard of. */
   delivered: number
   head: number
@@ -107,11 +108,7 @@ function finish({ versions, finished }: Held, call: string): void {
   versions.delete(call)
   finished.delete(call)
   finished.add(call)
-  if (finished.size <= mostFinished) return
-  for (const oldest of finished) {
-    finished.delete(oldest)
-    break
-  }
+  forgetOldest(finished, mostFinished)
 }
 
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
@@ -129,7 +126,7 @@ export function loseLog(held: Held, epoch: string): void {
   held.head = held.delivered
   if (!extended) return
   held.ready = false
-  held.due = { epoch, text: undefined }
+  held.due = { text: undefined }
 }
 
 /** Tells of the loss; false while there is nothing to say of it yet. */

@@ -1,3 +1,4 @@
+import { forgetOldest } from '../../oldest.ts'
 import type { Sink } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import type { Channel, Request } from './channel.ts'
@@ -62,10 +63,8 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
         throw new StoreError('unavailable', 'the node that holds the socket does not answer')
       },
     }
-    if (remotes.size >= mostRemotes) {
-      for (const oldest of [...remotes.keys()].slice(0, mostRemotes / 2)) remotes.delete(oldest)
-    }
     remotes.set(key, sink)
+    forgetOldest(remotes, mostRemotes)
     return sink
   }
 

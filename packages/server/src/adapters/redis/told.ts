@@ -1,3 +1,4 @@
+import { forgetOldest } from '../../oldest.ts'
 import type { Store } from './connection.ts'
 import { nameOf } from './held.ts'
 
@@ -15,11 +16,7 @@ export function createTold(store: Store) {
   function note(call: string, version: number): void {
     told.delete(call)
     told.set(call, version)
-    if (told.size <= mostTold) return
-    for (const oldest of told.keys()) {
-      told.delete(oldest)
-      break
-    }
+    forgetOldest(told, mostTold)
   }
 
   return {

@@ -1,0 +1,147 @@
+import {
+  type AnsweredCall,
+  type Call,
+  callKey,
+  isLive,
+  type LiveCall,
+  type Participant,
+  participantOf,
+  placeOf,
+} from './call/call.ts'
+import { acceptedData, type CallEvent, elsewhereData } from './call/effects.ts'
+import type { Calls } from './calls.ts'
+import type { Delivery } from './delivery.ts'
+import type { CallStore, Nodes, Sessions } from './ports.ts'
+import { newSessionId } from './session-id.ts'
+import type { SteadyClock } from './steady-clock.ts'
+
+export interface RecoveryOptions {
+  readonly store: CallStore
+  readonly sessions: Sessions
+  readonly nodes: Nodes
+  readonly delivery: Delivery
+  readonly calls: Calls
+  readonly clock: SteadyClock
+  /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
+  readonly finalsMs: number
+}
+
+export interface Recovery {
+  /**
+   * The service starts: nobody has a socket, live calls wait for their people [RES3]. `isShared`: sessions are still
+   * known, and other nodes may serve; then only what nobody looked after is made up for.
+   */
+  recover(isShared: boolean): Promise<void>
+}
+
+/** What a start finds: calls that went on without their service. */
+export function createRecovery({
+  store,
+  sessions,
+  nodes,
+  delivery,
+  calls,
+  clock,
+  finalsMs,
+}: RecoveryOptions): Recovery {
+  async function recover(isShared: boolean): Promise<void> {
+    const now = clock.now()
+    if (isShared) return nodes.others().length > 0 ? undefined : recoverShared(now)
+    for (const { call, step } of await store.overSince(now - finalsMs)) {
+      await expectBack(call, now)
+      if (call.calleePlace === null) await expectRung(call, now)
+      await delivery.adoptOver(call)
+      await delivery.apply({ call, event: finalsOf(step.event) })
+    }
+    const live = await store.liveCalls()
+    await Promise.all(live.map((call) => recoverCall(call, now)))
+  }
+
+  /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
+  async function recoverShared(now: number): Promise<void> {
+    const live = await store.liveCalls()
+    await Promise.all(
+      live.map(async (call) => {
+        await delivery.catchUp(call)
+        await startClocks(call, now, [nodes.self])
+      }),
+    )
+    const over = await store.overSince(now - finalsMs)
+    await Promise.all(over.map(({ call }) => delivery.catchUp(call)))
+  }
+
+  async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {
+    const beyond = ringBeyondTimeout(call, now)
+    if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
+    // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
+    await calls.run(call, { type: 'restart', nodes: alive })
+    await calls.run(call, { type: 'time' })
+  }
+
+  async function recoverCall(call: Call, now: number): Promise<void> {
+    if (!isLive(call)) return
+    await expectBack(call, now)
+    if (call.status === 'ringing') await expectRung(call, now)
+    await delivery.adopt(call)
+    if (call.status === 'accepted') {
+      // Nobody knows whether the caller heard it; a call that is connected proves that it did.
+      const text = JSON.stringify({ event: 'call.accepted', data: acceptedData(call) })
+      const push = { kind: 'state', call: callKey(call), version: call.version, text } as const
+      await sessions.append(call.callerPlace.sessionId, push)
+    }
+    if (call.status !== 'ringing') await tellOthersRung(call, now)
+    await startClocks(call, now, [])
+  }
+
+  /**
+   * The callee's other sessions may not have heard that the call was answered. Only where the one that answered can be
+   * told from them by its device: it must never hear that the call is over for it.
+   */
+  async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
+    if (call.calleePlace.deviceId === null || now - call.acceptedAt > finalsMs) return
+    await expectRung(call, now)
+    const text = JSON.stringify({
+      event: 'call.cancelled',
+      data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
+    })
+    const push = { kind: 'stop', call: callKey(call), version: call.version, text } as const
+    await sessions.appendRung(participantOf(call, 'callee'), push, [])
+  }
+
+  /** The holders of the places may come back: their logs are there again. */
+  async function expectBack(call: Call, now: number): Promise<void> {
+    for (const side of ['caller', 'callee'] as const) {
+      const place = placeOf(call, side)
+      if (place === null) continue
+      await sessions.openDetached(
+        {
+          sessionId: place.sessionId,
+          participant: participantOf(call, side),
+          deviceId: place.deviceId,
+          extended: false,
+        },
+        now,
+      )
+    }
+  }
+
+  /** Some sockets of the callee rang before the restart; which ones is not known any more [WS4]. */
+  async function expectRung(call: Call, now: number): Promise<void> {
+    const participant: Participant = participantOf(call, 'callee')
+    const sessionId = newSessionId(participant)
+    await sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
+    await sessions.ring(sessionId, callKey(call))
+  }
+
+  return { recover }
+}
+
+/** Of a call that is over only the end is told again. */
+function finalsOf(event: CallEvent): CallEvent {
+  return { ...event, notices: event.notices.filter((notice) => notice.event !== 'call.ringing') }
+}
+
+/** What a call's clocks are right after the service was away: a ring never lasts longer than it was meant to. */
+function ringBeyondTimeout(call: LiveCall, now: number): number {
+  return call.status === 'ringing' ? Math.max(0, call.ringExpiresAt - now - call.ringTimeoutMs) : 0
+}
