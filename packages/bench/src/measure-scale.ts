@@ -1,7 +1,7 @@
 // Whole calls with one, two and three nodes: what a call costs the nodes, Redis and PostgreSQL.
 import { AFTERMATH_MS } from './jobs/call.ts'
 import { MESSAGES_PER_CALL } from './jobs/call-script.ts'
-import type { Result, Spread } from './jobs/job.ts'
+import type { CallJob, Result, Spread } from './jobs/job.ts'
 import { type Bench, type Comparison, comparison, type MeasurementResult } from './measurement.ts'
 import { missingForNodes, type Nodes, sharedPlaces, startNodes, startPostgres } from './nodes.ts'
 import { PARTS, type Part, type PartName, type PartsLoad, partsBetween, readParts } from './parts.ts'
@@ -10,29 +10,34 @@ import { alternate, disturbance, isNoisy, type Rounds, roundNotes, series } from
 import { median, ratios } from './statistics.ts'
 import { type TripCounts, tripsEach } from './trips.ts'
 
-/** So many calls at a time for each node: every node of a caller with every node of a callee as often. */
-const AT_A_TIME = 36
-const CALLS = 21 * AT_A_TIME
+/** So many pairs on each node: every node of a caller with every node of a callee as often. */
+const PAIRS = 36
+/** What each node is offered; three of them stay below what the load's core and the others can do. */
+const CALLS_A_SECOND = 120
+const CALLS = 8 * PAIRS
 /** The first thousands of calls compile the code, on each node. */
+const WARMUP_CALLS = 21 * PAIRS
 const WARMUP_RUNS = 4
-const TRIP_RUNS = 2
+const TRIP_RUNS = 4
 const COUNTS = [1, 2, 3] as const
 type Count = (typeof COUNTS)[number]
-const WAYS = ['one', 'two', 'three', 'three within', 'three idling'] as const
+const WAYS = ['one', 'two', 'three', 'three within', 'one full', 'three full'] as const
 type Way = (typeof WAYS)[number]
 interface Shape {
   title: string
   nodes: Count
   /** `mixed`: half of the calls are across two nodes, two thirds across three. */
   spread: Spread
-  atATime: number
+  /** False: each pair calls again as soon as its call is over. */
+  isPaced: boolean
 }
 const SHAPES: Record<Way, Shape> = {
-  one: { title: '1', nodes: 1, spread: 'together', atATime: AT_A_TIME },
-  two: { title: '2', nodes: 2, spread: 'mixed', atATime: 2 * AT_A_TIME },
-  three: { title: '3', nodes: 3, spread: 'mixed', atATime: 3 * AT_A_TIME },
-  'three within': { title: '3, no call across', nodes: 3, spread: 'together', atATime: 3 * AT_A_TIME },
-  'three idling': { title: '3, with the load of 1', nodes: 3, spread: 'mixed', atATime: AT_A_TIME },
+  one: { title: '1', nodes: 1, spread: 'together', isPaced: true },
+  two: { title: '2', nodes: 2, spread: 'mixed', isPaced: true },
+  three: { title: '3', nodes: 3, spread: 'mixed', isPaced: true },
+  'three within': { title: '3, no call across', nodes: 3, spread: 'together', isPaced: true },
+  'one full': { title: '1, back to back', nodes: 1, spread: 'together', isPaced: false },
+  'three full': { title: '3, back to back', nodes: 3, spread: 'mixed', isPaced: false },
 }
 const IDLE_MS = 2000
 const UNTIL_DONE = { window: 0, warmupMs: 0, measureMs: 0 }
@@ -77,16 +82,31 @@ export async function measureScale(bench: Bench): Promise<MeasurementResult> {
 async function prepareLanes(bench: Bench, running: ReadonlyMap<Count, Nodes>): Promise<Map<Way, Lane>> {
   const lanes = new Map<Way, Lane>()
   for (const [i, way] of WAYS.entries()) {
-    const { nodes, spread, atATime } = SHAPES[way]
-    const { target, parts } = running.get(nodes)!
+    const { nodes, spread, isPaced } = SHAPES[way]
     // Participants of their own: all stay connected.
-    const pairs = { calls: CALLS, pairs: atATime, firstPair: i * 1000 }
-    const lane = { job: await bench.generators[0].prepare({ kind: 'call', target, spread, ...pairs }), parts }
-    lanes.set(way, lane)
-    const runs = COUNTS[i] === undefined ? 1 : WARMUP_RUNS * nodes
-    for (let run = 0; run < runs; run++) await runOnce(bench, lane)
+    const pairs = { pairs: nodes * PAIRS, firstPair: i * 1000, spread }
+    const pace = isPaced ? { perSecond: nodes * CALLS_A_SECOND } : {}
+    lanes.set(way, await prepareLane(bench, running.get(nodes)!, { ...pairs, calls: nodes * CALLS, ...pace }))
+  }
+  for (const [i, nodes] of COUNTS.entries()) {
+    const pairs = { pairs: nodes * PAIRS, firstPair: (WAYS.length + i) * 1000 }
+    const lane = await prepareLane(bench, running.get(nodes)!, {
+      ...pairs,
+      spread: 'mixed',
+      calls: nodes * WARMUP_CALLS,
+    })
+    for (let run = 0; run < WARMUP_RUNS; run++) await runOnce(bench, lane)
+    await bench.generators[0].release(lane.job)
   }
   return lanes
+}
+
+async function prepareLane(
+  bench: Bench,
+  { target, parts }: Nodes,
+  job: Omit<CallJob, 'kind' | 'target'>,
+): Promise<Lane> {
+  return { job: await bench.generators[0].prepare({ kind: 'call', target, ...job }), parts }
 }
 
 async function runOnce(bench: Bench, { job, parts }: Lane): Promise<Slice> {
@@ -141,7 +161,7 @@ function report(rounds: Rounds<Way, Slice>, trips: ReadonlyMap<Way, TripCounts>,
     name: 'scale',
     tables: [
       {
-        title: `Scale: ${CALLS} calls a round, ${AT_A_TIME} at a time per node, ${MESSAGES_PER_CALL} client messages each`,
+        title: `Scale: ${CALLS_A_SECOND} calls a second per node, ${MESSAGES_PER_CALL} client messages each`,
         head: [
           ...['nodes', 'calls/s', 'µs CPU per call', ...titles, ...titles.map((title) => `cores, ${title}`)],
           ...['scripts per call', 'published', 'transactions'],
@@ -161,8 +181,8 @@ function compare(rounds: Rounds<Way, Slice>): Comparison[] {
     ratios(series(rounds, way, figure), series(rounds, 'one', figure))
   const others = WAYS.filter((way) => way !== 'one')
   return others.flatMap((way) => {
-    const { title, spread } = SHAPES[way]
-    const goal = spread === 'mixed' ? GOAL : null
+    const { title, spread, isPaced } = SHAPES[way]
+    const goal = isPaced && spread === 'mixed' ? GOAL : null
     const own = PARTS.map((part) =>
       comparison(`… of it ${PART_TITLES[part]}`, '1 node', over(way, perCall(part)), goal),
     )
@@ -173,7 +193,7 @@ function compare(rounds: Rounds<Way, Slice>): Comparison[] {
 
 /** Nodes and backends of PostgreSQL are added with the load; a Redis server is one thread. */
 function bottleneck(rounds: Rounds<Way, Slice>): string {
-  const of = (part: PartName) => median(series(rounds, 'three', perCall(part)))
+  const of = (part: PartName) => median(series(rounds, 'three full', perCall(part)))
   const limit = 1 / of('redis')
   const cores = (part: PartName) => (limit * of(part)).toFixed(1)
   return (

@@ -51,8 +51,12 @@ export async function prepareCall(job: CallJob): Promise<Prepared> {
       let messages = 0
       const before = readLoad(job.target.pid, job.target.core)
       const perPair = Math.ceil(job.calls / pairs.length)
-      const lanes = pairs.map(async (pair) => {
-        for (let i = 0; i < perPair; i++) messages += await call(pair, isService)
+      const pace = paceOf(job.perSecond)
+      const lanes = pairs.map(async (pair, lane) => {
+        for (let i = 0; i < perPair; i++) {
+          await pace(lane + i * pairs.length)
+          messages += await call(pair, isService)
+        }
       })
       await within(WITHIN_MS, 'The calls', Promise.all(lanes))
       await Bun.sleep(AFTERMATH_MS)
@@ -64,6 +68,16 @@ export async function prepareCall(job: CallJob): Promise<Prepared> {
       if (isService) await within(WITHIN_MS, 'The history', checkHistory(job.target.port, pairs, calls))
       await closeClients(clientsOf(pairs))
     },
+  }
+}
+
+/** Resolves when the call of that number is to begin; one that comes late begins at once. */
+function paceOf(perSecond: number | undefined): (call: number) => Promise<void> | undefined {
+  if (perSecond === undefined) return () => undefined
+  const start = performance.now()
+  return (call) => {
+    const ms = start + (call * 1000) / perSecond - performance.now()
+    return ms > 0 ? Bun.sleep(ms) : undefined
   }
 }
 

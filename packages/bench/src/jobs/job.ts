@@ -46,6 +46,8 @@ export interface CallJob {
   target: Target
   calls: number
   pairs: number
+  /** So many calls begin each second, on each pair in turn. Without it each begins when the one before is over. */
+  perSecond?: number
   firstPair?: number
   spread?: Spread
 }
