@@ -5,6 +5,7 @@ import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
+import { createDepartures, type Departure } from './departures.ts'
 import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
 import { deviceField, openArgs } from './identity.ts'
@@ -50,8 +51,6 @@ const compareAllEvery = 12
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
-  /** Sockets that are gone, of which the store does not know yet: the arguments of `detach`. */
-  const left = new Map<string, readonly (string | number)[]>()
   const store = options.store ?? createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
@@ -72,6 +71,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onRebuilt: () => holder.compareHeads(true),
     onError,
   })
+  const departures = createDepartures(holder, { run, now: () => now, onError })
+  const { leaveFor, mayHaveSocket } = departures
   const sockets = createSockets(holder, { node, channel, leaveFor, onError })
   const told = createTold(store)
 
@@ -137,40 +138,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       else await leaveFor(id, socket)
     }
     return alive
-  }
-
-  /** The socket of a session is gone with the node that held it. */
-  async function leaveFor(id: string, socket: string): Promise<void> {
-    hearAll((await run('detach', id, [id, socket, '0', now, '', 0]))?.slice(1))
-  }
-
-  /** What the store was not told while it was away: sockets that are gone. */
-  async function tellLeft(): Promise<void> {
-    const all = [...left]
-    let failure: unknown
-    for (let i = 0; i < all.length; i += 100) {
-      await Promise.all(
-        all.slice(i, i + 100).map(async ([socket, args]) => {
-          try {
-            hearAll((await run('detach', String(args[0]), args))?.slice(1))
-            left.delete(socket)
-          } catch (error) {
-            // Its part of the store is away; others may be there.
-            if (!(error instanceof StoreError)) left.delete(socket)
-            failure ??= error
-          }
-        }),
-      )
-    }
-    if (failure !== undefined) onError(failure)
-  }
-
-  /** Nobody will have the socket that the store may have been told of. */
-  function mayHaveSocket(id: string, socket: string, clean: '0' | '1') {
-    return (error: unknown): never => {
-      if (error instanceof StoreError && error.kind === 'unknown') left.set(socket, [id, socket, clean, now, '', 0])
-      throw error
-    }
   }
 
   /** False where there is no such session. */
@@ -280,18 +247,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (session === undefined || session.sink !== sink) return false
       now = at
       const { socket, upstream } = session
-      const args = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
+      const departure: Departure = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
       giveUp(session)
-      try {
-        const [result = 0, ...messages] = (await run('detach', id, args)) ?? []
-        hearAll(messages)
-        // A log that the store lost meanwhile is lost with its session.
-        return result !== 0
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        left.set(socket, args)
-        return true
-      }
+      return departures.leave(departure)
     },
     heldHere: (id) => held.get(id)?.identity,
     async sinkOf(id, at = node) {
@@ -418,7 +376,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
         comparisons++
         if (isComparing) return
         isComparing = true
-        void tellLeft()
+        void departures
+          .tellLeft()
           .then(() => holder.compareHeads(comparisons % compareAllEvery === 0))
           .catch(onError)
           .finally(() => {
