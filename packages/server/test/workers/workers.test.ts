@@ -2,71 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createBox } from '../cli/command.ts'
 import { finish } from '../scenarios/calls/composition.ts'
 import type { Client } from '../support/client.ts'
-import { ExtendedClient } from '../support/extended-client.ts'
-import { about, answeredCall, type ExtendedPair } from '../support/extended-flows.ts'
-import { acceptedCall, candidate, connectPair, someone } from '../support/flows.ts'
+import { acceptedCall, candidate, someone } from '../support/flows.ts'
 import { freePort } from '../support/redis.ts'
 import { Service } from '../support/service.ts'
-import { SharedStores } from '../support/stores.ts'
-import { nodeOf, until, workersOf, workersWith } from '../support/workers.ts'
+import { until, workersOf, workersWith } from '../support/workers.ts'
+import { baseOn, linesOf, machinesFor, nodeOfSession, nodes } from './machine.ts'
 
-/** One machine that serves with several processes on one port. */
-let stores: SharedStores
-const count = 3
-const nodes = ['m-1', 'm-2', 'm-3']
-
-beforeAll(async () => {
-  stores = await SharedStores.start()
-})
-afterAll(() => stores?.dispose())
-
-async function startWorkers(env: Record<string, string> = {}): Promise<Service> {
-  const settings = { ...(await stores.next()), RINGWIRE_NODE_ID: 'm', RINGWIRE_WORKERS: String(count), ...env }
-  const service = new Service(settings)
-  try {
-    return await service.start()
-  } catch (error) {
-    await service.dispose()
-    throw error
-  }
-}
-
-const nodeOfSession = (service: Service, id: string) => nodeOf(service.env.REDIS_URL ?? '', id)
-const linesOf = (service: Service) =>
-  service.log
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
-
-/** Connects until the socket is on this worker: which one takes a connection is the kernel's choice. */
-async function on<C extends Client | ExtendedClient>(
-  node: string,
-  service: Service,
-  connect: () => Promise<C>,
-  idOf: (client: C) => string,
-): Promise<C> {
-  for (let tries = 0; tries < 200; tries++) {
-    const client = await connect()
-    if ((await nodeOfSession(service, idOf(client))) === node) return client
-    await (client instanceof ExtendedClient ? client.leave() : client.close())
-  }
-  throw new Error(`no connection came to ${node}`)
-}
-
-function baseOn(node: string, service: Service, userId: string, role: string): Promise<Client> {
-  const connect = () => service.connect({ user_id: userId, role })
-  return on(node, service, connect, (client) => client.all[0]?.data.socket_id)
-}
-
-async function extendedOn(node: string, service: Service, userId: string, role: string): Promise<ExtendedClient> {
-  const token = await service.token({ user_id: userId, role })
-  const connect = async () => {
-    const client = new ExtendedClient({ userId, url: service.url, token, persistent: true })
-    await client.connect()
-    return client
-  }
-  return on(node, service, connect, (client) => client.hello?.data.session_id)
-}
+const { stores, startWorkers } = machinesFor()
 
 describe('several workers', () => {
   let service: Service
@@ -120,7 +62,7 @@ describe('several workers', () => {
   test('the port is taken: a second start says so, and does not share it', async () => {
     const box = createBox()
     try {
-      const env = { ...(await stores.next()), RINGWIRE_WORKERS: '2', RINGWIRE_PORT: new URL(service.url).port }
+      const env = { ...(await stores().next()), RINGWIRE_WORKERS: '2', RINGWIRE_PORT: new URL(service.url).port }
       const { code, out, err } = await box.run('serve', { env })
       expect([code, out]).toEqual([1, ''])
       expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:\d+: /m)
@@ -129,113 +71,6 @@ describe('several workers', () => {
     }
   })
 })
-
-describe('a worker that dies', () => {
-  test('its clients come back and their calls go on; it is started again', async () => {
-    const service = await startWorkers()
-    try {
-      const [callerId, calleeId] = [someone('caller'), someone('callee')]
-      const pair: ExtendedPair = {
-        callerId,
-        calleeId,
-        caller: await extendedOn('m-2', service, callerId, 'customer'),
-        callee: await extendedOn('m-3', service, calleeId, 'agent'),
-      }
-      const base = await connectPair(service)
-      const callUuid = await answeredCall(pair)
-      const before = workersOf(service.pid)
-      process.kill(before.get(2) ?? 0, 'SIGKILL')
-      await pair.caller.closed
-      await pair.caller.next('auth.ok', ({ data }) => data.active_calls.length === 1)
-      for (let n = 0; n < 10; n++) {
-        await pair.caller.request('webrtc.ice_candidate', candidate(callUuid, n))
-        await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate === `candidate:${n}`)
-        await pair.callee.request('webrtc.ice_candidate', candidate(callUuid, 100 + n))
-        await pair.caller.next(
-          'webrtc.ice_candidate',
-          ({ data }) => data.candidate.candidate === `candidate:${100 + n}`,
-        )
-      }
-      await until('it listens again', () => linesOf(service).filter(isListening).length === count + 1)
-      const after = workersOf(service.pid)
-      expect([...after.keys()].sort()).toEqual([1, 2, 3])
-      expect([after.get(1), after.get(3)]).toEqual([before.get(1), before.get(3)])
-      expect(after.get(2)).not.toBe(before.get(2))
-      const died = linesOf(service).filter(({ message }) => message.startsWith('a worker ended'))
-      expect(died).toMatchObject([{ nodeId: 'm', node: 'm-2', reason: 'SIGKILL', level: 'error' }])
-      // It takes connections again, and clients of it reach those of others.
-      await baseOn('m-2', service, someone('late'), 'customer')
-      await pair.callee.request('call.end', { call_uuid: callUuid })
-      await pair.caller.next('call.ended', about(callUuid))
-      pair.caller.stop()
-      pair.callee.stop()
-      await Promise.all([base.caller.die(), base.callee.die()])
-      expect(await service.terminate()).toBe(0)
-    } finally {
-      await service.dispose()
-    }
-  }, 60_000)
-
-  test('one that hangs is ended and started again; the others are not', async () => {
-    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
-    try {
-      const before = workersOf(service.pid)
-      process.kill(before.get(2) ?? 0, 'SIGSTOP')
-      await until('it listens again', () => linesOf(service).filter(isListening).length === 3, 30_000)
-      const after = workersOf(service.pid)
-      expect(after.get(1)).toBe(before.get(1) ?? 0)
-      expect(after.get(2)).not.toBe(before.get(2))
-      expect(linesOf(service).filter(({ level }) => level === 'error')).toMatchObject([
-        { node: 'm-2', message: 'a worker gives no sign of life: it is ended' },
-        { node: 'm-2', reason: 'SIGKILL' },
-      ])
-      expect(await service.terminate()).toBe(0)
-    } finally {
-      await service.dispose()
-    }
-  }, 60_000)
-
-  test('a process that stood still with its workers judges none of them', async () => {
-    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
-    try {
-      const before = workersOf(service.pid)
-      const all = [service.pid, ...before.values()]
-      for (const pid of all) process.kill(pid, 'SIGSTOP')
-      // Longer than any of them may be silent.
-      await Bun.sleep(11_000)
-      for (const pid of all) process.kill(pid, 'SIGCONT')
-      const client = await service.connect({ user_id: someone('late'), role: 'customer' })
-      // The next looks at them.
-      await Bun.sleep(2_500)
-      expect(workersOf(service.pid)).toEqual(before)
-      client.close()
-      expect(await service.terminate()).toBe(0)
-    } finally {
-      await service.dispose()
-    }
-  }, 60_000)
-
-  test('again and again: the pauses grow, and the log says so', async () => {
-    const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
-    try {
-      for (let died = 1; died <= 3; died++) {
-        process.kill(workersOf(service.pid).get(2) ?? 0, 'SIGKILL')
-        await until('it listens again', () => linesOf(service).filter(isListening).length === 2 + died)
-      }
-      const died = linesOf(service).filter(({ message }) => message.startsWith('a worker ended'))
-      expect(died.map(({ attempt, durationMs }) => [attempt, durationMs])).toEqual([
-        [1, 250],
-        [2, 500],
-        [3, 1000],
-      ])
-      expect(await service.terminate()).toBe(0)
-    } finally {
-      await service.dispose()
-    }
-  }, 30_000)
-})
-
-const isListening = ({ message }: { message: string }) => message === 'listening'
 
 describe('the end', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -318,7 +153,7 @@ describe('the start', () => {
       for (const [args, env] of [
         ['serve --workers 2', {}],
         ['serve', { RINGWIRE_WORKERS: '2' }],
-        ['serve', { RINGWIRE_WORKERS: '2', DATABASE_URL: stores.postgres.url() }],
+        ['serve', { RINGWIRE_WORKERS: '2', DATABASE_URL: stores().postgres.url() }],
       ] as const) {
         expect(await box.run(args, { env })).toEqual({ code: 1, out: '', err: line })
       }
@@ -330,7 +165,7 @@ describe('the start', () => {
   test('--workers counts more than RINGWIRE_WORKERS; one worker is no other process', async () => {
     const box = createBox()
     try {
-      const env = { ...(await stores.next()), RINGWIRE_PORT: String(await freePort()) }
+      const env = { ...(await stores().next()), RINGWIRE_PORT: String(await freePort()) }
       const two = await box.serve({ args: ['serve', '--workers', '2'], env: { ...env, RINGWIRE_WORKERS: '3' } })
       expect([...workersOf(two.pid).keys()].sort()).toEqual([1, 2])
       expect(two.url).toBe(`http://127.0.0.1:${env.RINGWIRE_PORT}`)
@@ -349,9 +184,9 @@ describe('the start', () => {
     const box = createBox()
     try {
       const env = {
-        ...(await stores.next()),
+        ...(await stores().next()),
         RINGWIRE_WORKERS: '3',
-        DATABASE_URL: stores.postgres.url('there_is_none'),
+        DATABASE_URL: stores().postgres.url('there_is_none'),
       }
       const { code, out, err } = await box.run('serve', { env })
       expect([code, out]).toEqual([1, ''])
@@ -363,7 +198,7 @@ describe('the start', () => {
   })
 
   test('many nodes at once on an empty database: one brings the schema, all have the keys', async () => {
-    const shared = await stores.next()
+    const shared = await stores().next()
     const all = Array.from({ length: 4 }, () => new Service({ ...shared, RINGWIRE_WORKERS: '1' }))
     try {
       await Promise.all(all.map((service) => service.start()))
