@@ -1,33 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
-import { type Box, createBox } from '../cli/command.ts'
-import { Postgres } from '../support/postgres.ts'
+import { moveFor } from './move.ts'
 import { fill, fillLarge } from './stores.ts'
 
-let server: Postgres
-let box: Box
-let url: string
-beforeAll(async () => {
-  server = await Postgres.start()
-})
-beforeEach(async () => {
-  box = createBox()
-  url = await server.database()
-})
-afterEach(() => box.clean())
-afterAll(() => server.dispose())
-
-const migrate = (args = '') => box.run(`migrate ${args}`, { env: { DATABASE_URL: url } })
-const countCalls = async () => (await server.query('SELECT count(*)::int AS n FROM calls', url))[0].n
+const move = moveFor()
+const { migrate, countCalls } = move
 
 /** `ringwire migrate` as a process that can be killed. */
 function start() {
   const main = new URL('../../src/main.ts', import.meta.url).pathname
   return Bun.spawn([process.execPath, main, 'migrate'], {
-    env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: box.dataDir, DATABASE_URL: url },
+    env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: move.box.dataDir, DATABASE_URL: move.url },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
 }
@@ -38,14 +24,14 @@ describe('ringwire migrate, interrupted', () => {
   async function closeGate(
     where: 'a call' | 'the commit',
   ): Promise<{ reached(): Promise<void>; open(): Promise<void> }> {
-    await (await openPostgres({ url })).close()
+    await (await openPostgres({ url: move.url })).close()
     const [timing, condition] =
       where === 'a call'
         ? ['BEFORE INSERT', "WHEN (NEW.call_uuid LIKE '%2af8')"]
         : ['AFTER INSERT', "WHEN (NEW.call_uuid LIKE '%0001')"]
     const kind = where === 'a call' ? 'TRIGGER' : 'CONSTRAINT TRIGGER'
     const deferred = where === 'a call' ? '' : 'DEFERRABLE INITIALLY DEFERRED'
-    const holder = new SQL({ url, max: 1 })
+    const holder = new SQL({ url: move.url, max: 1 })
     await holder
       .unsafe(`
       CREATE FUNCTION wait_here() RETURNS trigger LANGUAGE plpgsql AS
@@ -56,7 +42,7 @@ describe('ringwire migrate, interrupted', () => {
     return {
       async reached() {
         const waiting = `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted`
-        while ((await server.query(waiting, url))[0].n === 0) await Bun.sleep(10)
+        while ((await move.server.query(waiting, move.url))[0].n === 0) await Bun.sleep(10)
       },
       async open() {
         await holder.close()
@@ -70,7 +56,7 @@ describe('ringwire migrate, interrupted', () => {
     const child = start()
     await reached()
     // Nobody can write to the directory meanwhile.
-    const beside = await box.run('products set shop --busy allow')
+    const beside = await move.box.run('products set shop --busy allow')
     expect([beside.code, beside.err]).toEqual([1, expect.stringContaining('locked')])
     child.kill('SIGKILL')
     await child.exited
@@ -78,7 +64,7 @@ describe('ringwire migrate, interrupted', () => {
   }
 
   test('by kill -9 in the middle: nothing was copied; run again it copies all', async () => {
-    await fillLarge(box.dataDir, 20_000)
+    await fillLarge(move.box.dataDir, 20_000)
     await killAt('a call')
     const { code, out } = await migrate('--json')
     expect([code, JSON.parse(out)]).toMatchObject([0, { copied: true, calls: 20_010 }])
@@ -86,7 +72,7 @@ describe('ringwire migrate, interrupted', () => {
   }, 60_000)
 
   test('by kill -9 while it commits: run again it finds all of it there', async () => {
-    await fillLarge(box.dataDir, 1000)
+    await fillLarge(move.box.dataDir, 1000)
     await killAt('the commit')
     while ((await countCalls()) === 0) await Bun.sleep(10)
     const { code, out } = await migrate('--json')
@@ -94,13 +80,13 @@ describe('ringwire migrate, interrupted', () => {
   })
 
   test('by the end of its connection: it says so, and nothing was copied', async () => {
-    await fillLarge(box.dataDir, 20_000)
+    await fillLarge(move.box.dataDir, 20_000)
     const { reached, open } = await closeGate('a call')
     const migrating = migrate()
     await reached()
-    await server.query(
+    await move.server.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ringwire migrate'",
-      url,
+      move.url,
     )
     expect(await migrating).toMatchObject({ code: 1, out: '', err: expect.stringContaining('Nothing was copied') })
     await open()
@@ -115,11 +101,11 @@ test('40,000 calls of 260 MiB go through little memory', async () => {
     expect(await child.exited).toBe(0)
     return (child.resourceUsage()?.maxRSS ?? 0) / 2 ** 20
   }
-  await fill(box.dataDir, 10)
+  await fill(move.box.dataDir, 10)
   const small = await rss()
-  url = await server.database()
-  await fillLarge(box.dataDir, 40_000)
-  expect(Bun.file(join(box.dataDir, databaseFile)).size / 2 ** 20).toBeGreaterThan(250)
+  await move.toAnother()
+  await fillLarge(move.box.dataDir, 40_000)
+  expect(Bun.file(join(move.box.dataDir, databaseFile)).size / 2 ** 20).toBeGreaterThan(250)
   const large = await rss()
   expect(large - small).toBeLessThan(200)
 }, 60_000)

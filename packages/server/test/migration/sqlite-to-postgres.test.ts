@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
@@ -8,30 +8,17 @@ import { eventColumns } from '../../src/adapters/sql/rows.ts'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
-import { type Box, createBox } from '../cli/command.ts'
+import { createBox } from '../cli/command.ts'
 import { callLife } from '../contracts/call-life.ts'
-import { Postgres } from '../support/postgres.ts'
+import { moveFor } from './move.ts'
 import { callsOf, contentOf, fill, liveOf } from './stores.ts'
 
-let server: Postgres
-let box: Box
-let url: string
-beforeAll(async () => {
-  server = await Postgres.start()
-})
-beforeEach(async () => {
-  box = createBox()
-  url = await server.database()
-})
-afterEach(() => box.clean())
-afterAll(() => server.dispose())
-
-const migrate = (args = '') => box.run(`migrate ${args}`, { env: { DATABASE_URL: url } })
-const countCalls = async () => (await server.query('SELECT count(*)::int AS n FROM calls', url))[0].n
+const move = moveFor()
+const { migrate, countCalls } = move
 
 /** What is in the database, once its tables are made. */
 async function withPostgres<T>(run: (stores: Awaited<ReturnType<typeof openPostgres>>) => Promise<T>): Promise<T> {
-  const stores = await openPostgres({ url, readers: 1, writers: 1 })
+  const stores = await openPostgres({ url: move.url, readers: 1, writers: 1 })
   try {
     return await run(stores)
   } finally {
@@ -40,8 +27,8 @@ async function withPostgres<T>(run: (stores: Awaited<ReturnType<typeof openPostg
 }
 
 async function bothSides() {
-  const refs = await callsOf(box.dataDir)
-  const sqlite = await openSqlite({ dataDir: box.dataDir, synchronous: 'NORMAL', exclusive: false })
+  const refs = await callsOf(move.box.dataDir)
+  const sqlite = await openSqlite({ dataDir: move.box.dataDir, synchronous: 'NORMAL', exclusive: false })
   const there = await contentOf(sqlite, refs)
   await sqlite.close()
   const here = await withPostgres((stores) => contentOf(stores, refs))
@@ -50,8 +37,8 @@ async function bothSides() {
 
 describe('ringwire migrate', () => {
   test('copies every call with its events, keys with rotated secrets, settings; the source stays', async () => {
-    await fill(box.dataDir, 200)
-    const before = await callsOf(box.dataDir)
+    await fill(move.box.dataDir, 200)
+    const before = await callsOf(move.box.dataDir)
     const { code, out } = await migrate('--json')
     expect(code).toBe(0)
     const { refs, there, here } = await bothSides()
@@ -71,7 +58,7 @@ describe('ringwire migrate', () => {
   })
 
   test('run again: all is there already; the second run copies nothing', async () => {
-    await fill(box.dataDir, 30)
+    await fill(move.box.dataDir, 30)
     const first = await migrate()
     expect(first.out).toStartWith('Copied: 30 calls (12 live), ')
     const again = await migrate()
@@ -82,20 +69,20 @@ describe('ringwire migrate', () => {
   })
 
   test('a new database directory with keys alone', async () => {
-    expect((await box.run('keys create --product shop --key-id only')).code).toBe(0)
+    expect((await move.box.run('keys create --product shop --key-id only')).code).toBe(0)
     expect(await migrate()).toMatchObject({
       code: 0,
       out: expect.stringContaining('0 calls (0 live), 0 events, 1 keys'),
     })
-    expect((await box.run('keys list', { env: { DATABASE_URL: url } })).out).toContain('only')
+    expect((await move.box.run('keys list', { env: { DATABASE_URL: move.url } })).out).toContain('only')
   })
 
   test('every column of the tables is copied', async () => {
-    await (await openSqlite({ dataDir: box.dataDir, synchronous: 'NORMAL', exclusive: false })).close()
+    await (await openSqlite({ dataDir: move.box.dataDir, synchronous: 'NORMAL', exclusive: false })).close()
     await withPostgres(async () => {})
-    const db = new Database(join(box.dataDir, databaseFile))
+    const db = new Database(join(move.box.dataDir, databaseFile))
     const sqlite = (text: string) => db.query<{ name: string }, []>(text).all()
-    const postgres = (text: string) => server.query(text, url)
+    const postgres = (text: string) => move.server.query(text, move.url)
     const names = (rows: { name: string }[]) => new Set(rows.map(({ name }) => name))
     const tables = {
       calls: ['id', ...callColumns],
@@ -122,7 +109,7 @@ describe('ringwire migrate', () => {
 
 describe('is refused, and changes nothing,', () => {
   test('where the service runs on the data directory', async () => {
-    const service = await box.serve()
+    const service = await move.box.serve()
     const refused = await migrate()
     expect([refused.code, refused.out]).toEqual([1, ''])
     expect(refused.err).toMatch(
@@ -132,10 +119,10 @@ describe('is refused, and changes nothing,', () => {
   })
 
   test('where a service runs on the database', async () => {
-    await fill(box.dataDir, 3)
+    await fill(move.box.dataDir, 3)
     const other = createBox()
     try {
-      const service = await other.serve({ env: { DATABASE_URL: url } })
+      const service = await other.serve({ env: { DATABASE_URL: move.url } })
       expect(await migrate()).toMatchObject({ code: 1, err: expect.stringContaining('stop it first') })
       expect((await fetch(`${service.url}/readyz`)).ok).toBe(true)
     } finally {
@@ -146,41 +133,44 @@ describe('is refused, and changes nothing,', () => {
   })
 
   test('without a database, and without anything to copy', async () => {
-    await fill(box.dataDir, 1)
-    expect(await box.run('migrate')).toMatchObject({ code: 1, err: expect.stringContaining('DATABASE_URL is not set') })
+    await fill(move.box.dataDir, 1)
+    expect(await move.box.run('migrate')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('DATABASE_URL is not set'),
+    })
     const empty = createBox()
     try {
-      const { code, err } = await empty.run('migrate', { env: { DATABASE_URL: url } })
+      const { code, err } = await empty.run('migrate', { env: { DATABASE_URL: move.url } })
       expect([code, err]).toEqual([1, expect.stringContaining('nothing was stored there yet')])
       expect(existsSync(join(empty.dataDir, 'ringwire.db'))).toBe(false)
     } finally {
       await empty.clean()
     }
     const nowhere = 'postgres://user:the-password@127.0.0.1:1/db'
-    const unreachable = await box.run('migrate', { env: { DATABASE_URL: nowhere } })
+    const unreachable = await move.box.run('migrate', { env: { DATABASE_URL: nowhere } })
     expect(unreachable.code).toBe(1)
     expect(unreachable.err).toContain('Nothing was copied')
     expect(unreachable.err).not.toContain('the-password')
   })
 
   test('where the database holds other calls, or these have gone on', async () => {
-    await fill(box.dataDir, 10)
+    await fill(move.box.dataDir, 10)
     await withPostgres(async ({ calls }) => {
       for (const step of callLife()) await step(calls)
     })
     expect(await migrate()).toMatchObject({ code: 1, err: expect.stringContaining('holds calls that are not those') })
     expect(await countCalls()).toBe(1)
-    url = await server.database()
+    await move.toAnother()
     expect((await migrate()).code).toBe(0)
-    await server.query('UPDATE calls SET version = version WHERE id = 1', url)
+    await move.server.query('UPDATE calls SET version = version WHERE id = 1', move.url)
     expect((await migrate()).code).toBe(0)
-    await server.query("UPDATE call_events SET notices = '[]' WHERE call_id = 3 AND version = 1", url)
+    await move.server.query("UPDATE call_events SET notices = '[]' WHERE call_id = 3 AND version = 1", move.url)
     expect((await migrate()).code).toBe(1)
     expect(await countCalls()).toBe(10)
   })
 
   test('where it holds other keys or settings of the same name; those of every start are replaced', async () => {
-    await fill(box.dataDir, 3)
+    await fill(move.box.dataDir, 3)
     const put = (keyId: string, origin: 'cli' | 'bootstrap') =>
       withPostgres(async ({ products }) => {
         await products.putKey({ keyId, secretHash: hashSecret('other'), products: ['x'], origin }, 9)
@@ -190,13 +180,13 @@ describe('is refused, and changes nothing,', () => {
     await put('k1', 'cli')
     expect(await migrate()).toMatchObject({ code: 1, err: 'The database holds other keys of the same name: k1.\n' })
     expect(await countCalls()).toBe(0)
-    await server.query("UPDATE product_keys SET origin = 'demo' WHERE key_id = 'k1'", url)
-    await server.query("INSERT INTO product_settings VALUES ('shop', 'reject', false, NULL)", url)
+    await move.server.query("UPDATE product_keys SET origin = 'demo' WHERE key_id = 'k1'", move.url)
+    await move.server.query("INSERT INTO product_settings VALUES ('shop', 'reject', false, NULL)", move.url)
     expect(await migrate()).toMatchObject({
       code: 1,
       err: expect.stringContaining('settings of the same product: shop'),
     })
-    await server.query("UPDATE product_settings SET busy = 'allow'", url)
+    await move.server.query("UPDATE product_settings SET busy = 'allow'", move.url)
     expect((await migrate()).code).toBe(0)
     const { there, here } = await bothSides()
     expect(here.keys.filter(({ keyId }) => keyId !== 'mine')).toEqual(there.keys)
@@ -214,21 +204,21 @@ describe('a copy that is not the same', () => {
   }
   for (const [what, trigger] of Object.entries(changes)) {
     test(`is found before it counts: ${what} that was changed on its way`, async () => {
-      await fill(box.dataDir, 10)
+      await fill(move.box.dataDir, 10)
       await withPostgres(async () => {})
-      await server.query(
+      await move.server.query(
         `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS
            $$ BEGIN NEW := json_populate_record(NEW, TG_ARGV[0]::json); RETURN NEW; END $$`,
-        url,
+        move.url,
       )
-      await server.query(`CREATE TRIGGER change BEFORE INSERT ${trigger}`, url)
+      await move.server.query(`CREATE TRIGGER change BEFORE INSERT ${trigger}`, move.url)
       const { code, err } = await migrate()
       expect([code, err]).toEqual([
         1,
         expect.stringMatching(/^The (copy is|keys or settings that were copied are) not what/),
       ])
       expect(await countCalls()).toBe(0)
-      expect(await server.query('SELECT key_id FROM product_keys', url)).toHaveLength(0)
+      expect(await move.server.query('SELECT key_id FROM product_keys', move.url)).toHaveLength(0)
     })
   }
 })
@@ -236,20 +226,20 @@ describe('a copy that is not the same', () => {
 describe('JWT secrets', () => {
   test('are printed where they are asked for, and nowhere else; tokens of before stay valid elsewhere', async () => {
     const token = JSON.parse(
-      (await box.run('token --product shop --user ann --role customer --peer-role agent --json')).out,
+      (await move.box.run('token --product shop --user ann --role customer --peer-role agent --json')).out,
     ).token
-    await fill(box.dataDir, 1)
-    const kept = readFileSync(join(box.dataDir, 'jwt-secrets'), 'utf8').trim()
+    await fill(move.box.dataDir, 1)
+    const kept = readFileSync(join(move.box.dataDir, 'jwt-secrets'), 'utf8').trim()
     const migrated = await migrate()
     expect(migrated.out + migrated.err).not.toContain(kept.split(':')[1] as string)
-    expect(migrated.err).toContain(join(box.dataDir, 'jwt-secrets'))
-    for (const env of [{}, { DATABASE_URL: url, REDIS_URL: 'redis://127.0.0.1:1' }]) {
-      const printed = await box.run('migrate --print-jwt-secrets', { env })
+    expect(migrated.err).toContain(join(move.box.dataDir, 'jwt-secrets'))
+    for (const env of [{}, { DATABASE_URL: move.url, REDIS_URL: 'redis://127.0.0.1:1' }]) {
+      const printed = await move.box.run('migrate --print-jwt-secrets', { env })
       expect(printed).toEqual({ code: 0, out: `${kept}\n`, err: '' })
     }
     const other = createBox()
     try {
-      const env = { DATABASE_URL: url, RINGWIRE_JWT_SECRETS: kept }
+      const env = { DATABASE_URL: move.url, RINGWIRE_JWT_SECRETS: kept }
       expect((await other.run(`token verify ${token}`, { env })).code).toBe(0)
       expect((await other.run(`token verify ${token}`)).code).toBe(3)
       expect((await other.run('migrate --print-jwt-secrets', { env })).out).toBe(`${kept}\n`)
@@ -259,7 +249,7 @@ describe('JWT secrets', () => {
   })
 
   test('where no token was issued there are none, and none are made', async () => {
-    expect(await box.run('migrate --print-jwt-secrets')).toMatchObject({ code: 3, out: '' })
-    expect(existsSync(join(box.dataDir, 'jwt-secrets'))).toBe(false)
+    expect(await move.box.run('migrate --print-jwt-secrets')).toMatchObject({ code: 3, out: '' })
+    expect(existsSync(join(move.box.dataDir, 'jwt-secrets'))).toBe(false)
   })
 })

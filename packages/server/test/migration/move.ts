@@ -1,0 +1,48 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from 'bun:test'
+import { type Box, createBox, type Ended } from '../cli/command.ts'
+import { Postgres } from '../support/postgres.ts'
+
+/** A data directory and a database that calls move to: new ones for each test. */
+export interface Move {
+  readonly server: Postgres
+  readonly box: Box
+  readonly url: string
+  /** From now on they move to another database. */
+  toAnother(): Promise<void>
+  migrate(args?: string): Promise<Ended>
+  /** How many calls are in the database. */
+  countCalls(): Promise<number>
+}
+
+/** For the tests of a file, on a server of this file alone. */
+export function moveFor(): Move {
+  let server: Postgres
+  let box: Box
+  let url: string
+  const toAnother = async () => {
+    url = await server.database()
+  }
+  beforeAll(async () => {
+    server = await Postgres.start()
+  })
+  beforeEach(async () => {
+    box = createBox()
+    await toAnother()
+  })
+  afterEach(() => box.clean())
+  afterAll(() => server.dispose())
+  return {
+    get server() {
+      return server
+    },
+    get box() {
+      return box
+    },
+    get url() {
+      return url
+    },
+    toAnother,
+    migrate: (args = '') => box.run(`migrate ${args}`, { env: { DATABASE_URL: url } }),
+    countCalls: async () => (await server.query('SELECT count(*)::int AS n FROM calls', url))[0].n,
+  }
+}
