@@ -1,0 +1,130 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { somebody } from '../test/contracts/session-parts.ts'
+import {
+  answered,
+  connectPeer,
+  type Domain,
+  type DomainOptions,
+  done,
+  eventsOf,
+  invited,
+  openDomain,
+  type Peer,
+} from '../test/support/domain.ts'
+import { callKey } from './call/call.ts'
+import { type AppendResult, type Push, StoreError } from './ports.ts'
+
+const opened: Domain[] = []
+afterEach(async () => {
+  for (const domain of opened.splice(0)) await domain.close()
+})
+
+interface Pair {
+  readonly domain: Domain
+  readonly caller: Peer
+  readonly callee: Peer
+}
+
+async function setUp(options: DomainOptions = {}): Promise<Pair> {
+  const domain = await openDomain(options)
+  opened.push(domain)
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  return { domain, caller, callee: await connectPeer(domain, somebody()) }
+}
+
+/** A call in which both have spoken; from now on appends of relays are asked of `onAppend` first. */
+async function setUpRelays(onAppend: (real: () => AppendResult) => AppendResult | Promise<AppendResult>) {
+  let listens = false
+  const pair = await setUp({
+    // A holder that cannot be made up for here: what is gone is looked for again.
+    isHeldElsewhere: () => true,
+    sessions: (real) => ({
+      append(sessionId: string, push: Push) {
+        const append = () => real.append(sessionId, push) as AppendResult
+        return listens && push.kind === 'relay' ? onAppend(append) : append()
+      },
+    }),
+  })
+  const { domain, caller, callee } = pair
+  const { callUuid } = await answered(domain, caller, callee)
+  for (const { actor } of [caller, callee]) done(await domain.calls.seat(actor, callUuid))
+  listens = true
+  return { ...pair, callUuid }
+}
+
+const send = ({ relay }: Domain, { actor }: Peer, callUuid: string, n: number) =>
+  relay.relay(actor, 'webrtc.ice_candidate', { call_uuid: callUuid, candidate: `candidate:${n}` }, undefined)
+
+/** The candidates that a session was handed, in order. */
+const candidatesOf = ({ socket }: Peer) =>
+  socket.told
+    .filter(({ event }) => event === 'webrtc.ice_candidate')
+    .map(({ data }) => (data as unknown as { candidate: string }).candidate)
+
+test('[ORD2] a step that could not be handed on is told before a relay of who knows of it', async () => {
+  let isAway = false
+  const { domain, caller, callee } = await setUp({
+    sessions: (real) => ({
+      toldOf: (call, enough) =>
+        isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.toldOf(call, enough),
+    }),
+  })
+  const callUuid = await invited(domain, caller, callee)
+  expect(await send(domain, callee, callUuid, 1)).toBe('ringing')
+  isAway = true
+  const call = done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+  expect([...domain.delivery.owed]).toEqual([callKey(call)])
+  expect(eventsOf(caller)).toEqual([])
+  isAway = false
+  expect(await send(domain, callee, callUuid, 2)).toBe('accepted')
+  expect(eventsOf(caller)).toEqual(['call.accepted', 'webrtc.ice_candidate', 'webrtc.ice_candidate'])
+  expect(candidatesOf(caller)).toEqual(['candidate:1', 'candidate:2'])
+  expect([...domain.delivery.owed]).toEqual([])
+})
+
+describe('a place that is not where it was', () => {
+  for (const answer of ['elsewhere', 'gone'] as const) {
+    test(`[PLACE2] a relay is sent again, until the answer is another one than ${answer}`, async () => {
+      const answers = [answer, answer, answer]
+      const { domain, caller, callee, callUuid } = await setUpRelays((append) => answers.shift() ?? append())
+      expect(await send(domain, caller, callUuid, 1)).toBe('accepted')
+      expect(answers).toEqual([])
+      expect(candidatesOf(callee)).toEqual(['candidate:1'])
+    })
+
+    test(`[PLACE2] it is refused for now where the answer is ${answer} each time, and is not sent any more`, async () => {
+      let appends = 0
+      let isOld = true
+      const { domain, caller, callee, callUuid } = await setUpRelays((append) => {
+        appends++
+        return isOld ? answer : append()
+      })
+      expect(await send(domain, caller, callUuid, 1)).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true })
+      expect(appends).toBeGreaterThan(1)
+      isOld = false
+      expect(await send(domain, caller, callUuid, 2)).toBe('accepted')
+      expect(candidatesOf(callee)).toEqual(['candidate:2'])
+    })
+  }
+
+  test('[PLACE2] a relay follows a place that passes on while it is sent', async () => {
+    const moves: (() => Promise<void>)[] = []
+    const { domain, caller, callee, callUuid } = await setUpRelays(async (append) => {
+      const move = moves.shift()
+      if (move === undefined) return append()
+      await move()
+      return 'elsewhere'
+    })
+    const other = await connectPeer(domain, callee.actor.participant, 'tablet')
+    moves.push(async () => {
+      await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
+      const ref = { product: callee.actor.participant.product, callUuid }
+      await domain.calls.run(ref, { type: 'lose', sessionId: callee.id, node: callee.actor.node })
+      done(await domain.calls.seat(other.actor, callUuid))
+    })
+    expect(await send(domain, caller, callUuid, 1)).toBe('accepted')
+    expect(moves).toEqual([])
+    expect(candidatesOf(other)).toEqual(['candidate:1'])
+    expect(candidatesOf(callee)).toEqual([])
+  })
+})

@@ -1,0 +1,110 @@
+import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
+import type { Call, Participant } from '../../src/call/call.ts'
+import { type Calls, createCalls, type Outcome } from '../../src/calls.ts'
+import { createSystemClock } from '../../src/clock.ts'
+import { createDelivery, type Delivery } from '../../src/delivery.ts'
+import type { CallStore, Nodes, Sessions } from '../../src/ports.ts'
+import { createRelay, type Relay, type RelaySender } from '../../src/relay.ts'
+import { createSteadyClock } from '../../src/steady-clock.ts'
+import { openReady, type Seen } from '../contracts/session-parts.ts'
+import { openHarness } from '../contracts/sqlite-harness.ts'
+
+export interface DomainOptions {
+  /** What of the adapter is to answer otherwise now and then. */
+  readonly sessions?: (real: Sessions) => Partial<Sessions>
+  readonly store?: (real: CallStore) => Partial<CallStore>
+  readonly isHeldElsewhere?: () => boolean
+}
+
+/** The parts that know calls, over SQLite and memory, wired as the server does it; without sockets and without time. */
+export interface Domain {
+  readonly sessions: Sessions
+  readonly store: CallStore
+  readonly delivery: Delivery
+  readonly calls: Calls
+  readonly relay: Relay
+  close(): Promise<void>
+}
+
+/** A session with its socket, as it asks for something. */
+export interface Peer extends Seen {
+  readonly actor: RelaySender
+}
+
+const self = 'one'
+const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
+
+export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
+  const harness = await openHarness()
+  const stored = harness.store()
+  const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
+  const store: CallStore = { ...stored, ...options.store?.(stored) }
+  const sessions: Sessions = { ...memory, ...options.sessions?.(memory) }
+  const nodes: Nodes = { self, isDead: (node) => node !== self, others: () => [], tell() {} }
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    isHeldElsewhere: options.isHeldElsewhere ?? (() => false),
+    tell: nodes.tell,
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  const calls = createCalls({
+    store,
+    products: harness.stores().products,
+    sessions,
+    nodes,
+    delivery,
+    limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
+    clock: createSteadyClock(createSystemClock()),
+    durations,
+    ringTimeoutMs: 45_000,
+    maxRinging: 5,
+  })
+  const relay = createRelay({ calls, delivery, sessions })
+  return { sessions, store, delivery, calls, relay, close: harness.close }
+}
+
+export async function connectPeer({ sessions }: Domain, participant: Participant, deviceId = 'phone'): Promise<Peer> {
+  const seen = await openReady(sessions, { participant, deviceId })
+  const { userId, role } = participant
+  const actor: RelaySender = {
+    participant,
+    sessionId: seen.id,
+    deviceId,
+    node: self,
+    displayName: userId,
+    allowedActions: ['call.invite'],
+    allowedPeerRoles: ['customer', 'agent'],
+    contextType: 'order',
+    contextId: 'order-1',
+    originJson: `"from_user_id":${JSON.stringify(userId)},"from_role":${JSON.stringify(role)}`,
+  }
+  return { ...seen, actor }
+}
+
+/** The caller invites; answers the call's uuid. */
+export async function invited({ calls }: Domain, caller: Peer, callee: Peer): Promise<string> {
+  const { userId, role } = callee.actor.participant
+  const data = { callee_user_id: userId, callee_role: role }
+  const outcome = await calls.invite(caller.actor, data)
+  if (outcome.ok) await outcome.handedOn
+  return done(outcome).call_uuid
+}
+
+/** The value of what succeeded. */
+export function done<T>(outcome: Outcome<T>): T {
+  if (!outcome.ok) throw new Error(outcome.error.code)
+  return outcome.value
+}
+
+/** A call that was answered, as it is stored. */
+export async function answered(domain: Domain, caller: Peer, callee: Peer): Promise<Call> {
+  const callUuid = await invited(domain, caller, callee)
+  return done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+}
+
+/** The names of what a session was told, in order. */
+export const eventsOf = ({ socket }: Pick<Peer, 'socket'>) => socket.told.map(({ event }) => event)
