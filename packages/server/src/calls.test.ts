@@ -1,5 +1,7 @@
-import { expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { accepted, ended, ringing } from '../test/contracts/calls.ts'
+import { somebody } from '../test/contracts/session-parts.ts'
+import { answered, connectPeer, eventsOf, openDomain, type Peer } from '../test/support/domain.ts'
 import { type Call, callKey, type LiveCall, refOf } from './call/call.ts'
 import { type CallsOptions, createCalls } from './calls.ts'
 import { StoreError } from './ports.ts'
@@ -108,4 +110,60 @@ test('[EXT3] of many calls that are owed none is forgotten, and a few are tried 
   await calls.reconcile(false)
   expect(new Set(state.told)).toEqual(new Set(over))
   expect(state.owed.size).toBe(0)
+})
+
+describe('a holder that goes while another session asks for its place', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+
+  /** An answered call, and what is done at the next load of it. */
+  async function setUpCall() {
+    const atLoad: (() => Promise<void>)[] = []
+    const domain = await openDomain({
+      store: (real) => ({
+        async load(ref) {
+          await atLoad.shift()?.()
+          return real.load(ref)
+        },
+      }),
+    })
+    closing.push(domain.close)
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const holder = await connectPeer(domain, somebody())
+    const call = await answered(domain, caller, holder)
+    /** The close of its socket is observed. */
+    async function loseHolder(): Promise<void> {
+      await domain.sessions.detach(holder.id, holder.socket, false, Date.now())
+      await domain.calls.run(call, { type: 'lose', sessionId: holder.id, node: holder.actor.node })
+    }
+    const end = ({ actor }: Peer) => domain.calls.verb(actor, 'end', call.callUuid, null)
+    const connect = (deviceId: string) => connectPeer(domain, holder.actor.participant, deviceId)
+    return { domain, caller, holder, call, atLoad, loseHolder, end, connect }
+  }
+
+  test('[PLACE2] its place is taken by a session of another device, which would not have asked about it', async () => {
+    const { caller, atLoad, loseHolder, end, connect } = await setUpCall()
+    const tablet = await connect('tablet')
+    // After it was refused, and before anybody looks why.
+    atLoad.push(loseHolder)
+    expect(await end(tablet)).toMatchObject({ ok: true, value: { status: 'ended', endReason: 'hangup' } })
+    expect(atLoad).toEqual([])
+    expect(eventsOf(caller)).toEqual(['call.accepted', 'call.ended'])
+  })
+
+  test('[PLACE2] [PLACE4] its place is taken where somebody else has noted the loss while it was pinged', async () => {
+    const { domain, caller, holder, call, loseHolder, end, connect } = await setUpCall()
+    const phone = await connect('phone')
+    let seen: Call | undefined
+    holder.socket.probe = async () => {
+      await loseHolder()
+      seen = await domain.store.load(call)
+      return false
+    }
+    expect(await end(phone)).toMatchObject({ ok: true, value: { status: 'ended', endReason: 'hangup' } })
+    expect(seen).toMatchObject({ status: 'accepted', calleePlace: { state: 'vacant', sessionId: holder.id } })
+    expect(eventsOf(caller)).toEqual(['call.accepted', 'call.ended'])
+  })
 })
