@@ -4,7 +4,7 @@ import { comeBack, numbersOf, openReady, pushes, somebody, upTo } from '../contr
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode } from './session-nodes.ts'
 
-/** Calls that pass a session by, thousands of them, and answers that are told of more than once. */
+/** Calls that pass a session by, thousands of them, and answers and ends that are told of more than once. */
 const nodes = createSessionNodes()
 let server: RedisServer
 let admin: Redis
@@ -124,4 +124,43 @@ test('[REL2] a gate that was opened is open for who takes the place, and a close
     await node.settled()
     expect(numbersOf(to.socket)).toEqual([1])
   }
+})
+
+/** So many ends are remembered, each for so long, in ms. */
+const mostEnds = 64
+const endMs = 60_000
+
+test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whichever node comes late, and also after a loss of the log`, async () => {
+  for (const teller of [node, other]) {
+    const seen = await openReady(node.sessions)
+    const calls = upTo(mostEnds).map((n) => `c${n}`)
+    const tellEnds = async () => {
+      const results = []
+      for (const call of calls) results.push(await teller.sessions.append(seen.id, pushes.final(call, 2, 1)))
+      return new Set(results)
+    }
+    expect(await tellEnds()).toEqual(new Set(['sent']))
+    expect(await tellEnds()).toEqual(new Set(['dropped']))
+    await node.settled()
+    expect(numbersOf(seen.socket)).toEqual(calls.map(() => 1))
+    await admin.flushall()
+    await node.compareHeads()
+    expect(await tellEnds()).toEqual(new Set(['dropped']))
+  }
+})
+
+test('[ORD3] ends that are long past, or too many, are forgotten, the oldest first', async () => {
+  const late = await nodes.start(server.url)
+  const seen = await openReady(late.sessions)
+  await late.sessions.collectFinals(seen.identity)
+  const endsOf = async () => (await fieldsOf(seen.id)).filter((field) => field.startsWith('F'))
+  const end = (call: string) => late.sessions.append(seen.id, pushes.final(call, 2, 1))
+  for (const n of upTo(mostEnds + 3)) expect(await end(`c${n}`)).toBe('sent')
+  expect(new Set(await endsOf())).toEqual(new Set(upTo(mostEnds + 3, 4).map((n) => `Fc${n}`)))
+  await late.sessions.sweep(endMs)
+  await end('d')
+  expect(await endsOf()).toHaveLength(mostEnds)
+  await late.sessions.sweep(endMs + 1)
+  await end('e')
+  expect(new Set(await endsOf())).toEqual(new Set(['Fd', 'Fe']))
 })
