@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from '../support/client.ts'
+import { type CuttingLink, CuttingProxy } from '../support/cutting-proxy.ts'
 import { check } from '../support/extended-check.ts'
 import type { ExtendedClient } from '../support/extended-client.ts'
 import { about, answeredCall, connectExtended, type ExtendedPair } from '../support/extended-flows.ts'
 import { acceptedCall, candidate, connectPair, someone } from '../support/flows.ts'
 import { exchange, RawSocket, upgradeHead } from '../support/raw-socket.ts'
+import { startRedis } from '../support/redis.ts'
 import { Service } from '../support/service.ts'
 import { inviteOf, request } from '../support/sessions.ts'
 import { SharedStores } from '../support/stores.ts'
@@ -243,5 +245,70 @@ test(
     }),
   30_000,
 )
+
+describe('a node that stops while Redis does not serve it', () => {
+  const windowMs = 1_000
+  const inShort = { RINGWIRE_DRAIN_MS: String(windowMs) }
+
+  /** People in calls on the node that stops: what it takes until it has ended, in ms. */
+  async function stopInCalls({ one, two }: Nodes, harm: () => Promise<void> | void): Promise<number> {
+    const { caller, callee, calleeId } = await connectPair(one)
+    await acceptedCall({ caller, callee, calleeId })
+    const calls = [await callBetween(one, one), await callBetween(one, two)]
+    const closes = Promise.all([caller, callee].map(closeOf))
+    await harm()
+    const begin = performance.now()
+    expect(await one.terminate()).toBe(0)
+    const took = performance.now() - begin
+    for (const { code, reason } of await closes) expect([code, reason]).toEqual([1012, 'restart, jitter_ms=100'])
+    for (const pair of calls) for (const client of [pair.caller, pair.callee]) client.stop()
+    return took
+  }
+
+  for (const isKnown of [false, true]) {
+    test(`[CLOSE] it stands still, ${isKnown ? 'and that is known' : 'unnoticed so far'}: the node ends soon after its window`, async () => {
+      const redis = await startRedis()
+      const harm = (one: Service) => async () => {
+        process.kill(redis.pid, 'SIGSTOP')
+        // It has said what is wrong: the connections of before are given up.
+        if (isKnown) await until('that is known', () => one.log.includes('"message":"Redis"'))
+      }
+      try {
+        await withNodes(
+          async (nodes) => expect(await stopInCalls(nodes, harm(nodes.one))).toBeLessThan(windowMs + 10_000),
+          { ...inShort, REDIS_URL: redis.url },
+        )
+      } finally {
+        await redis.stop()
+      }
+    }, 40_000)
+  }
+
+  test('[CLOSE] it takes its time for everything: who is still on the way in is not waited for until it is out again', async () => {
+    const redis = await startRedis()
+    const proxy = await new CuttingProxy(redis.url).start()
+    const slow = (link: CuttingLink) => link.delay(700)
+    try {
+      await withNodes(
+        async (nodes) => {
+          const token = await nodes.one.token({ user_id: someone('late') })
+          const took = await stopInCalls(nodes, async () => {
+            // Each command is answered well in time; who comes in needs one after another.
+            proxy.onLink = slow
+            for (const link of proxy.open) slow(link)
+            await new Client({ url: nodes.one.url, token }).status
+          })
+          expect(took).toBeLessThan(windowMs + 15_000)
+          // It was not out when the time was over.
+          expect(nodes.one.log).toContain('some sockets could not leave in time')
+        },
+        { ...inShort, REDIS_URL: proxy.url.replace('http', 'redis') },
+      )
+    } finally {
+      proxy.stop()
+      await redis.stop()
+    }
+  }, 60_000)
+})
 
 const uuidOf = ({ data }: { data: { call_uuid: string } }) => data.call_uuid
