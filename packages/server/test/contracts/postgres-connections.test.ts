@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { Connections } from '../../src/adapters/postgres/connections.ts'
-import { CuttingProxy } from '../support/cutting-proxy.ts'
+import { type CuttingLink, CuttingProxy } from '../support/cutting-proxy.ts'
 import { Postgres } from '../support/postgres.ts'
 
 /*
@@ -40,9 +40,10 @@ const hold = (lock: number) => beside.unsafe(`SELECT pg_advisory_lock(${lock})`)
 const letGo = (lock: number) => beside.unsafe(`SELECT pg_advisory_unlock(${lock})`)
 
 /** A read that lasts until the lock is free; answers which process of the server it ran in. */
-async function read(lock: number): Promise<number> {
+async function read(lock: number, withinMs = limitMs): Promise<number> {
   const text = `SELECT pg_backend_pid() AS pid, pg_advisory_xact_lock_shared(${lock})`
-  const [row] = await pool.run(text, [], { repeatable: true })
+  const deadline = performance.now() + withinMs
+  const [row] = await pool.run(text, [], { repeatable: true, deadline })
   return row.pid
 }
 
@@ -93,4 +94,31 @@ test('of connections that rest, one that is open is taken', async () => {
   await beside.unsafe(`SELECT pg_terminate_backend(${ended})`)
   await gone
   expect(await read(0)).toBe(open)
+})
+
+test('a read whose connection is lost is carried out by another one that rests', async () => {
+  const [resting, ended] = await openBoth()
+  answerNobody()
+  await hold(1)
+  const waiting = read(1)
+  await waits(1)
+  await beside.unsafe(`SELECT pg_terminate_backend(${ended})`)
+  await letGo(1)
+  expect(await waiting).toBe(resting)
+})
+
+test('while one connection cannot be made, whoever waits for the other is not refused at once', async () => {
+  await read(0)
+  proxy.onLink = (link: CuttingLink) => link.reset()
+  // For longer than anybody waits.
+  await hold(1)
+  const first = read(1, 10 * limitMs)
+  for (const _ of [1, 2]) expect(await read(0).catch(({ kind }) => kind)).toBe('unavailable')
+  await letGo(1)
+  const pid = await first
+  await hold(1)
+  const all = [1, 2, 3].map(() => read(1))
+  await waits(1)
+  await letGo(1)
+  expect(await Promise.all(all)).toEqual([pid, pid, pid])
 })

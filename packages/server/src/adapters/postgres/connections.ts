@@ -49,7 +49,7 @@ export class Connections {
   readonly #size: number
   #closed = false
   #lastError: Error | undefined
-  /** Since when no connection could be made. */
+  /** Since when no connection could be made, and none that is there has answered. */
   #downSince: number | undefined
   #counts = { opened: 0, lost: 0 }
 
@@ -137,6 +137,7 @@ export class Connections {
   async #carryOut(connection: Connection, job: Job): Promise<void> {
     try {
       job.resolve(await connection.run(job.text, job.values, job.deadline))
+      this.#downSince = undefined
     } catch (error) {
       const failure = failureOf(error, true)
       if (failure.kind !== 'lost') return job.reject(failure.error)
@@ -145,7 +146,11 @@ export class Connections {
       await connection.drop()
       if (!job.repeatable) job.reject(failure.error)
       else if (this.#closed || performance.now() >= job.deadline) job.reject(this.#refusal())
-      else this.#queue.unshift(job)
+      else {
+        this.#queue.unshift(job)
+        // This one has to be made again first, and perhaps cannot be.
+        if (this.#idle.some(({ isOpen }) => isOpen)) this.#start()
+      }
     }
   }
 
