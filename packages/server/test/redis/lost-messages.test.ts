@@ -176,3 +176,27 @@ test('[RES4] a store that took over from another one: the holder begins the log 
   await behind.settled()
   expect(numbersOf(seen.socket)).toEqual([1, 2, 4])
 })
+
+test('[ORD3] whatever a client was told of a call it is not told again when its log is lost', async () => {
+  const seen = await openReady(behind.sessions)
+  const told = [
+    pushes.ringing('a', 1, 1),
+    pushes.state('b', 2, 2),
+    pushes.notice('c', 3, 3),
+    pushes.stop('d', 2, 4),
+    pushes.final('e', 4, 5),
+  ]
+  const tellAll = async () => {
+    const results = []
+    for (const push of told) results.push(await direct.sessions.append(seen.id, push))
+    return new Set(results)
+  }
+  expect(await tellAll()).toEqual(new Set(['sent']))
+  await behind.settled()
+  await admin.flushall()
+  await behind.compareHeads()
+  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
+  expect(await tellAll()).toEqual(new Set(['dropped']))
+  await behind.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 5, 0])
+})

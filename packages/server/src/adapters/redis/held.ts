@@ -96,7 +96,7 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   else if (kind === 'final' || kind === 'stop') held.ringing.delete(call)
   held.heard++
   if (kind === 'final') finish(held, call)
-  else if (version !== '' && kind !== 'notice') held.versions.set(call, version)
+  else if (version !== '') held.versions.set(call, version)
   held.sink.send(render(held.identity, seq, version, text))
   held.sink.pushed(seq)
 }
