@@ -1,5 +1,5 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } from './call/call.ts'
+import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from './call/call.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
@@ -40,6 +40,8 @@ const maxTries = 6
 const firstPauseMs = 10
 
 interface Message {
+  /** Of its call: made once, because what is looked up by it is hashed once. */
+  readonly key: string
   readonly sender: RelaySender
   readonly event: RelayEvent
   readonly data: RelayData
@@ -66,7 +68,7 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     data.call_uuid = data.call_uuid.toLowerCase()
     const key = data.call_uuid + sender.participant.product
     const call = delivery.known.get(key)
-    const message = { sender, event, data, n }
+    const message = { key, sender, event, data, n }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
@@ -77,15 +79,15 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
 
   /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
   async function seatFirst(message: Message, tries: number): Promise<RelayResult> {
-    const { sender, data } = message
+    const { key, sender, data } = message
     const seated = await calls.seat(sender, data.call_uuid)
     if (!seated.ok) return seated.error
     delivery.learn(seated.value)
-    const call = newest(seated.value)
+    const call = newest(key, seated.value)
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
     // Whoever changed the call may just be handing that on, or could not: what waits goes first.
-    if (tries > 0 || delivery.owed.has(callKey(call))) await delivery.catchUp(call)
+    if (tries > 0 || delivery.owed.has(key)) await delivery.catchUp(call)
     return pass(call, side, message, tries)
   }
 
@@ -96,15 +98,15 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
   }
 
   /** The call may have moved on while its store was asked. */
-  function newest(read: Call): Call {
-    const known = delivery.known.get(callKey(read))
+  function newest(key: string, read: Call): Call {
+    const known = delivery.known.get(key)
     return known !== undefined && known.version > read.version ? known : read
   }
 
   function pass(call: Call, side: Side, message: Message, tries: number): MaybePromise<RelayResult> {
-    const { sender, event, data, n } = message
+    const { key, sender, event, data, n } = message
     if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
-    const push = new RelayPush(callKey(call), event, encode(data), sender, n)
+    const push = new RelayPush(key, event, encode(data), sender, n)
     const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
     if (sent === 'sent') return call.status
     return andThen(sent, (result) => {
