@@ -65,7 +65,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
     return andThen(sessions.sinkToReplace(resume.sessionId, identityOf(session)), (older) =>
-      older === undefined ? comeBack(session, sink, resume) : replace(session, sink, resume, older),
+      older === undefined ? comeBack(session, sink, resume, undefined) : replace(session, sink, resume, older),
     )
   }
 
@@ -79,12 +79,16 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const next = sessions.sinkToReplace(resume.sessionId, identityOf(session))
       older = next instanceof Promise ? await next : next
     }
-    // At once, before another one comes in between.
-    return comeBack(session, sink, resume)
+    return comeBack(session, sink, resume, retired)
   }
 
-  function comeBack(session: Arriving, sink: Sink, resume: ResumeRequest): MaybePromise<Arrival> {
-    return andThen(sessions.resume(resume, identityOf(session), sink, clock.now()), (open) =>
+  function comeBack(
+    session: Arriving,
+    sink: Sink,
+    resume: ResumeRequest,
+    retired: Sink | undefined,
+  ): MaybePromise<Arrival> {
+    return andThen(sessions.resume(resume, identityOf(session), sink, clock.now(), retired), (open) =>
       open === undefined
         ? enter(session, sink, resume)
         : goOnOrLeave({ ...session, sessionId: resume.sessionId }, sink, open),

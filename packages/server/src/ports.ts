@@ -246,12 +246,14 @@ export interface Sessions {
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
    * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
+   * `retired`: the socket of before, after which there is to be none; one that came in between is retired first.
    */
   resume(
     request: ResumeRequest,
     identity: SessionIdentity,
     sink: Sink,
     at: number,
+    retired?: Sink,
   ): MaybePromise<OpenSession | undefined>
   /** Hands out what was kept back; to this socket, where it is named and still the session's. */
   ready(sessionId: string, sink?: Sink): MaybePromise<void>

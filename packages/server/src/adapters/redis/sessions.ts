@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, type Participant, placeOf } from '../../call/call.ts'
-import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions, Upstream } from '../../ports.ts'
+import type {
+  AppendResult,
+  KeepResult,
+  Push,
+  ResumeRequest,
+  SessionIdentity,
+  Sessions,
+  Sink,
+  Upstream,
+} from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel } from './channel.ts'
@@ -44,6 +53,8 @@ export interface RedisSessions {
 
 /** Of a call's versions, where none is named. */
 const newest = Number.MAX_SAFE_INTEGER
+/** A session whose socket is replaced so often while it is resumed has to wait. */
+const mostReplaced = 5
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
 const compareAllEvery = 12
@@ -51,6 +62,8 @@ const compareAllEvery = 12
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
+  /** Which sockets those are that have to be retired. */
+  const handedOut = new WeakMap<Sink, string>()
   const store = options.store ?? createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
@@ -184,40 +197,22 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return { epoch: session.epoch, upstream: session.upstream }
     },
     async sinkToReplace(id, identity) {
-      const found = await look(id)
-      if (found === undefined || !isOwn(found, identity)) return undefined
-      const isHeld = found.socket !== ''
-      return sockets.at(isHeld ? found.holder : found.lastHolder, id, isHeld ? found.socket : found.lastSocket)
+      return (await lastSocketOf(id, identity))?.sink
     },
-    async resume({ sessionId, epoch, seq, replied }, identity, sink, at) {
+    async resume(request, identity, sink, at, retired) {
+      const { sessionId, replied } = request
       const socket = newSocket()
-      const own = held.get(sessionId) ?? last.get(sessionId)
-      const hash = participantHash(identity.participant)
-      const seen = Number.isSafeInteger(seq) ? seq : -1
-      const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
-      const args = [
-        sessionId,
-        hash,
-        deviceField(identity),
-        epoch,
-        seen,
-        replied ?? 0,
-        socket,
-        at,
-        options.resumeWindowMs,
-      ]
-      const resumed = run('resume', sessionId, [...args, ...mine])
-      const [found = '', ...rest] = (await resumed.catch(mayHaveSocket(sessionId, socket, '0'))) ?? []
-      if (found === '') {
-        hearAll(rest)
+      const { own, reply } = await takeOver(request, identity, socket, at, retired)
+      const [epoch, stored, isOwnSocket, calls] = reply
+      if (epoch === '') {
+        hearAll(reply.slice(1))
         return undefined
       }
-      const [stored, isOwnSocket, calls] = rest
       const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
       // Of a node that died less may be stored than it answered; what was answered was handled.
       upstream.handled = Math.max(upstream.handled, replied ?? 0)
-      const session = createHeld({ ...identity, sessionId }, socket, sink, String(found), upstream)
-      session.delivered = seen
+      const session = createHeld({ ...identity, sessionId }, socket, sink, String(epoch), upstream)
+      session.delivered = seenSeq(request)
       learnCalls(session, calls as unknown as string[])
       // One that came back here at the same time, and was a moment faster: the newest wins.
       void held.get(sessionId)?.sink.retire().catch(onError)
@@ -329,6 +324,47 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
   }
 
+  /**
+   * The session's new socket is here, unless it is over. Another socket may have come in between, on this node or another:
+   * what it was asked for has to be known first, so that nothing takes effect twice [EXT4].
+   */
+  async function takeOver(
+    request: ResumeRequest,
+    identity: SessionIdentity,
+    socket: string,
+    at: number,
+    retired?: Sink,
+  ) {
+    const { sessionId, epoch, replied = 0 } = request
+    const whose = [sessionId, participantHash(identity.participant), deviceField(identity)]
+    let before = retired === undefined ? '' : (handedOut.get(retired) ?? '')
+    for (let tries = 0; tries < mostReplaced; tries++) {
+      const here = held.get(sessionId)
+      if (here !== undefined && here.sink !== retired) await here.sink.retire()
+      const own = held.get(sessionId) ?? last.get(sessionId)
+      const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
+      const args = [...whose, epoch, seenSeq(request), replied, socket, at, options.resumeWindowMs, ...mine, before]
+      const reply = (await run('resume', sessionId, args).catch(mayHaveSocket(sessionId, socket, '0'))) ?? ['']
+      if (reply[0] !== 'other') return { own, reply }
+      hearAll(reply.slice(1))
+      const older = await lastSocketOf(sessionId, identity)
+      await older?.sink?.retire()
+      before = older?.name ?? ''
+    }
+    throw new StoreError('unavailable', 'the session gets a new socket again and again')
+  }
+
+  /** The socket that a session has, or had last; `sink` where there is something to wait for. */
+  async function lastSocketOf(id: string, identity: SessionIdentity) {
+    const found = await look(id)
+    if (found === undefined || !isOwn(found, identity)) return undefined
+    const isHeld = found.socket !== ''
+    const name = isHeld ? found.socket : found.lastSocket
+    const sink = sockets.at(isHeld ? found.holder : found.lastHolder, id, name)
+    if (sink !== undefined) handedOut.set(sink, name)
+    return { name, sink }
+  }
+
   /** Hands over what waited until its client was told who it is, and of a loss [ORD3, RES4]. */
   async function handOut(session: Held): Promise<void> {
     if (session.ready || !tellReset(session)) return
@@ -408,6 +444,11 @@ function appendArgs(id: string, push: Push): (string | number)[] {
 function heardOf(seq: number, push: Push): Heard {
   const { kind, version, text } = push
   return { seq, kind, call: nameOf(push), version: version === undefined ? '' : String(version), text }
+}
+
+/** What a client names that was never given out is in no log. */
+function seenSeq({ seq }: ResumeRequest): number {
+  return Number.isSafeInteger(seq) ? seq : -1
 }
 
 function keptOf(call: string, elements: readonly string[]): Push[] {

@@ -1,10 +1,12 @@
 -- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
--- requests the asking node has seen, 16 dropped as it knows
+-- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired
 local h, seq, at = load(ARGV[6], true), tonumber(ARGV[10]), tonumber(ARGV[13])
 -- A base session is over with its socket, and not to be touched while it has one.
 if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
 local lastSocket = h.s ~= '' and h.s or h.ls
 local isOwn = ARGV[15] ~= '' and ARGV[15] == lastSocket
+-- What came on that one may still be under way, and is known to its node alone [EXT4].
+if lastSocket ~= '' and lastSocket ~= ARGV[17] and not isOwn then return { 'other', unpack(out) } end
 local dropped = isOwn and tonumber(ARGV[16]) or tonumber(h.ud)
 local ok = h.cl ~= '1' and h.br ~= '1' and h.e == ARGV[9] and tonumber(ARGV[11]) >= dropped
 -- Where the node that had it died, nobody knows what its client has asked for: it asks again, and nothing takes effect
