@@ -183,3 +183,29 @@ test('[RES1] a session whose socket another node has taken meanwhile is let go, 
   expect(sessions.heldHere(identity.sessionId)).toBeUndefined()
   expect(socket.closes).toEqual([1013])
 })
+
+for (const where of ['another node', 'the same node'] as const) {
+  test(`[RES1] [EXT4] a session that ${where} resumes meanwhile: what it was asked there is known before it is resumed`, async () => {
+    const [one, two, three] = [await startNode(), await startNode(), await startNode()]
+    const seen = await openReady(one.sessions)
+    const older = await two.sessions.sinkToReplace(seen.id, seen.identity)
+    await older?.retire()
+    // Its client gave up waiting, and was faster elsewhere.
+    const faster = where === 'another node' ? three : two
+    const between = createSocket()
+    between.isBusy = true
+    const elsewhere = await faster.sessions.sinkToReplace(seen.id, seen.identity)
+    const open = await faster.sessions.resume(resumeOf(seen, 0), seen.identity, between, 0, elsewhere)
+    await faster.sessions.ready(seen.id)
+    // A request is under way: a socket is retired when it took effect.
+    let retired = 0
+    between.retire = async () => {
+      await Bun.sleep(20)
+      retired++
+      if (open !== undefined) open.upstream.handled = 7
+    }
+    const late = await two.sessions.resume(resumeOf(seen, 0), seen.identity, createSocket(), 0, older)
+    expect(retired).toBeGreaterThan(0)
+    expect(late?.upstream.handled).toBe(7)
+  })
+}
