@@ -343,6 +343,8 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       for (const isLost of [true, false]) {
         test(`[RES2] ${who} is refused and touches nothing, ${isLost ? 'of a lost session' : 'of a live one'}`, async () => {
           const seen = await fiveTold()
+          let retired = 0
+          seen.socket.retire = async () => void retired++
           await sessions().hold(seen.id, 'c', true)
           if (isLost) await drop(seen)
           const stranger = { ...identityOf(), ...seen.identity, ...differs(seen.identity) }
@@ -352,6 +354,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
             expect(await sessions().resume(request, stranger, socket, 0)).toBeUndefined()
             expect(socket.told).toEqual([])
           }
+          expect(retired).toBe(0)
           expect(await sessions().sinkOf(seen.id)).toBe(isLost ? undefined : (seen.socket as never))
           expect(await sessions().holdsAny(seen.id)).toBe(true)
           const back = await comeBack(sessions(), seen, 2)

@@ -340,7 +340,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     let before = retired === undefined ? '' : (handedOut.get(retired) ?? '')
     for (let tries = 0; tries < mostReplaced; tries++) {
       const here = held.get(sessionId)
-      if (here !== undefined && here.sink !== retired) await here.sink.retire()
+      if (here !== undefined && here.sink !== retired && isSame(here.identity, identity)) await here.sink.retire()
       const own = held.get(sessionId) ?? last.get(sessionId)
       const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
       const args = [...whose, epoch, seenSeq(request), replied, socket, at, options.resumeWindowMs, ...mine, before]
@@ -444,6 +444,12 @@ function appendArgs(id: string, push: Push): (string | number)[] {
 function heardOf(seq: number, push: Push): Heard {
   const { kind, version, text } = push
   return { seq, kind, call: nameOf(push), version: version === undefined ? '' : String(version), text }
+}
+
+/** Whether the one may go on as the other; nobody else touches its socket [RES2]. */
+function isSame(session: SessionIdentity, identity: SessionIdentity): boolean {
+  if (!session.extended || deviceField(session) !== deviceField(identity)) return false
+  return participantHash(session.participant) === participantHash(identity.participant)
 }
 
 /** What a client names that was never given out is in no log. */
