@@ -82,12 +82,13 @@ export function registerLostLogRules(name: string, open: () => Promise<SessionsH
     test('[PLACE2] who has a socket keeps it, its place and its requests', async () => {
       const seen = await openReady(sessions())
       await sessions().hold(seen.id, 'c', true)
-      await sessions().ring(seen.id, 'd')
+      await sessions().append(seen.id, pushes.ringing('d', 1, 1))
+      await harness.settled()
       seen.upstream.handled = 4
       await harness.loseLogs()
       expect(await sessions().sinkOf(seen.id)).toBe(seen.socket)
       expect(await sessions().holdsAny(seen.id)).toBe(true)
-      expect(await sessions().append(seen.id, pushes.ringing('d', 1, 1))).toBe('dropped')
+      expect(await sessions().append(seen.id, pushes.ringing('d', 1, 3))).toBe('dropped')
       expect(await sessions().append(seen.id, state('c', 1, 2))).toBe('sent')
       await sessions().detach(seen.id, seen.socket, false, 0)
       const back = await comeBack(sessions(), { ...seen, epoch: harness.lost[0]?.epoch ?? '' }, 1)

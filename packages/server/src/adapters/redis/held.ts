@@ -104,7 +104,8 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
 /** The store remembers so many as well. */
 const mostFinished = 64
 
-function finish({ versions, finished }: Held, call: string): void {
+/** It hears no more of a call. */
+export function finish({ versions, finished }: Held, call: string): void {
   versions.delete(call)
   finished.delete(call)
   finished.add(call)
@@ -138,6 +139,11 @@ export function tellReset(held: Held): boolean {
   held.sink.send(render(held.identity, 1, '', due.text))
   held.sink.pushed(1)
   return true
+}
+
+/** Rings of which it was not told before the log was lost: they are to be told again. */
+export function forgetUntold({ ringing, versions }: Held): void {
+  for (const call of ringing) if (!versions.has(call)) ringing.delete(call)
 }
 
 /** What the store keeps of a session's calls, as fields and values. */

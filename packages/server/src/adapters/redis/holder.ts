@@ -1,6 +1,16 @@
 import type { SessionIdentity } from '../../ports.ts'
 import type { Entry, Reply, ScriptName } from './connection.ts'
-import { callFields, type Heard, type Held, learnPlaces, loseLog, offer, offerAll } from './held.ts'
+import {
+  callFields,
+  finish,
+  forgetUntold,
+  type Heard,
+  type Held,
+  learnPlaces,
+  loseLog,
+  offer,
+  offerAll,
+} from './held.ts'
 import { openArgs } from './identity.ts'
 
 /** A socket that this node held last of a session, or holds. */
@@ -54,6 +64,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     else if (what === 'L') lost(session, first)
     else if (what === 'W') compare(session).catch(onError)
     else if (what === 'V') session.versions.delete(first)
+    else if (what === 'F') finish(session, first)
     else if (what === 'X') replaced(session)
     else if (what === 'R' && first === '1') session.ringing.add(call)
     else if (what === 'R') session.ringing.delete(call)
@@ -92,6 +103,8 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
         const reply = (await run('read', id, [id, session.socket, session.delivered])) ?? []
         const [epoch, head, entries, ...messages] = reply
         if (epoch === 'gone') return void compare(session).catch(onError)
+        // Part of it would be less than nothing: its client comes back, and is told how its calls are.
+        if (epoch === 'trimmed') return session.sink.close(1013, 'try again later')
         hearAll(messages)
         // The log began again while this was under way: from its begin, then.
         if (session.epoch !== asked) continue
@@ -138,6 +151,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
   async function beginAgain(session: Held): Promise<void> {
     const { extended } = session.identity
+    forgetUntold(session)
     // The first of the new log is for what is told of the loss.
     const fields = extended ? ['rd', '0', 'q', '1', 'rf', '1'] : ['rd', session.ready ? '1' : '0']
     fields.push(...callFields(session))
@@ -155,11 +169,11 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const [epoch, head, calls, ...messages] =
       (await run('head', id, [id, session.socket, session.delivered, session.epoch])) ?? []
     if (held.get(id) !== session || session.epoch !== asked) return
-    if (epoch === 'gone') return beginAgain(session)
     if (epoch === 'taken') return leave(session)
     // What was said of its calls meanwhile may be newer.
-    if (session.heard === heard) learnPlaces(session, calls as unknown as string[])
+    if (calls !== undefined && session.heard === heard) learnPlaces(session, calls as unknown as string[])
     hearAll(messages)
+    if (epoch === 'gone') return beginAgain(session)
     lost(session, String(epoch))
     session.head = Math.max(session.head, Number(head))
     if (session.ready && session.head > session.delivered) read(session)

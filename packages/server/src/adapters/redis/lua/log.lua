@@ -1,6 +1,6 @@
 -- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
---                 q last seq, pv proven seq, b bytes of the log, lo lost at, id idle since, cl closed by its client,
+--                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, id idle since, cl closed by its client,
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
 --                 F<call> told of its end, of the last ones (fc has when), N<call> the last request of the peer that
@@ -36,14 +36,17 @@ local function drop(h, field)
 end
 
 -- With a socket, and for an extended session, the oldest make room [RES1].
-local function trim(h, bytes)
-  local size = call('XLEN', h.log)
+local function trim(h, size, bytes)
+  local last
   while size > 512 or bytes > 1048576 do
     local head = call('XRANGE', h.log, '-', '+', 'COUNT', 1)[1]
     bytes = bytes - #head[2][10]
     size = size - 1
+    last = string.match(head[1], '%d+')
     call('XDEL', h.log, head[1])
   end
+  -- The log of an extended one shows by itself what is missing.
+  if last and h.x ~= '1' then put(h, 'tr', last) end
   return bytes
 end
 
@@ -141,12 +144,15 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   end
   local seq = tonumber(h.q) + 1
   call('XADD', h.log, seq .. '-0', 'k', kind, 'c', name, 'v', version, 'a', at, 't', text)
-  if bytes == 0 then
+  local size = call('XLEN', h.log)
+  -- A new stream, also where the one of before was lost alone.
+  if size == 1 then
+    bytes = 0
     local ttl = call('PTTL', h.key)
     if ttl > 0 then call('PEXPIRE', h.log, ttl) end
   end
   bytes = bytes + #text
-  if h.n ~= '' or h.x == '1' then bytes = trim(h, bytes) end
+  if h.n ~= '' or h.x == '1' then bytes = trim(h, size, bytes) end
   h.q, h.b = tostring(seq), tostring(bytes)
   if numbered then
     h['N' .. name] = source .. ' ' .. n

@@ -16,6 +16,7 @@ if old and socket ~= '' then
 elseif old then forget(old) end
 h.ph, h.n, h.b = ARGV[7], socket ~= '' and me or '', '0'
 call('DEL', h.log)
+drop(h, 'tr')
 call('HSET', h.key, 'ph', ARGV[7], 'd', ARGV[8], 'x', ARGV[9], 'n', h.n, 's', socket, 'ln', '', 'ls', '', 'rd', '0',
   'rf', '0', 'e', ARGV[11], 'run', run, 'q', '0', 'pv', '0', 'b', '0', 'lo', at, 'id', at, 'cl', '0', 'br', '0',
   'up', '', 'ud', '0', 'pk', '0', 'op', at)

@@ -11,6 +11,7 @@ end
 local function void(h)
   call('DEL', h.log)
   dropAll(h, 'V')
+  drop(h, 'tr')
   h.e = string.sub(redis.sha1hex(run .. h.e .. h.sid), 1, 16)
   -- Of an extended one the first of the new log is for what is told of the loss.
   local first = h.x == '1' and '1' or '0'
