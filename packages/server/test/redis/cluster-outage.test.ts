@@ -96,10 +96,39 @@ test('[ORD2] an append whose reply was lost with the connection is not sent a se
   expect(await appended).toBe('unknown')
   const isSent = async () => (await outcomeOf(() => node.sessions.append(seen.id, pushes.relay('c', 2)))) === 'sent'
   await until('its master answers again', isSent)
-  await node.compareHeads()
   await until('both are told', () => seen.socket.told.length >= 2)
   expect(await master.admin.hget(key, 'q')).toBe('2')
   expect(numbersOf(seen.socket)).toEqual([1, 2])
+})
+
+test('[ORD2] what nobody said again is told when a connection to one master is there again', async () => {
+  const [at] = await openOnTwo()
+  if (at === undefined) throw new Error('unreachable')
+  const { seen, master, key } = at
+  silence(master)
+  const appended = outcomeOf(() => node.sessions.append(seen.id, pushes.ringing('c', 1, 1)))
+  await until('the store has it', () => master.admin.hexists(key, 'Rc'))
+  await cut(master.admin)
+  expect(await appended).toBe('unknown')
+  await until('it is told', () => seen.socket.told.length > 0, 5_000)
+  expect(numbersOf(seen.socket)).toEqual([1])
+})
+
+test('[ORD2] what was said while a subscription went to another server of the cluster is told', async () => {
+  const other = await nodes.start(cluster.url)
+  const [at] = await openOnTwo()
+  if (at === undefined) throw new Error('unreachable')
+  const { seen } = at
+  // News on their way are lost, wherever the node hears them.
+  for (const { proxy, silent } of masters) for (const link of proxy.links) if (link.subscribes) silent.add(link)
+  await other.sessions.append(seen.id, pushes.ringing('c', 1, 1))
+  expect(seen.socket.told).toEqual([])
+  for (const { admin, silent } of masters) {
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    silent.clear()
+  }
+  await until('it is told', () => seen.socket.told.length > 0, 5_000)
+  expect(numbersOf(seen.socket)).toEqual([1])
 })
 
 test('[ORD2] a master that hangs takes no connection to another one away', async () => {

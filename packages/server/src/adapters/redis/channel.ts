@@ -1,6 +1,6 @@
 import type { Call } from '../../call/call.ts'
 import { isReplacedBy } from '../../node-name.ts'
-import { type Client, connect, type Store, tellErrors } from './connection.ts'
+import { type Client, connectListener, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
 export type Request = 'probe' | 'retire' | 'close'
@@ -39,6 +39,9 @@ const deafMs = 3_000
 /** Its own channel may take so long at the start. */
 const startMs = 10_000
 const deadMs = 5_000
+/** Another subscription is made so long after one that ended; what was missed is asked for again after a failure. In ms. */
+const againMs = 100
+const behindMs = 3_000
 /** A node on whose channel nobody listened for so long is gone, in ms. */
 const silentMs = 3_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
@@ -62,6 +65,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let subscriber: Client | undefined
   /** Something was not heard, and the store could not be asked for it yet. */
   let isBehind = false
+  let notBefore = 0
   let heardAt = performance.now()
   let timer: Timer | undefined
   let last = 0
@@ -113,45 +117,61 @@ export function createChannel(options: ChannelOptions): Channel {
 
   function subscribe(isFirst: boolean): void {
     heardAt = performance.now()
-    const client = connect(url)
+    const client = connectListener(url, store.client)
     subscriber = client
+    if (client === undefined) return
     tellErrors(client, onError)
+    client.on('end', () => {
+      if (client === subscriber && !isClosed) setTimeout(() => replace(client), againMs)
+    })
     client.on('message', (_channel: string, message: string) => {
       if (client === subscriber) hear(message)
     })
     let isNew = isFirst
     client.on('ready', () => {
       client.subscribe(mine).then(() => {
-        if (!isNew) isBehind = true
+        if (!isNew) fallBehind()
         isNew = false
         catchUp()
       }, onError)
     })
   }
 
+  function replace(client: Client | undefined): void {
+    if (client === subscriber && !isClosed) subscribe(false)
+  }
+
   /** Subscriber and store have a connection each, which come back one after the other. */
   function catchUp(): void {
-    if (!isBehind || store.client.status !== 'ready') return
+    if (!isBehind || store.client.status !== 'ready' || performance.now() < notBefore) return
     isBehind = false
     onRebuilt().catch((error) => {
       isBehind = true
+      notBefore = performance.now() + behindMs
       onError(error)
     })
+  }
+
+  /** Something may have been said that this node did not hear. */
+  function fallBehind(): void {
+    isBehind = true
+    notBefore = 0
   }
 
   async function beat(): Promise<void> {
     if (isClosed) return
     last++
     if (performance.now() - heardAt > deafMs) {
-      subscriber?.disconnect()
-      subscribe(false)
+      const deaf = subscriber
+      replace(deaf)
+      deaf?.disconnect()
     }
     const [[isNew, ...names]] = await Promise.all([
       store.run('nodes', ['rw:nodes'], [node, deadMs]),
       store.publish(mine, `B ${last}`),
     ])
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew === 1 && beatAt !== 0) isBehind = true
+    if (isNew === 1 && beatAt !== 0) fallBehind()
     catchUp()
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
@@ -215,10 +235,8 @@ export function createChannel(options: ChannelOptions): Channel {
         await Bun.sleep(25)
       }
       await beat()
-      // Replies that were lost with the store's own connection told this node what nobody else was told.
-      store.client.on('ready', () => {
-        isBehind = true
-      })
+      // Replies that were lost with a connection of the store told this node what nobody else was told.
+      for (const event of ['ready', '-node']) store.client.on(event, fallBehind)
       timer = setInterval(() => void beat().catch(onError), beatMs)
     },
     async ask(to, op, sessionId, socket, rest = '') {

@@ -19,14 +19,12 @@ const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCO
 
 /** Connects to what a URL names (`redis-url.ts`); throws where it is not one, or a file that it names cannot be read. */
 export function connect(url: string): Client {
-  const parsed = parseRedisUrl(url)
-  if (!parsed.ok) throw new Error(`The Redis URL ${parsed.problem}.`)
-  const { kind, hosts, group = '', username, password, database } = parsed.address
-  const tls = tlsOf(parsed.address)
-  const account = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
-  const options = { ...lasting, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
+  const address = addressOf(url)
+  const { kind, hosts, group = '', database } = address
+  const options = optionsOf(address)
+  const { tls } = options
   if (kind === 'single') return new Redis({ ...options, ...hosts[0], db: database })
-  if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(parsed.address, tls), name: group })
+  if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(address, tls), name: group })
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
@@ -36,6 +34,32 @@ export function connect(url: string): Client {
     ...(tls !== undefined && { dnsLookup: (address, callback) => callback(null, address) }),
     redisOptions: options,
   } satisfies ClusterOptions)
+}
+
+/**
+ * A connection that only listens; undefined where there is nothing to connect to. A cluster's own would go on at another
+ * server without a word, and nobody would know that something was missed: this one ends with its server.
+ */
+export function connectListener(url: string, client: Client): Client | undefined {
+  if (!(client instanceof Cluster)) return connect(url)
+  const servers = client.nodes('master')
+  const server = servers[Math.floor(Math.random() * servers.length)]
+  if (server === undefined) return undefined
+  const { host = '', port = 6379 } = server.options
+  return new Redis({ ...optionsOf(addressOf(url)), host, port, retryStrategy: () => null })
+}
+
+function addressOf(url: string): RedisAddress {
+  const parsed = parseRedisUrl(url)
+  if (!parsed.ok) throw new Error(`The Redis URL ${parsed.problem}.`)
+  return parsed.address
+}
+
+function optionsOf(address: RedisAddress) {
+  const { username, password } = address
+  const tls = tlsOf(address)
+  const account = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
+  return { ...lasting, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
 }
 
 const lasting = {
