@@ -114,6 +114,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.
         andThen(sessions.owing(identity), (owing) => {
           const verdicts: Promise<unknown>[] = owing.map((sessionId) => isAlive(sessionId))
+          // They are awaited last: one that fails before is not unheard.
+          for (const verdict of verdicts) verdict.catch(() => {})
           if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
           return andThen(collect(identity, verdicts), () => arrival)
         }),
@@ -179,7 +181,10 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     while (sessions.heldHere(identity.sessionId) !== undefined) {
       try {
         if (identity.extended) await tellReset(identity, epoch)
-        return await tellRinging(identity, ringing)
+        const live = await tellRinging(identity, ringing)
+        // A store that took over from another one may not have heard how far its calls were told.
+        for (const call of live) await delivery.catchUp(call)
+        return
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
         await Bun.sleep(resetRetryMs)
@@ -187,13 +192,14 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     }
   }
 
-  /** What rings rings, and what rang is over. */
-  async function tellRinging(identity: SessionIdentity, ringing: readonly string[]): Promise<void> {
-    await liveCallsOf(identity)
+  /** What rings rings, and what rang is over; answers the participant's live calls. */
+  async function tellRinging(identity: SessionIdentity, ringing: readonly string[]): Promise<readonly LiveCall[]> {
+    const live = await liveCallsOf(identity)
     for (const key of ringing) {
       const call = await store.load(refOf(key))
       if (call !== undefined && call.status !== 'ringing') await tellThatItIsOver(identity, call)
     }
+    return live
   }
 
   async function tellReset(identity: SessionIdentity, epoch: string): Promise<void> {
@@ -245,6 +251,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     const notice = last?.event.notices.find(({ to }) => to.place === 'rung')
     if (last === undefined || notice === undefined) return
     const text = JSON.stringify({ event: notice.event, data: notice.data })
+    // Whoever answered, or was busy, knows: also where the place has passed on to another session since.
+    if (notice.to.place === 'rung' && notice.to.except.includes(session.sessionId)) return
     const kind = isLive(call) ? 'stop' : 'final'
     const push = { kind, call: callKey(call), version: last.call.version, text } as const
     await sessions.append(session.sessionId, push)
@@ -292,6 +300,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     const { sessionId, node } = session
     if (!(await sessions.detach(sessionId, sink, clean, clock.now()))) return
     const live = await store.liveCallsOf(session.participant)
+    // It came back meanwhile: its places are its own again.
+    if (sessions.heldHere(sessionId) !== undefined) return
     await Promise.all(
       live
         .filter((call) => ownPlace(session, call)?.sessionId === sessionId)

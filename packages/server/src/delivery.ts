@@ -122,49 +122,49 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
     const steps = await stepsAfter(call, told)
-    // Each names the places as they are now: what waits at those of before goes there in front of everything else.
-    for (const step of steps) await makeMoves(key, step)
-    for (const step of steps) await tellOf(key, step, undefined)
+    // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
+    // the answer is among them, nobody has a place before its gate is closed [REL2].
+    const answer = steps.findIndex(isAnswer)
+    for (const step of steps) await makeMoves(key, step, answer >= 0)
+    for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
   function handOn(key: string, step: Step, before?: Call): MaybePromise<void> {
-    return andThen(makeMoves(key, step), () => tellOf(key, step, before))
+    const gate = isAnswer(step)
+    return andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
   }
 
-  function makeMoves(key: string, { call, event }: Step): MaybePromise<void> {
-    return allDone((event.moved ?? []).map(({ side, from }) => move(key, call, side, from)))
+  function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
+    return allDone((event.moved ?? []).map(({ side, from }) => move(key, call, side, from, gate)))
   }
 
   /** Each session's own are in this order; the order between sessions is nobody's concern. */
-  function tellOf(key: string, { call, event }: Step, before: Call | undefined): MaybePromise<void> {
+  function tellOf(key: string, step: Step, before: Call | undefined, gate: boolean): MaybePromise<void> {
+    const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
-    const isAnswer = event.type === 'accepted'
-    const held = sides.filter((side) => isAnswer || isNewPlace(call, before, side))
-    const holds = ends ? [] : held.map((side) => hold(key, call, side, isAnswer))
+    const held = sides.filter((side) => gate || isNewPlace(call, before, side))
+    const holds = ends ? [] : held.map((side) => hold(key, call, side, gate))
     const notices = event.notices.map((notice) => deliver(key, call, notice))
     return andThen(allDone([...holds, ...notices]), () => {
-      const last = [...(isAnswer ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
+      const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
       return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
     })
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */
-  function move(key: string, call: Call, side: Side, from: string): MaybePromise<unknown> {
+  function move(key: string, call: Call, side: Side, from: string, gate: boolean): MaybePromise<unknown> {
     const place = placeOf(call, side)
     if (place === null) return undefined
-    const { sessionId, settled } = place
-    return andThen(sessions.move(key, from, sessionId, settled, call.version), (isThere) => {
-      if (isThere) return
-      return andThen(remember(key, call, side, place, false), () =>
-        sessions.move(key, from, sessionId, settled, call.version),
-      )
-    })
+    const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate)
+    return andThen(passOn(), (isThere) =>
+      isThere ? undefined : andThen(remember(key, call, side, place, gate), () => passOn()),
+    )
   }
 
-  function hold(key: string, call: Call, side: Side, isAnswer: boolean): MaybePromise<unknown> {
+  function hold(key: string, call: Call, side: Side, gate: boolean): MaybePromise<unknown> {
     const place = placeOf(call, side)
-    return place === null ? undefined : remember(key, call, side, place, isAnswer)
+    return place === null ? undefined : remember(key, call, side, place, gate)
   }
 
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
@@ -189,6 +189,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     const { to } = notice
     if (to.place !== 'rung') return appendToPlace(call, to.place, push)
+    // Told late of a call that was answered: who has come since would hear it ring.
+    if (push.kind === 'ringing' && placeOf(call, 'callee') !== null) return
     const callee = participantOf(call, 'callee')
     if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
     return andThen(sessions.liveOf(callee), (live) =>
@@ -284,6 +286,8 @@ function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
   const last = before?.version === call.version - 1 ? placeOf(before, side) : null
   return place?.sessionId !== last?.sessionId || place?.settled !== last?.settled
 }
+
+const isAnswer = ({ event }: Step) => event.type === 'accepted'
 
 function kindOf(notice: Notice): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'

@@ -309,9 +309,16 @@ export interface Sessions {
   /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
-   * what waits. False where there is no session to move it to.
+   * what waits. False where there is no session to move it to. `gate` as in `hold`, where the one of before had none.
    */
-  move(call: string, from: string, to: string, settled: boolean, version?: number): MaybePromise<boolean>
+  move(
+    call: string,
+    from: string,
+    to: string,
+    settled: boolean,
+    version?: number,
+    gate?: boolean,
+  ): MaybePromise<boolean>
   /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
   owing(identity: SessionIdentity): MaybePromise<readonly string[]>
   /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in

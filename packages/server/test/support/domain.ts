@@ -1,4 +1,5 @@
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
+import { type Arrivals, createArrivals } from '../../src/arrivals.ts'
 import type { Call, Participant } from '../../src/call/call.ts'
 import { type Calls, createCalls, type Outcome } from '../../src/calls.ts'
 import { createSystemClock } from '../../src/clock.ts'
@@ -23,6 +24,7 @@ export interface Domain {
   readonly delivery: Delivery
   readonly calls: Calls
   readonly relay: Relay
+  readonly arrivals: Arrivals
   close(): Promise<void>
 }
 
@@ -41,16 +43,18 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const store: CallStore = { ...stored, ...options.store?.(stored) }
   const sessions: Sessions = { ...memory, ...options.sessions?.(memory) }
   const nodes: Nodes = { self, isDead: (node) => node !== self, others: () => [], tell() {} }
+  const onError = (error: unknown) => {
+    throw error
+  }
   const delivery = createDelivery({
     sessions,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: options.isHeldElsewhere ?? (() => false),
     tell: nodes.tell,
     onApplied() {},
-    onError(error) {
-      throw error
-    },
+    onError,
   })
+  const clock = createSteadyClock(createSystemClock())
   const calls = createCalls({
     store,
     products: harness.stores().products,
@@ -58,13 +62,14 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     nodes,
     delivery,
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
-    clock: createSteadyClock(createSystemClock()),
+    clock,
     durations,
     ringTimeoutMs: 45_000,
     maxRinging: 5,
   })
   const relay = createRelay({ calls, delivery, sessions })
-  return { sessions, store, delivery, calls, relay, close: harness.close }
+  const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })
+  return { sessions, store, delivery, calls, relay, arrivals, close: harness.close }
 }
 
 export async function connectPeer({ sessions }: Domain, participant: Participant, deviceId = 'phone'): Promise<Peer> {

@@ -52,6 +52,8 @@ export interface Session {
   kept: Map<string, Kept> | undefined
   /** Relays that wait until what was kept before the accept has gone in front of them. */
   gates: Map<string, Push[]> | undefined
+  /** Calls that were answered elsewhere, oldest first. */
+  passed: string[] | undefined
 }
 
 /** Relays that wait for the accept; `taken` once it came. */
@@ -63,6 +65,7 @@ export interface Kept {
 
 const keptBounds = { entries: 256, bytes: 256 * 1024 } as const
 const mostOver = 8
+const mostPassed = 32
 
 export function createSession(
   identity: SessionIdentity,
@@ -96,6 +99,7 @@ export function createSession(
     over: undefined,
     kept: undefined,
     gates: undefined,
+    passed: undefined,
   }
 }
 
@@ -114,11 +118,9 @@ export function isNews(session: Session, push: Push): boolean {
   }
   if (push.kind === 'final') {
     session.ringing?.delete(call)
-    session.versions?.delete(call)
     session.kept?.delete(call)
     session.overSinceOpen?.add(call)
-    session.over ??= []
-    if (session.over.push(call) > mostOver) session.over.shift()
+    finish(session, call)
     return true
   }
   if (push.kind === 'ringing') {
@@ -128,7 +130,23 @@ export function isNews(session: Session, push: Push): boolean {
     session.ringing.add(call)
   }
   noteVersion(session, push)
+  if (push.kind === 'stop') pass(session, call)
   return true
+}
+
+/** It hears no more of a call. */
+export function finish(session: Session, call: string): void {
+  session.versions?.delete(call)
+  session.over ??= []
+  if (session.over.push(call) > mostOver) session.over.shift()
+}
+
+/** A call goes on elsewhere, and the session hears no more of it: of so many the version is remembered. */
+export function pass(session: Session, call: string): void {
+  session.passed ??= []
+  if (session.passed.push(call) <= mostPassed) return
+  const oldest = session.passed.shift() as string
+  if (!session.passed.includes(oldest) && !session.places?.has(oldest)) session.versions?.delete(oldest)
 }
 
 /** What it was told last of a call. */
@@ -255,6 +273,12 @@ export function hold(session: Session, call: string, settled: boolean): void {
     session.unsettled ??= new Set()
     session.unsettled.add(call)
   }
+}
+
+/** Relays of the call are held back from now on. */
+export function closeGate(session: Session, call: string): void {
+  session.gates ??= new Map()
+  if (!session.gates.has(call)) session.gates.set(call, [])
 }
 
 /** Starts the log again, as after a loss of everything that was in it. */

@@ -11,7 +11,9 @@ import {
 } from '../../ports.ts'
 import {
   canResume,
+  closeGate,
   createSession,
+  finish,
   hold,
   isForgettable,
   isNews,
@@ -21,6 +23,7 @@ import {
   moveKept,
   noteVersion,
   owesFinal,
+  pass,
   prove,
   render,
   type Session,
@@ -240,7 +243,11 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
           if (except.includes(session.identity.sessionId)) {
             session.ringing.delete(push.call)
             // Whoever is late to say that it rings is not believed.
-            noteVersion(session, push)
+            if (push.kind === 'final') finish(session, push.call)
+            else {
+              noteVersion(session, push)
+              pass(session, push.call)
+            }
           } else append(session, push)
         }
       }
@@ -267,10 +274,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = sessions.get(sessionId)
       if (session === undefined) return false
       hold(session, call, settled)
-      if (gate) {
-        session.gates ??= new Map()
-        if (!session.gates.has(call)) session.gates.set(call, [])
-      }
+      if (gate) closeGate(session, call)
       return true
     },
     openGate(sessionId, call, first) {
@@ -291,7 +295,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = sessions.get(sessionId)
       return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0
     },
-    move(call, from, to, settled) {
+    move(call, from, to, settled, _version, gate = false) {
       const source = sessions.get(from)
       const target = sessions.get(to)
       if (target === undefined) return false
@@ -299,6 +303,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       hold(target, call, settled)
       moveKept(call, source, target)
       for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
+      if (gate) closeGate(target, call)
       release(source, call)
       return true
     },

@@ -71,7 +71,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let comparing: Timer | undefined
   let comparisons = 0
   let isComparing = false
-  const { onLogLost } = options
+  const told = createTold(store)
+  const onLogLost: typeof options.onLogLost = (...lost) => {
+    // What this node told may be gone with it.
+    told.forget()
+    options.onLogLost(...lost)
+  }
   const holder = createHolder({ run, now: () => now, onLogLost, onError })
   const { held, last, hear, hearAll, take, giveUp, beginAgain, compare } = holder
   const channel: Channel = createChannel({
@@ -87,7 +92,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const departures = createDepartures(holder, { run, now: () => now, onError })
   const { leaveFor, mayHaveSocket } = departures
   const sockets = createSockets(holder, { node, channel, leaveFor, onError })
-  const told = createTold(store)
 
   /** Runs a script over the session's slot; undefined for what is no session id. */
   async function run(name: ScriptName, id: string, args: readonly (string | number)[], log = false) {
@@ -304,11 +308,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const found = await look(id)
       return found !== undefined && (found.holds || found.rings)
     },
-    async move(call, from, to, settled, version = newest) {
+    async move(call, from, to, settled, version = newest, gate = false) {
       if (from === to) return true
       if (tagOfSessionId(from) !== tagOfSessionId(to)) return false
-      const [found = 0, ...messages] =
-        (await run('move', from, [nameOf({ call }), from, to, settled ? '1' : '0', version])) ?? []
+      const how = [settled ? '1' : '0', version, gate ? '1' : '0']
+      const [found = 0, ...messages] = (await run('move', from, [nameOf({ call }), from, to, ...how])) ?? []
       hearAll(messages)
       return found === 1
     },

@@ -20,6 +20,8 @@ export function createTold(store: Store) {
   }
 
   return {
+    /** From now on the store is asked again. */
+    forget: () => told.clear(),
     async toldOf(call: string, enough: number): Promise<number> {
       const known = told.get(call) ?? 0
       if (known >= enough) return known

@@ -1,5 +1,5 @@
 -- KEYS: session, session. A place passes on, and what waits about the call goes along, in order [PLACE2]. 6 call, 7 from,
--- 8 to, 9 settled, 10 version
+-- 8 to, 9 settled, 10 version, 11 whether relays are held back from now on
 local source, target, name = load(ARGV[7]), load(ARGV[8]), ARGV[6]
 if target == nil then return { 0, unpack(out) } end
 if source == nil or source.ph ~= target.ph then return { 1, unpack(out) } end
@@ -36,7 +36,7 @@ if gate == '1' and own == '0' then
 elseif gate == '1' then
   put(target, 'G' .. name, '1')
   join('g')
-elseif gate and not own then put(target, 'G' .. name, gate) end
+elseif not own and (gate or ARGV[11] == '1') then put(target, 'G' .. name, gate or '1') end
 release(source, name)
 put(source, 'Q' .. name, ARGV[10])
 if source.n == '' and isForgettable(source) then forget(source) end

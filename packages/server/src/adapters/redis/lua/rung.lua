@@ -6,9 +6,16 @@ for _, letter in ipairs({ 'a:', 'd:' }) do
     if h['R' .. name] then
       if except[h.sid] then
         drop(h, 'R' .. name)
-        -- Whoever is late to say that it rings is not believed.
-        put(h, 'V' .. name, ARGV[9])
         tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
+        -- Whoever is late to say that it rings is not believed.
+        if ARGV[7] == 'final' then
+          drop(h, 'V' .. name)
+          finish(h, name)
+          tell(h, 'F ' .. h.sid .. ' ' .. h.s .. ' ' .. name)
+        else
+          put(h, 'V' .. name, ARGV[9])
+          pass(h, name)
+        end
       else deliver(h, ARGV[7], name, ARGV[9], ARGV[10], ARGV[3]) end
       becameIdle(h)
       if isLast(ARGV[7]) then passFinalOn(h, name) end

@@ -1,0 +1,129 @@
+import { afterEach, expect, test } from 'bun:test'
+import { createSocket, resumeOf, somebody } from '../test/contracts/session-parts.ts'
+import {
+  answered,
+  connectPeer,
+  type Domain,
+  type DomainOptions,
+  eventsOf,
+  openDomain,
+  type Peer,
+} from '../test/support/domain.ts'
+import type { Arriving } from './arrivals.ts'
+import { callKey, type LiveCall } from './call/call.ts'
+import { StoreError } from './ports.ts'
+import { newSessionId } from './session-id.ts'
+
+const opened: Domain[] = []
+afterEach(async () => {
+  for (const domain of opened.splice(0)) await domain.close()
+})
+
+/** A call that was answered. */
+async function setUp(options: DomainOptions = {}) {
+  const domain = await openDomain(options)
+  opened.push(domain)
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  return { domain, caller, callee, call: await answered(domain, caller, callee) }
+}
+
+/** Something that is to happen once, in the middle of something else. */
+function once() {
+  const moment: { run?: (() => Promise<unknown>) | undefined } = {}
+  return {
+    plan(run: () => Promise<unknown>) {
+      moment.run = run
+    },
+    async happen() {
+      const { run } = moment
+      moment.run = undefined
+      await run?.()
+    },
+  }
+}
+
+/** A new session of somebody's device. */
+const again = ({ actor }: Peer): Arriving => ({ ...actor, sessionId: newSessionId(actor.participant), extended: true })
+
+test('an arrival that is turned away leaves nothing that fails unheard', async () => {
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  const failure = new StoreError('unavailable', 'away')
+  let isAway = false
+  const { domain, callee } = await setUp({
+    sessions: (real) => ({
+      owing: (identity) => (isAway ? ['another'] : real.owing(identity)),
+      sinkOf: (id, node) => (isAway ? failed : real.sinkOf(id, node)),
+    }),
+  })
+  isAway = true
+  const arriving = domain.arrivals.arrive(again(callee), createSocket(), undefined)
+  reject(failure)
+  expect(Promise.resolve(arriving)).rejects.toBe(failure)
+})
+
+test('[RES1] a session that is back while its loss is looked into keeps its places', async () => {
+  const inBetween = once()
+  const { domain, callee, call } = await setUp({
+    store: (real) => ({
+      async liveCallsOf(participant) {
+        const live = await real.liveCallsOf(participant)
+        await inBetween.happen()
+        return live
+      },
+    }),
+  })
+  inBetween.plan(async () => domain.sessions.resume(resumeOf(callee, 0), callee.identity, createSocket(), Date.now()))
+  await domain.arrivals.leave(callee.actor, callee.socket, false)
+  expect(domain.sessions.heldHere(callee.id)).toBeDefined()
+  expect(await domain.store.load(call)).toMatchObject({ version: call.version, calleePlace: { state: 'held' } })
+})
+
+test('[PLACE1] whoever answered is never told that somebody else did, also where the place has passed on since', async () => {
+  const inBetween = once()
+  // Nobody is told of the answer yet.
+  let isAway = true
+  const { domain, callee, call } = await setUp({
+    sessions: (real) => ({
+      toldOf: (key, enough) =>
+        isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.toldOf(key, enough),
+    }),
+    store: (real) => ({
+      async load(ref) {
+        await inBetween.happen()
+        return real.load(ref)
+      },
+    }),
+  })
+  const socket = createSocket()
+  const next = again(callee)
+  inBetween.plan(async () => {
+    await domain.arrivals.leave(callee.actor, callee.socket, false)
+    await domain.arrivals.arrive(next, socket, undefined)
+    await domain.sessions.ready(next.sessionId)
+  })
+  await domain.arrivals.reset(callee.identity, callee.epoch, [callKey(call)])
+  isAway = false
+  const passedOn = (await domain.store.load(call)) as LiveCall
+  expect(passedOn).toMatchObject({ calleePlace: { sessionId: next.sessionId, state: 'held' } })
+  expect(await domain.delivery.catchUp(passedOn)).toBe(true)
+  expect(eventsOf({ socket })).toEqual([])
+})
+
+test('[RES4] [REL2] a store that does not know how far a call was told is told again: no gate stays closed', async () => {
+  let isBehind = false
+  let opened = 0
+  const { domain, callee } = await setUp({
+    sessions: (real) => ({
+      toldOf: (key, enough) => (isBehind ? 1 : real.toldOf(key, enough)),
+      openGate(id, key, first) {
+        opened++
+        return real.openGate(id, key, first)
+      },
+    }),
+  })
+  expect(opened).toBe(2)
+  isBehind = true
+  await domain.arrivals.reset(callee.identity, callee.epoch, [])
+  expect(opened).toBe(4)
+})

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { callKey } from '../../src/call/call.ts'
+import { StoreError } from '../../src/ports.ts'
+import { somebody } from '../contracts/session-parts.ts'
+import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
+
+/** An answer of which nobody is told for a while, over the real store of sessions. */
+const nodes = createSessionNodes()
+let server: RedisServer
+let node: SessionNode
+let domain: Domain
+let isAway: boolean
+/** Called before it is noted that a version was told. */
+let onTold: (version: number) => void
+beforeEach(async () => {
+  server = await startRedis()
+  node = await nodes.start(server.url)
+  isAway = false
+  onTold = () => {}
+  const away = () => Promise.reject(new StoreError('unavailable', 'away'))
+  const { sessions } = node
+  domain = await openDomain({
+    sessions: () => ({
+      ...sessions,
+      toldOf: (call, enough) => (isAway ? away() : sessions.toldOf(call, enough)),
+      async setTold(call, version, isOver) {
+        if (isAway) await away()
+        onTold(version)
+        await sessions.setTold(call, version, isOver)
+      },
+    }),
+  })
+})
+afterEach(async () => {
+  await nodes.closeAll()
+  await domain.close()
+  await server.stop()
+})
+
+/** A call of whose answer nobody was told, with a candidate that waits; nor is it noted that it rang. */
+async function ringUnheard(participant = somebody()) {
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, participant)
+  isAway = true
+  const callUuid = await invited(domain, caller, callee)
+  expect(await send(caller, callUuid, 1)).toBe('ringing')
+  const call = done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+  expect([...domain.delivery.owed]).toEqual([callKey(call)])
+  return { caller, callee, callUuid, call }
+}
+
+const send = ({ actor }: Peer, callUuid: string, n: number) =>
+  domain.relay.relay(actor, 'webrtc.ice_candidate', { call_uuid: callUuid, candidate: `candidate:${n}` }, undefined)
+
+const candidatePush = (call: string, n: number) => {
+  const text = JSON.stringify({ event: 'webrtc.ice_candidate', data: { candidate: `candidate:${n}` } })
+  return { kind: 'relay', call, version: undefined, forPlace: true, text } as const
+}
+
+const candidatesOf = ({ socket }: Peer) =>
+  socket.told
+    .filter(({ event }) => event === 'webrtc.ice_candidate')
+    .map(({ data }) => (data as unknown as { candidate: string }).candidate)
+
+test('[REL2] told together with the ring before it, no relay passes what was kept until the answer', async () => {
+  const { caller, callee, callUuid, call } = await ringUnheard()
+  isAway = false
+  const sent: unknown[] = []
+  onTold = (version) => {
+    // The caller's node is another one, and has heard of the answer.
+    if (version === 1) sent.push(node.sessions.append(callee.id, candidatePush(callKey(call), 2)))
+  }
+  expect(await domain.delivery.catchUp(call)).toBe(true)
+  expect(await Promise.all(sent)).toEqual(['kept'])
+  expect(await send(caller, callUuid, 3)).toBe('accepted')
+  await node.settled()
+  expect(candidatesOf(callee)).toEqual(['candidate:1', 'candidate:2', 'candidate:3'])
+})
+
+test('[REL2] [PLACE2] told together with the place passing on, what was kept reaches who has the place now', async () => {
+  const participant = somebody()
+  const { caller, callee, callUuid, call } = await ringUnheard(participant)
+  const desk = await connectPeer(domain, participant, 'desk')
+  await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
+  const ref = { product: participant.product, callUuid }
+  const lost = await domain.calls.run(ref, { type: 'lose', sessionId: callee.id, node: callee.actor.node })
+  expect(lost.ok).toBe(true)
+  const moved = done(await domain.calls.seat(desk.actor, callUuid))
+  expect(moved.version).toBe(call.version + 2)
+  isAway = false
+  expect(await domain.delivery.catchUp(moved)).toBe(true)
+  expect(await send(caller, callUuid, 2)).toBe('accepted')
+  await node.settled()
+  await until('both are there', () => candidatesOf(desk).length >= 2)
+  expect(candidatesOf(desk)).toEqual(['candidate:1', 'candidate:2'])
+})
+
+test('[PLACE1] told late, a call that was answered does not ring where nobody has heard of it', async () => {
+  const participant = somebody()
+  const { call } = await ringUnheard(participant)
+  const late = await connectPeer(domain, participant, 'desk')
+  isAway = false
+  expect(await domain.delivery.catchUp(call)).toBe(true)
+  await node.settled()
+  expect(eventsOf(late)).toEqual([])
+})

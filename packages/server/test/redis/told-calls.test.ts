@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { numbersOf, openReady, pushes, upTo } from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
+
+/** What is remembered of calls that a session was told of. */
+const nodes = createSessionNodes()
+let server: RedisServer
+let admin: Redis
+let node: SessionNode
+beforeEach(async () => {
+  server = await startRedis(['--enable-debug-command', 'yes'])
+  admin = new Redis(server.url)
+  node = await nodes.start(server.url)
+})
+afterEach(async () => {
+  await nodes.closeAll()
+  admin.disconnect()
+  await server.stop()
+})
+
+async function fieldsOf(sessionId: string, letter: string): Promise<number> {
+  const [key = ''] = await admin.keys(`rw:*:s:${sessionId}`)
+  return (await admin.hkeys(key)).filter((field) => field.startsWith(letter)).length
+}
+
+test('[PLACE1] of calls that a session declined, or was busy for, only the last are remembered', async () => {
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  const { participant } = seen.identity
+  for (const n of upTo(100)) {
+    await sessions.append(seen.id, pushes.ringing(`declined-${n}`, 1, n))
+    await sessions.appendRung(participant, pushes.final(`declined-${n}`, 2, 1_000 + n), [seen.id])
+    await sessions.append(seen.id, pushes.ringing(`busy-${n}`, 1, 100 + n))
+    await sessions.appendRung(participant, pushes.stop(`busy-${n}`, 2, 2_000 + n), [seen.id])
+  }
+  expect(await sessions.inCall(seen.id)).toBe(false)
+  expect(await fieldsOf(seen.id, 'V')).toBe(32)
+  expect(await fieldsOf(seen.id, 'F')).toBe(64)
+  for (const call of ['declined-100', 'busy-100']) {
+    expect(await sessions.append(seen.id, pushes.ringing(call, 1, 3_000))).toBe('dropped')
+  }
+  // What its holder remembers goes into a log that begins again.
+  await admin.flushall()
+  await node.compareHeads()
+  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
+  expect(await fieldsOf(seen.id, 'V')).toBe(32)
+  expect(await fieldsOf(seen.id, 'F')).toBe(64)
+})
+
+test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  await sessions.setTold('c', 2, false)
+  const [key = ''] = await admin.keys('rw:t:*')
+  await admin.set(key, '1')
+  expect(await sessions.toldOf('c', 2)).toBe(2)
+  await admin.call('DEBUG', 'CHANGE-REPL-ID')
+  await node.compareHeads()
+  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
+  expect(await sessions.toldOf('c', 2)).toBe(1)
+})
