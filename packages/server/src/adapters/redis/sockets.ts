@@ -41,7 +41,7 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
 
   /** A socket that another node holds; the same object for the same socket. */
   function remote(holder: string, id: string, socket: string): Sink {
-    const key = socket === anySocket ? anySocket + id : socket
+    const key = socket === anySocket ? `${holder} ${id}` : socket
     const known = remotes.get(key)
     if (known !== undefined) return known
     const sink: Sink = {
