@@ -95,6 +95,34 @@ test('a phone-sized screen never scrolls sideways', async () => {
   await close()
 }, 30_000)
 
+for (const viewport of [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]) {
+  test(`a long log scrolls in its own box, and the page ends where its content does, ${viewport.width} wide`, async () => {
+    const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, { viewport })
+    const { page } = customer
+    if (viewport.width < 720) await customer.click('log-toggle')
+    for (let calls = 0; calls < 3; calls++) {
+      await connect(customer, agent, 'video')
+      await agent.click('hangup')
+      await Promise.all([customer.phase('idle'), agent.phase('idle')])
+    }
+    const { list, scrolls, content } = await page.evaluate(() => {
+      const { scrollHeight, clientHeight } = document.querySelector('[data-testid=log-list]') as Element
+      const app = document.querySelector('#app') as Element
+      return {
+        list: scrollHeight - clientHeight,
+        scrolls: document.documentElement.scrollHeight,
+        content: Math.ceil(app.getBoundingClientRect().bottom + window.scrollY),
+      }
+    })
+    expect(list).toBeGreaterThan(viewport.height / 2)
+    expect(scrolls).toBeLessThanOrEqual(content)
+    await close()
+  }, 40_000)
+}
+
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
   await connect(customer, agent, 'video')
