@@ -123,6 +123,24 @@ for (const viewport of [
   }, 40_000)
 }
 
+test('a button that is on looks on, also while the pointer that pressed it is still there', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  await connect(customer, agent, 'audio')
+  const mute = customer.page.locator('[data-testid=mute]')
+  const look = () =>
+    mute.evaluate((button) => {
+      const { color, backgroundColor } = getComputedStyle(button)
+      return { color, backgroundColor, isUnderPointer: button.matches(':hover') }
+    })
+  await mute.click()
+  await customer.page.waitForSelector('[data-testid=mute][aria-pressed=true]')
+  const pressed = { color: 'rgb(16, 32, 42)', backgroundColor: 'rgb(255, 255, 255)' }
+  expect(await look()).toEqual({ ...pressed, isUnderPointer: true })
+  await customer.page.mouse.move(0, 0)
+  expect(await look()).toEqual({ ...pressed, isUnderPointer: false })
+  await close()
+}, 30_000)
+
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
   await connect(customer, agent, 'video')
