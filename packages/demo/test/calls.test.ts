@@ -144,6 +144,43 @@ test('mute and camera off stop what is sent, and go back on', async () => {
   await close()
 }, 30_000)
 
+test('a camera that goes off leaves no frozen picture behind, and its picture comes back', async () => {
+  const { customer, agent, close } = await together()
+  await connect(customer, agent, 'video')
+  const opacity = (value: string) =>
+    agent.page.waitForFunction((value) => {
+      const video = document.querySelector('[data-testid=remote-video]') as Element
+      return getComputedStyle(video).opacity === value
+    }, value)
+  const portrait = agent.page.locator('[data-testid=stage] > .portrait')
+  await agent.page.waitForSelector('[data-testid=call-path]:has-text("×")')
+  await opacity('1')
+  expect(await portrait.isVisible()).toBe(false)
+  await customer.click('camera')
+  await agent.page.waitForSelector('[data-testid=no-picture]:has-text("No picture")')
+  await opacity('0')
+  expect(await portrait.isVisible()).toBe(true)
+  await agent.page.waitForSelector('[data-testid=call-path]:not(:has-text("×"))')
+  // The sound goes on, so the call does not look as if it were lost.
+  expect(await agent.page.textContent('[data-testid=call-state]')).toMatch(/^\d+:\d\d$/)
+  await customer.click('camera')
+  await agent.page.waitForSelector('[data-testid=no-picture]', { state: 'hidden' })
+  await opacity('1')
+  expect(await portrait.isVisible()).toBe(false)
+  await close()
+}, 30_000)
+
+test('where neither sound nor picture comes, the page says that, too', async () => {
+  const { customer, agent, close } = await together()
+  await connect(customer, agent, 'video')
+  await customer.page.evaluate(async () => {
+    for (const sender of window.ringwireDemo.peerConnection?.getSenders() ?? []) await sender.replaceTrack(null)
+  })
+  await agent.page.waitForSelector('[data-testid=call-state]:has-text("Nothing arrives")')
+  await agent.page.waitForSelector('[data-testid=stage][data-no-picture]')
+  await close()
+}, 30_000)
+
 test('[RES3] the service dies in mid-call: media goes on, and the call is ended normally when it is back', async () => {
   const { customer, agent, close } = await together()
   await connect(customer, agent, 'audio')

@@ -3,14 +3,15 @@ import { byId, paintAvatar } from './dom.ts'
 import { type Line, peerOf } from './phone.ts'
 import { durationText } from './wording.ts'
 
-function stateText({ call, phase, media, since }: Line): string {
+function stateText({ call, phase, media, since, reception }: Line): string {
   if (media?.state.name === 'interrupted') return 'Reconnecting …'
   if (phase === 'calling') {
     return call.state.name === 'ringing' && call.state.direction === 'outgoing' && call.state.alerting
       ? 'Ringing …'
       : 'Calling …'
   }
-  return since === undefined ? 'Connecting …' : durationText((Date.now() - since) / 1000)
+  if (since === undefined) return 'Connecting …'
+  return reception === 'nothing' ? 'Nothing arrives …' : durationText((Date.now() - since) / 1000)
 }
 
 function show(video: HTMLVideoElement, stream: MediaStream | undefined): void {
@@ -27,6 +28,7 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
   const hangUp = byId('hangup', HTMLButtonElement)
   const state = byId('call-state', HTMLElement)
   const path = byId('call-path', HTMLElement)
+  const noPicture = byId('no-picture', HTMLElement)
   let shown: Line | undefined
 
   mute.addEventListener('click', actions.mute)
@@ -65,10 +67,14 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
     render(line: Line | undefined): void {
       const onStage = line && line.phase !== 'incoming' ? line : undefined
       const media = onStage?.media?.state
+      // Why none comes cannot be told from here: a camera that is off, that is missing or that hangs.
+      const hasNoPicture = onStage?.phase === 'live' && onStage.reception !== 'all' && onStage.call.callType === 'video'
       stage.dataset.phase = onStage?.phase ?? 'idle'
       stage.dataset.type = onStage?.call.callType ?? ''
       stage.dataset.call = onStage?.call.callUuid ?? ''
       stage.toggleAttribute('data-interrupted', media?.name === 'interrupted')
+      stage.toggleAttribute('data-no-picture', hasNoPicture)
+      noPicture.hidden = !hasNoPicture
       stage.toggleAttribute('data-muted', media?.muted.audio ?? false)
       stage.toggleAttribute('data-camera-off', media?.muted.video ?? false)
       if (onStage) renderCall(onStage)
@@ -84,7 +90,7 @@ export function createStageView(actions: { hangUp(): void; mute(): void; camera(
     renderStats({ path: taken, picture, roundTripMs, audioLevel = 0 }: MediaStats): void {
       if (!taken || !shown) return
       const words = [taken === 'relay' ? 'Relayed by TURN' : 'Direct']
-      if (picture) words.push(`${picture.width}×${picture.height}`)
+      if (picture && shown.reception === 'all') words.push(`${picture.width}×${picture.height}`)
       if (roundTripMs !== undefined) words.push(`${Math.round(roundTripMs)} ms`)
       path.textContent = words.join(' · ')
       path.dataset.path = taken
