@@ -144,6 +144,79 @@ test('mute and camera off stop what is sent, and go back on', async () => {
   await close()
 }, 30_000)
 
+/** From its next load on the page notes each track that it hands to a connection, as it is at that moment. */
+async function noteTracks({ page }: Participant): Promise<() => Promise<string[]>> {
+  await page.addInitScript(() => {
+    const noted: string[] = []
+    const note = (track: unknown) => {
+      if (track instanceof MediaStreamTrack) noted.push(`${track.kind} ${track.enabled ? 'live' : 'silent'}`)
+    }
+    Object.defineProperty(window, 'notedTracks', { value: noted })
+    const { addTransceiver } = RTCPeerConnection.prototype
+    RTCPeerConnection.prototype.addTransceiver = function (track, init) {
+      note(track)
+      return addTransceiver.call(this, track, init)
+    }
+    const { replaceTrack } = RTCRtpSender.prototype
+    RTCRtpSender.prototype.replaceTrack = function (track) {
+      note(track)
+      return replaceTrack.call(this, track)
+    }
+  })
+  return () => page.evaluate(() => (window as unknown as { notedTracks: string[] }).notedTracks)
+}
+
+test('who is muted is muted after a reload, before anything is sent; the next call begins with nothing muted', async () => {
+  const { customer, agent, close } = await together()
+  const { page } = customer
+  const handedOver = await noteTracks(customer)
+  const buttons = (pressed: boolean) =>
+    Promise.all(
+      ['mute', 'camera'].map((id) => page.waitForSelector(`[data-testid=${id}][aria-pressed=${pressed}]:enabled`)),
+    )
+  await connect(customer, agent, 'video')
+  await customer.click('mute')
+  await customer.click('camera')
+  await buttons(true)
+  await page.reload()
+  await customer.phase('live')
+  await buttons(true)
+  await page.waitForSelector('[data-testid=stage][data-muted][data-camera-off]')
+  const [silence] = await measureFlow(agent.page, 1)
+  expect(silence?.audio).toBeGreaterThan(0)
+  expect(silence?.video).toBe(0)
+  expect([...new Set(await handedOver())]).toEqual(['audio silent'])
+  // And both go back on.
+  await customer.click('mute')
+  await customer.click('camera')
+  await buttons(false)
+  expect((await measureFlow(agent.page, 4)).some(({ video }) => video > 0)).toBe(true)
+
+  await customer.click('mute')
+  await customer.click('hangup')
+  await bothIdle(customer, agent)
+  await connect(agent, customer, 'video')
+  await buttons(false)
+  await page.waitForSelector('[data-testid=stage]:not([data-muted]):not([data-camera-off])')
+  await close()
+}, 30_000)
+
+test('[INV6] who was muted before the call became the one of the other is muted after a reload, too', async () => {
+  const { customer, agent, close } = await together()
+  const held = await agent.holdRinging()
+  await customer.call(agent, 'audio')
+  await held.arrived
+  await agent.call(customer, 'audio')
+  await agent.click('mute')
+  await agent.page.waitForSelector('[data-testid=stage][data-muted]')
+  held.release()
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  await agent.page.reload()
+  await agent.phase('live')
+  await agent.page.waitForSelector('[data-testid=stage][data-muted]')
+  await close()
+}, 30_000)
+
 test('a camera that goes off leaves no frozen picture behind, and its picture comes back', async () => {
   const { customer, agent, close } = await together()
   await connect(customer, agent, 'video')

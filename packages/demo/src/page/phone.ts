@@ -2,9 +2,10 @@
 
 import { createCallClient } from '@ringwire/client'
 import { type CallMedia, createCallMedia } from '@ringwire/client/media'
-import type { MediaStats } from '@ringwire/client/media/types'
+import type { MediaKind, MediaStats } from '@ringwire/client/media/types'
 import type { Call, CallState, ConnectionState, SessionToken, WebSocketConstructor } from '@ringwire/client/types'
 import type { CallType, Peer } from './backend.ts'
+import { keepMuted, loadMuted } from './muted.ts'
 import { createReception, type Reception } from './reception.ts'
 
 /** incoming: it rings here; calling: it rings at the other side; connecting: answered; live: media has come. */
@@ -60,7 +61,11 @@ export function createPhone(options: PhoneOptions) {
     line = { call, phase: 'connecting', media: undefined, since: undefined, reception: 'all' }
     call.on('state', (state) => {
       if (line?.call !== call) return
-      if (state.name !== 'over') return show()
+      if (state.name !== 'over') {
+        // Its uuid may have changed [INV6, INV7].
+        if (line.media) keepMuted(call.callUuid, line.media.state.muted)
+        return show()
+      }
       const ended = line
       line = undefined
       options.onLine(undefined)
@@ -86,6 +91,9 @@ export function createPhone(options: PhoneOptions) {
     })
     media.on('error', ({ message }) => options.onNote(message))
     show({ media })
+    // Before any device is open: nothing of what is muted is ever sent.
+    const muted = loadMuted(call.callUuid)
+    for (const kind of ['audio', 'video'] as const) if (muted[kind]) void media.setMuted(kind, true)
     void openDevices(media, call.callType).then(show)
   }
 
@@ -145,9 +153,12 @@ export function createPhone(options: PhoneOptions) {
       void line.call.accept()
     },
     hangUp: () => void line?.call.end().then(options.onHungUp, options.onHungUp),
-    toggle(kind: 'audio' | 'video'): void {
-      const media = line?.media
-      void media?.setMuted(kind, !media.state.muted[kind]).then(() => show())
+    toggle(kind: MediaKind): void {
+      if (!line?.media) return
+      const { call, media } = line
+      const muted = { ...media.state.muted, [kind]: !media.state.muted[kind] }
+      keepMuted(call.callUuid, muted)
+      void media.setMuted(kind, muted[kind]).then(() => show())
     },
     /** The history knows since when; a page that was loaded again does not. */
     hasLastedSince(since: number): void {
