@@ -328,6 +328,22 @@ describe('what belongs together', () => {
     }
   })
 
+  test('the demo refuses several workers: each would know other people', () => {
+    const shared = {
+      DATABASE_URL: 'postgres://127.0.0.1/calls',
+      REDIS_URL: 'redis://127.0.0.1',
+      RINGWIRE_JWT_SECRETS: `k:${Buffer.alloc(32, 1).toString('base64url')}`,
+    }
+    // Without Redis too, for bringing one would not help.
+    for (const env of [shared, {}]) {
+      expect(problems({ ...env, RINGWIRE_DEMO: '1', RINGWIRE_WORKERS: '2' })).toEqual([
+        expect.stringMatching(/^RINGWIRE_DEMO .*RINGWIRE_WORKERS must be 1$/),
+      ])
+    }
+    expect(problems({ ...shared, RINGWIRE_DEMO: '1', RINGWIRE_WORKERS: '1' })).toEqual([])
+    expect(problems({ ...shared, RINGWIRE_DEMO: '0', RINGWIRE_WORKERS: '2' })).toEqual([])
+  })
+
   test('loopback hosts, as they are written in URLs', () => {
     for (const host of ['localhost', 'LOCALHOST', 'a.localhost', '[::1]', '127.0.0.1', 'localhost.']) {
       expect(isLoopbackHost(host)).toBe(true)

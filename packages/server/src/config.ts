@@ -255,7 +255,12 @@ export const settings = {
     'unset: any',
     'Origins of web pages that may connect and read the history.',
   ),
-  demo: setting('RINGWIRE_DEMO', flag(), '0', '1 serves a demo page with a key of its own, on this machine only.'),
+  demo: setting(
+    'RINGWIRE_DEMO',
+    flag(),
+    '0',
+    '1 serves a demo page with a key of its own, on this machine only. It knows who is online in its own process, so more than one worker is refused.',
+  ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
   nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this node; of worker 2 of several it is NAME-2.', {
     fallback: () => randomBytes(8).toString('hex'),
@@ -313,6 +318,7 @@ function unknownVariables(env: Environment): string[] {
 function contradictions(config: Partial<Config>): string[] {
   const problems: string[] = []
   const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, demo, host: address } = config
+  const hasWorkers = config.workers !== undefined && config.workers > 1
   if (tlsCert && tlsKey === null) problems.push('RINGWIRE_TLS_KEY is required with RINGWIRE_TLS_CERT')
   if (tlsKey && tlsCert === null) problems.push('RINGWIRE_TLS_CERT is required with RINGWIRE_TLS_KEY')
   if (turnUsername && turnCredential === null) {
@@ -332,7 +338,7 @@ function contradictions(config: Partial<Config>): string[] {
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
-  } else if (config.redisUrl === null && config.workers !== undefined && config.workers > 1) {
+  } else if (config.redisUrl === null && hasWorkers && !demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
   }
   if (config.retentionDays && config.databaseUrl === null) {
@@ -340,6 +346,9 @@ function contradictions(config: Partial<Config>): string[] {
   }
   if (demo && address !== undefined && !isLoopbackHost(address)) {
     problems.push('RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1')
+  }
+  if (demo && hasWorkers) {
+    problems.push('RINGWIRE_DEMO is for one process: it knows its people there alone, so RINGWIRE_WORKERS must be 1')
   }
   return problems
 }

@@ -137,6 +137,17 @@ describe('starts', () => {
     expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('RINGWIRE_DEMO') })
   })
 
+  test('RINGWIRE_DEMO=1 with several workers is refused with one line, before a store is asked', async () => {
+    const env = {
+      RINGWIRE_DEMO: '1',
+      DATABASE_URL: 'postgres://127.0.0.1:1/calls',
+      REDIS_URL: 'redis://127.0.0.1:1',
+      RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}`,
+    }
+    const refused = await box.run('serve --workers 2', { env })
+    expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^RINGWIRE_DEMO [^\n]+\n$/) })
+  })
+
   test('long output is whole, also through a pipe', async () => {
     const products = Array.from({ length: 300 }, (_, i) => `--product ${'p'.repeat(240)}${i}`).join(' ')
     await box.run(`keys create --key-id many ${products}`)
