@@ -63,6 +63,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let listensSince = 0
   let beatAt = 0
   let subscriber: Client | undefined
+  const told = new Set<string>()
   /** Something was not heard, and the store could not be asked for it yet. */
   let isBehind = false
   let notBefore = 0
@@ -120,7 +121,7 @@ export function createChannel(options: ChannelOptions): Channel {
     const client = connectListener(url, store.client)
     subscriber = client
     if (client === undefined) return
-    tellErrors(client, onError)
+    tellErrors(client, onError, told)
     client.on('end', () => {
       if (client === subscriber && !isClosed) setTimeout(() => replace(client), againMs)
     })

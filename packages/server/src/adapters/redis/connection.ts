@@ -246,9 +246,11 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   }
 }
 
-/** Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. */
-export function tellErrors(client: Client, onError: (error: unknown) => void): void {
-  const told = new Set<string>()
+/**
+ * Tells what is wrong with a connection once, not with each attempt to make it, until it is there again. `told`: what was
+ * told of those before it.
+ */
+export function tellErrors(client: Client, onError: (error: unknown) => void, told = new Set<string>()): void {
   client.on('ready', () => told.clear())
   client.on('error', (error: Error) => {
     // Some say in how many milliseconds they try again.
