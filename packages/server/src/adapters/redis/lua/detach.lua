@@ -4,6 +4,8 @@ if h == nil then return { -1, unpack(out) } end
 if h.n == '' or h.s ~= ARGV[7] then return { 0, unpack(out) } end
 -- Its node says so, or another one for it, because it is dead.
 if h.n == me and ARGV[10] ~= '' then call('HSET', h.key, 'up', ARGV[10], 'ud', ARGV[11], 'pk', '0') end
+-- Where that node lives after all, its client has to come back: nobody would ring it here.
+if h.n ~= me then tell(h, 'W ' .. h.sid .. ' ' .. h.s) end
 loseSocket(h, ARGV[8], ARGV[9])
 if isForgettable(h) then forget(h) return { 1, unpack(out) } end
 -- A client that connects and dies again and again does not fill the store [WS7].

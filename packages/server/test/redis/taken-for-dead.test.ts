@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { StoreError } from '../../src/ports.ts'
+import { openReady, type Seen } from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, sendAll, until } from './session-nodes.ts'
+
+/** A node that others take for dead, and that lives. */
+const nodes = createSessionNodes()
+let server: RedisServer
+beforeEach(async () => {
+  server = await startRedis()
+})
+afterEach(async () => {
+  await nodes.closeAll()
+  await server.stop()
+})
+
+test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket at which nothing rings', async () => {
+  const [silent, other] = [await nodes.start(server.url), await nodes.start(server.url)]
+  const [extended, base] = [await openReady(silent.sessions), await openReady(silent.sessions, { extended: false })]
+  const isLive = async ({ id, identity }: Seen) => (await other.sessions.liveOf(identity.participant)).includes(id)
+  // It serves, and does not say that it lives.
+  silent.onScript = (name, _args, send) =>
+    name === 'nodes' ? Promise.reject(new StoreError('unavailable', 'just now')) : send()
+  await until('it is taken for dead', async () => !(await isLive(extended)) && !(await isLive(base)), 12_000)
+  // One waits for its client at the store, and the other one is forgotten there.
+  await until('its client has to come back', () => extended.socket.closes.length > 0, 2_000)
+  expect(extended.socket.closes).toEqual([1013])
+  expect(silent.sessions.heldHere(extended.id)).toBeUndefined()
+  silent.onScript = sendAll
+  await until('the other one is there again', () => isLive(base), 4_000)
+  expect(base.socket.closes).toEqual([])
+}, 30_000)
