@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
 import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
-import { registerCallRules } from './sessions-calls.ts'
+import { registerCallRules, registerGateMoves } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerLogRules } from './sessions-log.ts'
 import { registerLostLogRules } from './sessions-lost-logs.ts'
@@ -8,8 +8,8 @@ import { registerPlaceRules } from './sessions-places.ts'
 import { registerSessionProperties } from './sessions-property.ts'
 import { registerResumeRules } from './sessions-resume.ts'
 
-/** What every adapter of Sessions guarantees, to base and to extended sessions. */
-export function registerSessionsContract(name: string, open: OpenSessions): void {
+/** What every adapter of Sessions guarantees, to base and to extended sessions; `isOld`: a part of it is of 0.1.0. */
+export function registerSessionsContract(name: string, open: OpenSessions, isOld = false): void {
   describe(`${name}: Sessions`, () => {
     let harness: SessionsHarness
     const given = () => harness
@@ -20,6 +20,7 @@ export function registerSessionsContract(name: string, open: OpenSessions): void
 
     registerDeliveryRules(given)
     registerCallRules(given)
+    if (!isOld) registerGateMoves(given)
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)

@@ -318,14 +318,20 @@ function storeError(cause: unknown): unknown {
 }
 
 function readScripts(): Map<ScriptName, { text: string; sha: string }> {
-  const read = (name: string) => readFileSync(join(import.meta.dir, 'lua', `${name}.lua`), 'utf8')
+  const texts = assembleScripts((name) => readFileSync(join(import.meta.dir, 'lua', `${name}.lua`), 'utf8'))
+  return new Map(
+    [...texts].map(([name, text]) => [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]),
+  )
+}
+
+/** The scripts as they are sent: each with what it shares with others. */
+export function assembleScripts(read: (name: string) => string): Map<ScriptName, string> {
   const log = read('log')
   const session = read('session')
   return new Map(
     scriptNames.map((name) => {
       const shared = alone.includes(name) ? [] : name === 'append' ? [log] : [log, session]
-      const text = [...shared, read(name)].join('\n')
-      return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
+      return [name, [...shared, read(name)].join('\n')]
     }),
   )
 }

@@ -1,0 +1,155 @@
+import { Redis } from 'ioredis'
+import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
+import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
+import type { MaybePromise } from '../../src/maybe.ts'
+import type { Sessions, Sink } from '../../src/ports.ts'
+import type { RedisServer } from '../support/redis.ts'
+import { type OpenSessions, resetText, type SessionsHarness } from './session-parts.ts'
+
+/** What a node sends its commands through, where it is not what this build has. */
+export type WrapStore = (store: Store) => Store
+type Windows = Parameters<OpenSessions>[0]
+
+interface Nodes {
+  readonly nodes: readonly RedisSessions[]
+  readonly lost: { sessionId: string; epoch: string }[]
+  /** Whoever lost its log has been told. */
+  told(): Promise<void>
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+const used = new WeakMap<RedisServer, number>()
+
+/** Nodes on a database of their own, because a suite may empty it. */
+async function startNodes(server: RedisServer, wraps: readonly WrapStore[], windows: Windows): Promise<Nodes> {
+  const database = (used.get(server) ?? 0) + 1
+  used.set(server, database)
+  const url = `${server.url}/${database}`
+  const lost: { sessionId: string; epoch: string }[] = []
+  const failures: unknown[] = []
+  const resets: MaybePromise<void>[] = []
+  const onError = (error: unknown) => void failures.push(error)
+  const nodes: RedisSessions[] = wraps.map((wrap) =>
+    createRedisSessions({
+      ...windows,
+      url,
+      store: wrap(createStore(url, onError)),
+      node: crypto.randomUUID(),
+      onLogLost({ sessionId, extended }, epoch) {
+        if (!extended) return
+        lost.push({ sessionId, epoch })
+        for (const { sessions } of nodes) resets.push(sessions.reset(sessionId, epoch, resetText))
+      },
+      onError,
+    }),
+  )
+  await Promise.all(nodes.map((node) => node.start()))
+  const client = new Redis(url)
+  return {
+    nodes,
+    lost,
+    told: async () => void (await Promise.all(resets)),
+    flush: async () => void (await client.flushdb()),
+    async close() {
+      await Promise.all(nodes.map((node) => node.close()))
+      client.disconnect()
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+function harnessOf({ nodes, lost, told, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
+  const settled = async () => {
+    await Promise.all(nodes.map((node) => node.settled()))
+    await told()
+  }
+  const loseLogs = async () => {
+    await settled()
+    await flush()
+    for (const node of nodes) await node.compareHeads()
+    await told()
+  }
+  return { sessions, lost, loseLogs, settled, close }
+}
+
+/**
+ * Two nodes: sockets are on one or the other, a session changes the node when it comes back, and whatever can be said to
+ * any node is said to the one that does not hold the socket.
+ */
+function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<void>): Sessions {
+  if (one === undefined || two === undefined) throw new Error('two nodes')
+  const homes = new Map<string, Sessions>()
+  let turn = 0
+  const next = () => (turn++ % 2 === 0 ? one : two)
+  const home = (id: string) => homes.get(id) ?? one
+  const away = (id: string) => (home(id) === one ? two : one)
+  return {
+    async open(identity, sink) {
+      homes.set(identity.sessionId, next())
+      return home(identity.sessionId).open(identity, sink)
+    },
+    sinkToReplace: (id, identity) => home(id).sinkToReplace(id, identity),
+    async resume(request, identity, sink, at) {
+      const there = away(request.sessionId)
+      // What arrivals do [RES1]: the socket of before is retired first.
+      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity)
+      await older?.retire()
+      const open = await there.resume(request, identity, sink, at)
+      if (open !== undefined) homes.set(request.sessionId, there)
+      // The node of before hears of it a moment later.
+      await settled()
+      return open
+    },
+    ready: (id, sink) => home(id).ready(id, sink),
+    openDetached: (identity, at) => next().openDetached(identity, at),
+    async detach(id, sink, clean, at) {
+      for (const node of [home(id), away(id)]) {
+        if (!(await node.detach(id, sink, clean, at))) continue
+        // Clocks of nodes agree.
+        for (const each of [one, two]) await each.sweep(at)
+        return true
+      }
+      return false
+    },
+    sinkOf: (id) => home(id).sinkOf(id),
+    liveOf: (participant) => next().liveOf(participant),
+    append: (id, push) => away(id).append(id, push),
+    appendRung: (participant, push, except) => next().appendRung(participant, push, except),
+    ring: (id, call) => away(id).ring(id, call),
+    prove: (id, seq) => home(id).prove(id, seq),
+    hold: (id, call, settled, gate, version) => away(id).hold(id, call, settled, gate, version),
+    release: (id, call) => away(id).release(id, call),
+    holdsAny: (id) => away(id).holdsAny(id),
+    inCall: (id) => away(id).inCall(id),
+    move: (...how) => next().move(...how),
+    heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
+    keep: (id, push) => away(id).keep(id, push),
+    takeKept: (id, call) => away(id).takeKept(id, call),
+    openGate: (id, call, first) => away(id).openGate(id, call, first),
+    reset: (id, epoch, text) => home(id).reset(id, epoch, text),
+    toldOf: (call, enough) => next().toldOf(call, enough),
+    setTold: (call, version, isOver) => next().setTold(call, version, isOver),
+    owing: (identity) => next().owing(identity),
+    collectFinals: (identity) => next().collectFinals(identity),
+    async sweep(at) {
+      for (const node of [one, two]) await node.sweep(at)
+    },
+  }
+}
+
+/** One node. */
+export async function openOne(server: RedisServer, windows: Windows): Promise<SessionsHarness> {
+  const started = await startNodes(server, [asIs], windows)
+  return harnessOf(started, started.nodes[0]!.sessions)
+}
+
+/** Two nodes, the second of which may be of another version. */
+export async function openTwo(server: RedisServer, windows: Windows, second = asIs): Promise<SessionsHarness> {
+  const started = await startNodes(server, [asIs, second], windows)
+  const settled = async () => void (await Promise.all(started.nodes.map((node) => node.settled())))
+  const sessions = started.nodes.map((node) => node.sessions)
+  return harnessOf(started, acrossNodes(sessions, settled))
+}
+
+const asIs: WrapStore = (store) => store

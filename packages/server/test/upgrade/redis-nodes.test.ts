@@ -1,0 +1,26 @@
+import { afterAll, beforeAll } from 'bun:test'
+import { assembleScripts, type Store } from '../../src/adapters/redis/connection.ts'
+import { openTwo } from '../contracts/redis-harness.ts'
+import type { OpenSessions } from '../contracts/session-parts.ts'
+import { registerSessionsContract } from '../contracts/sessions.ts'
+import { readFixture, recordings } from '../fixtures/load.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+/** Nodes of two versions on one Redis: each runs the scripts of its own over what the other has written. */
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis(['--databases', '64'])
+})
+afterAll(() => server.stop())
+
+for (const version of recordings.redis) {
+  const recorded: Record<string, string> = JSON.parse(readFixture(version, 'redis-scripts.json'))
+  const scripts = assembleScripts((name) => recorded[name] ?? '')
+  const ofThen = (store: Store): Store => ({
+    ...store,
+    run: (name, keys, args) =>
+      store.client.eval(scripts.get(name) ?? '', keys.length, ...keys, ...args) as ReturnType<Store['run']>,
+  })
+  const open: OpenSessions = (windows) => openTwo(server, windows, ofThen)
+  registerSessionsContract(`redis, a node of ${version} and one of this build`, open, true)
+}
