@@ -7,7 +7,7 @@ import { fitsBytes, utf8Length } from './text.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
 /** Bounds of a message [WS6]. */
-export const messageLimits = { messageBytes: 64 * 1024, requestIdBytes: 128 } as const
+export const messageLimits = { messageBytes: 64 * 1024, requestIdBytes: 128, depth: 1000 } as const
 
 export const Envelope = Type.Object({
   event: Type.String({ description: 'Event name.' }),
@@ -86,10 +86,23 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    return isObject(value) && !isDeeper(value, messageLimits.depth) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+/**
+ * Whether objects and arrays are nested in more levels than so many. What has tens of thousands of them is read in no
+ * time, and takes a third of a second to be written again.
+ */
+function isDeeper(value: object, levels: number): boolean {
+  if (levels === 0) return true
+  for (const key in value) {
+    const child: unknown = value[key as keyof typeof value]
+    if (typeof child === 'object' && child !== null && isDeeper(child, levels - 1)) return true
+  }
+  return false
 }
 
 /** Sizes have a code of their own, so they are looked at before the shape [WS6, INV1]. */
