@@ -17,6 +17,7 @@ import { createHistory } from './history.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createHttpApp } from './http/app.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
+import { failure } from './http/replies.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
@@ -125,7 +126,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
       }),
     })
     const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
-    const server = listen(config, clientAddress, gateway, app, demo)
+    const onError = (error: unknown) => logger.error({ error }, 'a request failed')
+    const server = listen(config, clientAddress, gateway, app, demo, onError)
     const url = urlOf(server, config)
     gateway.start()
     state = 'ready'
@@ -249,6 +251,7 @@ function listen(
   gateway: Gateway,
   app: ReturnType<typeof createHttpApp>,
   demo: Demo | undefined,
+  onError: (error: unknown) => void,
 ): Server<unknown> {
   const { tlsCert, tlsKey } = config
   return Bun.serve({
@@ -259,6 +262,12 @@ function listen(
     // A body of the REST API is at most 16 KiB; what is much larger is refused before it is read.
     maxRequestBodySize: 1024 * 1024,
     websocket: gateway.websocket,
+    // What nobody foresaw is not shown to whoever asked, with paths and lines.
+    development: false,
+    error(error) {
+      onError(error)
+      return failure('INTERNAL_ERROR')
+    },
     fetch(request, server) {
       const address = () => server.requestIP(request)?.address
       if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {

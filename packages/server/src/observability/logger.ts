@@ -6,6 +6,7 @@
  *   logger.info({ callUuid, status }, 'call ended')
  *   logger.child({ nodeId }).error({ error }, 'store failed')
  */
+import { writeSync } from 'node:fs'
 import pino from 'pino'
 
 /** Every field that the log knows, and what it holds. `path` has no query string; `error` shows name, message and place. */
@@ -66,7 +67,7 @@ export interface LogDestination {
 }
 
 export function createLogger(options: { level: LogLevel; destination?: LogDestination }): Logger {
-  const destination = options.destination ?? pino.destination({ fd: 2, sync: true })
+  const destination = options.destination ?? stderr
   const root = pino(
     {
       level: options.level,
@@ -78,6 +79,26 @@ export function createLogger(options: { level: LogLevel; destination?: LogDestin
     destination,
   )
   return wrap(root)
+}
+
+const busyPauses = 20
+const busyPauseMs = 5
+const pause = new Int32Array(new SharedArrayBuffer(4))
+
+/** A line that cannot be written, because the disk is full or nobody reads, is lost. Nothing else is. */
+const stderr: LogDestination = {
+  write(line) {
+    let rest: Uint8Array = Buffer.from(line)
+    for (let pauses = 0; rest.length > 0; ) {
+      try {
+        rest = rest.subarray(writeSync(2, rest))
+      } catch (error) {
+        // A pipe that does not block is full for a moment.
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || pauses++ >= busyPauses) return
+        Atomics.wait(pause, 0, 0, busyPauseMs)
+      }
+    }
+  },
 }
 
 /** A logger that writes nowhere. */
