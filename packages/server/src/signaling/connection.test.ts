@@ -179,6 +179,16 @@ test('[WS7] a mebibyte unsent is fine, a byte more closes with 4008', () => {
   expect(wire).toHaveLength(3)
 })
 
+test('[WS7] what waits unsent without a message of ours, as answers to its pings, counts as well', () => {
+  const it = connection()
+  unsent = 1024 * 1024
+  it.tick(now)
+  expect(wire).toEqual([])
+  unsent++
+  it.tick(now)
+  expect(wire).toEqual(['close 4008'])
+})
+
 test('[WS6] pings at the interval; no pong in time closes with 4408, a pong in time does not', () => {
   const it = connection()
   it.tick(24_999)

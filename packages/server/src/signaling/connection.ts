@@ -252,7 +252,12 @@ export class Connection implements Sink {
     const { socket } = this.options
     if (texts.length === 1) socket.send(texts[0]!)
     else socket.cork(() => texts.forEach((text) => void socket.send(text)))
-    if (socket.getBufferedAmount() > maxUnsentBytes) this.close(4008, 'reads too slowly')
+    this.checkUnsent()
+  }
+
+  /** Answers to pings of the client wait there, too: they are nobody's writes [WS7]. */
+  private checkUnsent(): void {
+    if (this.options.socket.getBufferedAmount() > maxUnsentBytes) this.close(4008, 'reads too slowly')
   }
 
   private needsProof(now: number): boolean {
@@ -268,6 +273,7 @@ export class Connection implements Sink {
   /** Looks after the signs of life; called about twice a second. */
   tick(now: number): void {
     if (this.state !== 'open') return
+    this.checkUnsent()
     const oldest = this.pings[0]
     if (oldest !== undefined && now - oldest.sentAt >= this.options.timing.pongTimeoutMs) this.close(4408, 'no pong')
     else if (now - this.lastPingAt >= this.options.timing.pingIntervalMs) this.ping(now)

@@ -15,6 +15,12 @@ export function registerLimitScenarios(name: string, start: StartService): void 
     test.concurrent('[WS7] a slow reader is closed with 4008, its service stays small, its successor gets what it missed', () =>
       withService(start, { RINGWIRE_WS_RATE: 'off' }, slowReader))
 
+    test.concurrent(
+      '[WS7] a client that pings and reads no answers is closed with 4008',
+      () => withService(start, { RINGWIRE_PING_INTERVAL_MS: '1000', RINGWIRE_PONG_TIMEOUT_MS: '60000' }, pingsOnly),
+      30_000,
+    )
+
     test.concurrent('[WS7] over the rate: RATE_LIMITED with retry_after_ms and request_id; after that time it is heard again', () =>
       withService(start, {}, overTheRate))
 
@@ -85,6 +91,23 @@ async function slowReader(service: Service): Promise<void> {
 
   pair.caller.send('webrtc.offer', offer(9999))
   expect(numberOf(await successor.next('webrtc.offer', (it) => numberOf(it) === 9999))).toBe(9999)
+}
+
+async function pingsOnly(service: Service): Promise<void> {
+  const deaf = await service.connect({ user_id: someone('deaf'), role: 'agent' })
+  const other = await service.connect({ user_id: someone('other'), role: 'agent' })
+  deaf.pause()
+  // 40 MiB of answers: far over what the kernel holds for a socket.
+  const pings = Buffer.concat(Array.from({ length: 4_096 }, () => encodeFrame(opcodes.ping, Buffer.alloc(123))))
+  for (let i = 0; i < 80; i++) {
+    deaf.raw(pings)
+    await other.settle()
+  }
+  // The service looks after its sockets before it pings them.
+  for (let i = 0; i < 2; i++) await other.nextPing()
+  deaf.resume()
+  const { code } = await deaf.closed
+  expect([4008, 1006]).toContain(code)
 }
 
 function numberOf(message: Received): number {
