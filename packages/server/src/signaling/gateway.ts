@@ -73,6 +73,8 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** TURN servers that a client could not be told of are told so much later. In ms. */
+const iceRetryMs = 5_000
 /** Share of the TURN credentials' lifetime after which new ones are pushed [EXT5]. */
 const iceRenewal = 0.8
 /**
@@ -250,14 +252,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   function renewIceServers(connection: Connection, admission: Admitted, wall: number): MaybePromise<unknown> {
     const { sessionId, participant } = connection.session
     const expiresAt = options.turnExpiry(wall)
-    admission.iceDueAt = renewalAt(wall, expiresAt)
+    const nextAt = renewalAt(wall, expiresAt)
+    admission.iceDueAt = nextAt
     if (expiresAt === null) return
+    // Until it is known that they were told, there is no next time.
+    admission.iceDueAt = wall + iceRetryMs
     const data: IceServersResponse = {
       ice_servers: options.iceServers(participant, wall),
       expires_at: new Date(expiresAt).toISOString(),
     }
     const text = JSON.stringify({ event: 'ice.servers', data })
-    return sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text })
+    return andThen(sessions.append(sessionId, { kind: 'notice', call: '', version: undefined, text }), (result) => {
+      if (result !== 'gone') admission.iceDueAt = nextAt
+    })
   }
 
   /** Token expiry never cuts a call: the grace begins with it, or with the end of the last call if that is later [WS5]. */

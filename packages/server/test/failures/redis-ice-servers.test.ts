@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { connectExtended } from '../support/extended-flows.ts'
+import { someone } from '../support/flows.ts'
+import { becomesReady, until, worldFor } from './world.ts'
+
+/** TURN credentials that run out while Redis is away. */
+const world = worldFor({
+  env: { RINGWIRE_TURN_URLS: 'turn:127.0.0.1:3478', RINGWIRE_TURN_SECRET: 'north', RINGWIRE_TURN_TTL_S: '10' },
+})
+
+test('[EXT5] credentials that could not be pushed when they were due are pushed soon after Redis is back', async () => {
+  const { one, two, redis } = world()
+  const ann = await connectExtended(one, { user_id: someone('ann'), role: 'customer' })
+  await redis.kill()
+  await until('they were due', () => one.log.includes('a connection failed'), 12_000)
+  const since = performance.now()
+  await redis.restart()
+  await ann.next('ice.servers')
+  // Not when the next ones are due, 8 s later.
+  expect(performance.now() - since).toBeLessThan(7_000)
+  await becomesReady(one, two)
+  ann.stop()
+}, 40_000)
