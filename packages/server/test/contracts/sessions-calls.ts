@@ -133,8 +133,8 @@ export function registerCallRules(given: () => SessionsHarness): void {
   })
 }
 
-/** What 0.1.0 did not do: its places passed on without a gate. */
-export function registerGateMoves(given: () => SessionsHarness): void {
+/** What 0.1.0 did not do: its places passed on without a gate, and it kept relays of who had rejected. */
+export function registerLaterRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
   test('[REL2] [PLACE2] a place that passes on with a gate: what waits goes along, and relays are held back', async () => {
     const participant = somebody()
@@ -155,5 +155,15 @@ export function registerGateMoves(given: () => SessionsHarness): void {
     await sessions().append(to.id, pushes.relay('c', 4))
     await given().settled()
     expect(numbersOf(to.socket)).toEqual([1, 2, 3, 4])
+  })
+
+  test('[REL2] what a session sent for a call that it then rejected is kept no longer', async () => {
+    const seen = await openReady(sessions())
+    await sessions().append(seen.id, ringing('c', 1, 1))
+    expect(await sessions().keep(seen.id, pushes.relay('c', 2))).toBe('kept')
+    await sessions().appendRung(seen.identity.participant, final('c', 2, 3), [seen.id])
+    expect(await sessions().takeKept(seen.id, 'c')).toEqual([])
+    await given().settled()
+    expect(numbersOf(seen.socket)).toEqual([1])
   })
 }

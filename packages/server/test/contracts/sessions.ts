@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
 import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
-import { registerCallRules, registerGateMoves } from './sessions-calls.ts'
+import { registerCallRules, registerLaterRules } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerLogRules } from './sessions-log.ts'
 import { registerLostLogRules } from './sessions-lost-logs.ts'
@@ -20,7 +20,7 @@ export function registerSessionsContract(name: string, open: OpenSessions, isOld
 
     registerDeliveryRules(given)
     registerCallRules(given)
-    if (!isOld) registerGateMoves(given)
+    if (!isOld) registerLaterRules(given)
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)

@@ -242,6 +242,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
           if (!session.ringing?.has(push.call)) continue
           if (except.includes(session.identity.sessionId)) {
             session.ringing.delete(push.call)
+            if (!session.places?.has(push.call)) session.kept?.delete(push.call)
             // Whoever is late to say that it rings is not believed.
             if (push.kind === 'final') finish(session, push.call)
             else {

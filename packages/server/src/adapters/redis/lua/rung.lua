@@ -10,6 +10,8 @@ for _, letter in ipairs({ 'a:', 'd:' }) do
         -- Whoever is late to say that it rings is not believed.
         if ARGV[7] == 'final' then
           drop(h, 'V' .. name)
+          drop(h, 'K' .. name)
+          call('DEL', base .. 'k:' .. h.sid .. ':' .. name)
           finish(h, name)
           tell(h, 'F ' .. h.sid .. ' ' .. h.s .. ' ' .. name)
         else
