@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
@@ -139,6 +139,54 @@ test('a replica is refused', async () => {
   } finally {
     await replica.stop()
   }
+})
+
+describe('the database of the URL', () => {
+  const refused = 'Redis does not give the database that REDIS_URL names: '
+  const startOf = (url: string) => problemOf(withStore(url, (store) => store.ready()))
+
+  test('one that the server does not have, or the account may not select: the start is refused at once', async () => {
+    const begin = performance.now()
+    expect(await startOf(`${server.url}/99`)).toBe(`${refused}ERR DB index is out of range`)
+    await admin.call('ACL', 'SETUSER', 'settled', 'reset', 'on', '>secret', '~*', '&*', '+@all', '-select')
+    const account = server.url.replace('://', '://settled:secret@')
+    expect(await startOf(`${account}/3`)).toMatch(new RegExp(`^${refused}NOPERM .*select`))
+    expect(await startOf(`${account}/0`)).toBe('')
+    expect(performance.now() - begin).toBeLessThan(900)
+  })
+
+  test('a connection that is made again and does not get it is not used', async () => {
+    const other = await startRedis()
+    const heard: string[] = []
+    const store = createStore(`${other.url}/7`, (error) => void heard.push(String(error)))
+    try {
+      await store.ready()
+      // As a server that took its place, and has fewer databases.
+      await other.restart(['--databases', '4'])
+      while (!heard.some((text) => text.includes('DB index is out of range'))) await Bun.sleep(10)
+      for (let looks = 0; looks < 20; looks++, await Bun.sleep(10)) {
+        expect(await problemOf(store.ping())).toBe('Redis is not connected')
+      }
+      expect(heard.join()).not.toContain('enableOfflineQueue')
+      await other.restart()
+      while ((await problemOf(store.ping())) !== '') await Bun.sleep(10)
+    } finally {
+      store.close()
+      await other.stop()
+    }
+  }, 20_000)
+
+  test('a server of a cluster is spoken to as a cluster, and has none but database 0', async () => {
+    const cluster = await startCluster()
+    try {
+      for (const { url } of cluster.servers) {
+        expect(await startOf(url)).toStartWith('Redis is one server of a cluster')
+        expect(await startOf(`${url}/5`)).toBe(`${refused}ERR SELECT is not allowed in cluster mode`)
+      }
+    } finally {
+      await cluster.stop()
+    }
+  })
 })
 
 test('a server that is not there: the start is refused, and says why', async () => {

@@ -13,7 +13,7 @@ export interface RedisServer {
   /** Ends the process at once, as a crash does. */
   kill(): Promise<void>
   /** Starts it again on the same port, with what is in its directory. */
-  restart(): Promise<void>
+  restart(more?: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -42,8 +42,9 @@ export async function startRedis(args: readonly string[] = []): Promise<RedisSer
       return running.pid
     },
     kill,
-    async restart() {
-      running = spawn(port, directory, args)
+    async restart(more = []) {
+      await kill()
+      running = spawn(port, directory, [...args, ...more])
       if (!(await answers(port, running))) throw new Error('redis-server does not start again')
     },
     async stop() {

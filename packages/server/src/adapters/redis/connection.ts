@@ -23,7 +23,7 @@ export function connect(url: string): Client {
   const { kind, hosts, group = '', database } = address
   const options = optionsOf(address)
   const { tls } = options
-  if (kind === 'single') return new Redis({ ...options, ...hosts[0], db: database })
+  if (kind === 'single') return keptToDatabase(new Redis({ ...options, ...hosts[0], db: database }))
   if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(address, tls), name: group })
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
@@ -60,6 +60,18 @@ function optionsOf(address: RedisAddress) {
   const tls = tlsOf(address)
   const account = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
   return { ...lasting, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
+}
+
+/** Where a server refuses the database, the client would go on with database 0: such a connection is given up. */
+function keptToDatabase(client: Redis): Redis {
+  return client.on('error', (error) => {
+    if (isOfDatabase(error)) client.disconnect(true)
+  })
+}
+
+/** There is no such database, or the account may not use it. */
+function isOfDatabase(error: Error & { command?: { name: string } }): boolean {
+  return error.command?.name === 'select'
 }
 
 const lasting = {
@@ -162,7 +174,8 @@ export interface StoreOptions {
 
 export function createStore(url: string, onError: (error: unknown) => void, options: StoreOptions = {}): Store {
   const client = connect(url)
-  const watch = createWatch(() => within(() => problemsOf(mastersOf(client))), onError, options.watchMs ?? watchMs)
+  const look = () => within(() => problemsOf(mastersOf(client), client instanceof Cluster))
+  const watch = createWatch(look, onError, options.watchMs ?? watchMs)
   const scripts = readScripts()
   const pending = new Set<Pending>()
   tellErrors(client, onError)
@@ -255,7 +268,8 @@ export function tellErrors(client: Client, onError: (error: unknown) => void, to
   client.on('error', (error: Error) => {
     // Some say in how many milliseconds they try again.
     const what = error.message.replace(/\d+ms/, '')
-    if (told.has(what) || told.size >= 20) return
+    // What the client says when a connection that was given up is asked how it is.
+    if (told.has(what) || told.size >= 20 || what.includes('enableOfflineQueue')) return
     told.add(what)
     onError(error)
   })
@@ -266,18 +280,21 @@ function mastersOf(client: Client): Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
 }
 
-/** Resolves when commands can be sent; rejects when the time is over, or at once where the account is refused. */
+/** Resolves when commands can be sent; rejects when the time is over, or at once where account or database are refused. */
 function connected(client: Client, ms: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let last = ''
-  const refuse = () => reject(new StoreError('unavailable', `Redis cannot be reached: ${last || 'it does not answer'}`))
-  const hear = ({ message }: Error) => {
+  const refuse = (why: string) => reject(new StoreError('unavailable', why))
+  const giveUp = () => refuse(`Redis cannot be reached: ${last || 'it does not answer'}`)
+  const hear = (error: Error) => {
+    const { message } = error
+    if (isOfDatabase(error)) return refuse(`Redis does not give the database that REDIS_URL names: ${message}`)
     // What follows from it says less than what came first.
     const isLate = /^(Connection is closed|Failed to refresh slots cache)/.test(message)
     if (message !== '' && (last === '' || !isLate)) last = message
-    if (/^(WRONGPASS|NOAUTH|NOPERM)\b/.test(last)) refuse()
+    if (/^(WRONGPASS|NOAUTH|NOPERM)\b/.test(last)) giveUp()
   }
-  const limit = setTimeout(refuse, ms)
+  const limit = setTimeout(giveUp, ms)
   if (client.status === 'ready') resolve()
   client.on('ready', resolve).on('error', hear).on('node error', hear)
   return promise.finally(() => {
