@@ -27,8 +27,8 @@ const clientFiles = () => `cert=${certificates.client.cert}&key=${certificates.c
 const urlOf = (query: string) => `rediss://127.0.0.1:${port}?${query}`
 
 /** What the start says; the empty text where it begins. */
-async function startOf(url: string): Promise<string> {
-  const store = createStore(url, () => {}, { startMs: 500 })
+async function startOf(url: string, startMs = 500): Promise<string> {
+  const store = createStore(url, () => {}, { startMs })
   try {
     await store.ready()
     await store.ping()
@@ -76,6 +76,20 @@ test('what is not signed by an authority that is believed is refused, and so is 
   expect(await startOf(urlOf(`ca=${certificates.ca}`))).toMatch(/^Redis cannot be reached: .*CERTIFICATE_REQUIRED/)
   expect(await startOf(`redis://127.0.0.1:${port}`)).toMatch(/^Redis cannot be reached: /)
 })
+
+test('where one side alone speaks TLS, the start says what the URL would be', async () => {
+  const plain = await startRedis()
+  try {
+    const silent = /^Redis cannot be reached: .*\(if it speaks no TLS, the URL begins with redis, not rediss\)$/
+    const started = ['rediss', 'rediss+cluster'].map((scheme) => startOf(`${scheme}://127.0.0.1:${plain.port}`, 4_500))
+    for (const said of await Promise.all(started)) expect(said).toMatch(silent)
+    const hangsUp = /^Redis cannot be reached: .*\(if it speaks TLS, the URL begins with rediss, not redis\)$/
+    expect(await startOf(`redis://127.0.0.1:${port}`)).toMatch(hangsUp)
+    expect(await startOf(`redis://127.0.0.1:${await freePort()}`)).toMatch(/ECONNREFUSED [\d.:]+$/)
+  } finally {
+    await plain.stop()
+  }
+}, 20_000)
 
 test('a cluster with TLS', async () => {
   const { ca, server: own } = certificates

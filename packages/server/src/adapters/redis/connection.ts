@@ -237,7 +237,7 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       return client instanceof Cluster ? Math.max(1, heard) : heard
     },
     async ready() {
-      await connected(client, options.startMs ?? startMs)
+      await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
       await watch.start()
     },
     async ping() {
@@ -281,11 +281,11 @@ function mastersOf(client: Client): Redis[] {
 }
 
 /** Resolves when commands can be sent; rejects when the time is over, or at once where account or database are refused. */
-function connected(client: Client, ms: number): Promise<void> {
+function connected(client: Client, ms: number, tls: boolean): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let last = ''
   const refuse = (why: string) => reject(new StoreError('unavailable', why))
-  const giveUp = () => refuse(`Redis cannot be reached: ${last || 'it does not answer'}`)
+  const giveUp = () => refuse(`Redis cannot be reached: ${last || 'it does not answer'}${hintOf(last, tls)}`)
   const hear = (error: Error) => {
     const { message } = error
     if (isOfDatabase(error)) return refuse(`Redis does not give the database that REDIS_URL names: ${message}`)
@@ -301,6 +301,16 @@ function connected(client: Client, ms: number): Promise<void> {
     clearTimeout(limit)
     client.off('ready', resolve).off('error', hear).off('node error', hear)
   })
+}
+
+/**
+ * Where one side alone speaks TLS nobody says so: a server without it waits for the rest of what it takes for a command,
+ * and one with it hangs up.
+ */
+function hintOf(problem: string, tls: boolean): string {
+  if (!tls) return /ECONNRESET|EPIPE/.test(problem) ? ' (if it speaks TLS, the URL begins with rediss, not redis)' : ''
+  const isSilent = /time(d ?)?out|WRONG_VERSION/i.test(problem)
+  return isSilent ? ' (if it speaks no TLS, the URL begins with redis, not rediss)' : ''
 }
 
 /** Looks at the servers at the start and now and then. */
