@@ -143,6 +143,49 @@ describe('passwords of PostgreSQL', () => {
   })
 })
 
+describe('a server that cannot be reached', () => {
+  /** Every command that needs it names the store, the setting and the address. */
+  async function expectNamed(address: string, reason: string, query = ''): Promise<void> {
+    const DATABASE_URL = `postgres://somebody:${encodeURIComponent(password)}@${address}/calls${query}`
+    const line = `No connection to PostgreSQL at ${address} (DATABASE_URL): ${reason}`
+    const shared = { REDIS_URL: 'redis://127.0.0.1:1', RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}` }
+    const lines = {
+      serve: `Ringwire did not start on 127.0.0.1:0: ${line}\n`,
+      'serve --workers 2': `Ringwire did not start on 127.0.0.1:0: ${line}\n`,
+      'keys list': `The database (DATABASE_URL) cannot be used: ${line}\n`,
+      migrate: `${line}\nNothing was copied. It can be run again.\n`,
+    }
+    for (const [command, said] of Object.entries(lines)) {
+      const env = command.includes('workers') ? { ...shared, DATABASE_URL } : { DATABASE_URL }
+      const { code, out, err } = await box.run(command, { env: { ...env, RINGWIRE_LOG_LEVEL: 'silent' } })
+      expect([command, code, out, err]).toEqual([command, 1, '', said])
+    }
+    const logged = await box.run('serve', { env: { DATABASE_URL } })
+    expectNoSecret(logged.out + logged.err)
+  }
+
+  beforeEach(() => box.run('keys create --product shop'))
+
+  test('nobody listens there', () => expectNamed('127.0.0.1:1', 'Failed to connect'))
+
+  test('the name is unknown', () => expectNamed('nowhere.invalid:5432', 'Failed to connect', '?sslmode=disable'))
+
+  test('it has no TLS, and the URL asks for it', async () => {
+    const plain = Bun.listen({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      socket: {
+        // As a server answers SSLRequest where it has no TLS.
+        data: (socket) => void socket.write('N'),
+      },
+    })
+    try {
+      await expectNamed(`127.0.0.1:${plain.port}`, 'Server does not support SSL', '?sslmode=verify-full')
+    } finally {
+      plain.stop(true)
+    }
+  })
+})
+
 describe('limits of PostgreSQL', () => {
   test('five connections, one less than the service would like: everything is done', async () => {
     await server.query(`ALTER ROLE "o'wner" CONNECTION LIMIT 5`)

@@ -104,7 +104,7 @@ export async function openPostgresContent(url: string, now: number): Promise<Pos
     await run(lockSql)
   } catch (error) {
     await close()
-    throw startFailure(error)
+    throw startFailure(error, url)
   }
   const rowsOf = (table: string, columns: readonly string[], order: string): Promise<ContentRow[]> =>
     run(`SELECT ${selected(columns)} FROM ${table} ORDER BY ${order}`)

@@ -30,7 +30,7 @@ export function failureOf(error: unknown, sent: boolean): Failure {
     if (!(error instanceof Error && 'code' in error)) return { kind: 'refused', error: error as Error }
     return { kind: 'lost', error: new StoreError('unknown', error.message, { cause: error }) }
   }
-  const state = error.code === 'ERR_POSTGRES_SERVER_ERROR' ? String(error.errno) : undefined
+  const state = isOfServer(error) ? String(error.errno) : undefined
   const message = state === undefined ? error.message : `PostgreSQL: ${describe(state, error.message)} (${state})`
   if (!sent) return { kind: 'not_done', error: unavailable(message, error) }
   if (state === undefined || endings.some((start) => state.startsWith(start))) {
@@ -40,12 +40,22 @@ export function failureOf(error: unknown, sent: boolean): Failure {
   return { kind: 'refused', error: new Error(message) }
 }
 
-/** Why the database cannot be opened, without its address and password; a bug is what it is. */
-export function startFailure(error: unknown): unknown {
-  if (error instanceof SQL.PostgresError) return failureOf(error, false).error
-  // TLS and sockets.
+/** Why the database cannot be opened, without its password; a bug is what it is. */
+export function startFailure(error: unknown, url: string): unknown {
+  if (isOfServer(error)) return failureOf(error, false).error
+  // Of the client itself, TLS and sockets, which do not say whom they could not reach.
   const isOfConnection = error instanceof Error && !(error instanceof StoreError) && 'code' in error
-  return isOfConnection ? unavailable(`No connection to PostgreSQL: ${error.message}`, error) : error
+  if (!isOfConnection) return error
+  const { hostname, port } = new URL(url)
+  return unavailable(
+    `No connection to PostgreSQL at ${hostname}:${port || 5432} (DATABASE_URL): ${error.message}`,
+    error,
+  )
+}
+
+/** What the server said, with an SQLSTATE. */
+function isOfServer(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.code === 'ERR_POSTGRES_SERVER_ERROR'
 }
 
 export function unavailable(message: string, cause?: unknown): StoreError {

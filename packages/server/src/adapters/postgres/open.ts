@@ -48,7 +48,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   try {
     await migrate(url, clock.now())
   } catch (error) {
-    throw startFailure(error)
+    throw startFailure(error, url)
   }
   const session = {
     application_name: 'ringwire',
