@@ -195,6 +195,69 @@ describe('is refused, and changes nothing,', () => {
   })
 })
 
+describe('is refused with two lines', () => {
+  /** What is wrong, and that nothing happened. */
+  async function expectRefused(problem: string): Promise<void> {
+    const { code, out, err } = await migrate()
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toEndWith('\nNothing was copied. It can be run again.\n')
+    expect(err.trim().split('\n')).toEqual([expect.stringContaining(problem), expect.any(String)])
+  }
+
+  test('where the encoding of the database is another', async () => {
+    await fill(move.box.dataDir, 1)
+    const name = new URL(move.url).pathname.slice(1)
+    await move.server.query(`DROP DATABASE ${name}`)
+    await move.server.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' TEMPLATE template0`)
+    await expectRefused('The encoding of the database is LATIN1; Ringwire needs UTF8.')
+  })
+
+  test('where either schema is of a newer version, or of another one', async () => {
+    await fill(move.box.dataDir, 1)
+    await withPostgres(async () => {})
+    const newer = "INSERT INTO schema_migrations VALUES (99, '0099_breaking_all.sql', 'x', 1)"
+    await move.server.query(newer, move.url)
+    await expectRefused('since 0099_breaking_all.sql it needs a newer version')
+    await move.server.query("UPDATE schema_migrations SET checksum = 'x'", move.url)
+    await move.server.query('DELETE FROM schema_migrations WHERE number = 99', move.url)
+    await expectRefused('The database was made by another 0001_calls_and_products.sql')
+    await move.toAnother()
+    const db = new Database(join(move.box.dataDir, databaseFile))
+    db.run(newer)
+    db.close()
+    await expectRefused('since 0099_breaking_all.sql it needs a newer version')
+  })
+
+  test('where the role has no right to what has to be written', async () => {
+    await fill(move.box.dataDir, 1)
+    await withPostgres(async () => {})
+    await move.server.query('CREATE ROLE reader LOGIN')
+    await move.server.query('GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader', move.url)
+    const { code, err } = await move.box.run('migrate', {
+      env: { DATABASE_URL: move.url.replace('//ringwire@', '//reader@') },
+    })
+    expect([code, err]).toEqual([
+      1,
+      'PostgreSQL: permission denied for table calls (42501)\nNothing was copied. It can be run again.\n',
+    ])
+  })
+
+  test('where a file of the data directory is damaged; it is named, by every command', async () => {
+    const path = join(move.box.dataDir, databaseFile)
+    await fill(move.box.dataDir, 50)
+    const whole = await Bun.file(path).bytes()
+    // The pages of the tables; the schema on the first one is whole.
+    await Bun.write(path, whole.slice().fill(0xff, 4096))
+    await expectRefused(`${path}: database disk image is malformed`)
+    await Bun.write(path, 'no database '.repeat(1000))
+    await expectRefused(`${path}: file is not a database`)
+    for (const command of ['serve', 'keys list']) {
+      const { code, err } = await move.box.run(command)
+      expect([code, err]).toEqual([1, expect.stringContaining(`${path}: file is not a database\n`)])
+    }
+  })
+})
+
 describe('a copy that is not the same', () => {
   const changes = {
     'a call': 'ON calls FOR EACH ROW WHEN (NEW.metadata IS NOT NULL) EXECUTE FUNCTION change(\'{"metadata": null}\')',

@@ -1,3 +1,4 @@
+import { StoreError } from '../../ports.ts'
 import {
   type CallPage,
   type Content,
@@ -179,9 +180,7 @@ function createTransaction(url: string): Transaction {
     try {
       return await send(text, values)
     } catch (error) {
-      const failure = failureOf(error, true)
-      // Without its commit nothing is done.
-      throw failure.kind === 'lost' ? unavailable(failure.error.message, error) : failure.error
+      throw stepFailure(error, 'unavailable')
     }
   }
 
@@ -195,9 +194,21 @@ function createTransaction(url: string): Transaction {
       try {
         await send('COMMIT', [])
       } catch (error) {
-        throw failureOf(error, true).error
+        throw stepFailure(error, 'unknown')
       }
     },
     close: () => sql.close({ timeout: 0 }),
   }
+}
+
+/**
+ * Whatever the database refuses is no bug: a right that the role does not have, a trigger. Where the connection was lost,
+ * nothing is done without the commit, and nobody knows after it.
+ */
+function stepFailure(error: unknown, whenLost: StoreError['kind']): unknown {
+  const failure = failureOf(error, true)
+  if (failure.error === error) return error
+  const { message } = failure.error
+  if (failure.kind !== 'lost') return unavailable(message, error)
+  return new StoreError(whenLost, `The connection to PostgreSQL was lost: ${message}`, { cause: error })
 }

@@ -109,5 +109,7 @@ async function appliedTo(sql: SQL) {
 
 async function checkEncoding(sql: SQL): Promise<void> {
   const [row] = await sql.unsafe("SELECT current_setting('server_encoding') AS encoding")
-  if (row.encoding !== 'UTF8') throw new Error(`The encoding of the database is ${row.encoding}; Ringwire needs UTF8.`)
+  if (row.encoding !== 'UTF8') {
+    throw unavailable(`The encoding of the database is ${row.encoding}; Ringwire needs UTF8.`)
+  }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { StoreError } from '../../ports.ts'
 
 export interface Migration {
   readonly number: number
@@ -29,13 +30,14 @@ export function readMigrations(directory: URL): Migration[] {
 const breaking = /^\d{4}_breaking_/
 
 /**
- * How many of the known ones are applied. Later ones are of a newer version; the database is refused where one of them is
- * breaking, or where a known one was another.
+ * How many of the known ones are applied. Later ones are of a newer version; the database is refused, with a StoreError,
+ * where one of them is breaking, or where a known one was another.
  */
 export function checkApplied(applied: readonly Applied[], migrations: readonly Migration[]): number {
   const broken = applied.slice(migrations.length).find(({ name }) => breaking.test(name))
   if (broken !== undefined) {
-    throw new Error(
+    throw new StoreError(
+      'unavailable',
       `The database is newer than this version of Ringwire, which knows the schema up to ${migrations.length}: ` +
         `since ${broken.name} it needs a newer version.`,
     )
@@ -43,7 +45,8 @@ export function checkApplied(applied: readonly Applied[], migrations: readonly M
   for (const [index, known] of migrations.slice(0, applied.length).entries()) {
     const row = applied[index] as Applied
     if (known.number !== row.number || checksumOf(known) !== row.checksum) {
-      throw new Error(`The database was made by another ${known.name}: a migration never changes once it is applied.`)
+      const problem = `The database was made by another ${known.name}: a migration never changes once it is applied.`
+      throw new StoreError('unavailable', problem)
     }
   }
   return Math.min(applied.length, migrations.length)

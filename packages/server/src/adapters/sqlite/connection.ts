@@ -83,6 +83,12 @@ export function sqlFailure(error: unknown): unknown {
   return error instanceof SQLiteError ? unavailable(error) : error
 }
 
+/** The same of a file that is opened or read as a whole: SQLite does not say which one it is. */
+export function fileFailure(error: unknown, path: string): unknown {
+  if (!(error instanceof SQLiteError)) return error
+  return new StoreError('unavailable', `${path}: ${error.message}`, { cause: error })
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -12,7 +12,7 @@ import {
   settingsColumns,
 } from '../sql/content.ts'
 import { eventColumns } from '../sql/rows.ts'
-import { openConnection, patiently, sqlFailure, unavailable } from './connection.ts'
+import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
 
@@ -36,10 +36,10 @@ export async function openSqliteContent(dataDir: string, now: number): Promise<S
     await migrate(opened, now)
     // The lock of whoever writes: commands beside the service wait for it, and give up.
     await patiently(() => opened.run('BEGIN IMMEDIATE'))
-    return { ...readContent(opened), close }
+    return { ...readContent(opened, dir.database), close }
   } catch (error) {
     close()
-    throw sqlFailure(error)
+    throw fileFailure(error, dir.database)
   }
 
   function close(): void {
@@ -58,8 +58,15 @@ function usable<T>(open: () => T): T {
   }
 }
 
-function readContent(db: Database): Content {
+function readContent(db: Database, path: string): Content {
   const all = (text: string) => db.query<ContentRow, []>(text).all()
+  const read = <T>(from: () => T): T => {
+    try {
+      return from()
+    } catch (error) {
+      throw fileFailure(error, path)
+    }
+  }
   const calls = db.query<ContentRow, [number, number]>(
     `SELECT id, ${callColumns} FROM calls WHERE id > ? ORDER BY id LIMIT ?`,
   )
@@ -74,16 +81,17 @@ function readContent(db: Database): Content {
       const count = db.query<{ calls: number; events: number }, []>(
         'SELECT (SELECT count(*) FROM calls) AS calls, (SELECT count(*) FROM call_events) AS events',
       )
-      return count.get() ?? { calls: 0, events: 0 }
+      return read(() => count.get()) ?? { calls: 0, events: 0 }
     },
     callsAfter(id) {
-      const page = calls.all(id, pageSize)
-      return { calls: page, events: events.all(id, Number(page.at(-1)?.id ?? id)) }
+      const page = read(() => calls.all(id, pageSize))
+      return { calls: page, events: read(() => events.all(id, Number(page.at(-1)?.id ?? id))) }
     },
-    products: () => ({
-      keys: all(`SELECT ${keyColumns} FROM product_keys ORDER BY key_id`),
-      secrets: all(`SELECT ${secrets} FROM product_key_secrets ORDER BY key_id, product_key_secrets.secret_hash`),
-      settings: all(`SELECT ${settingsColumns} FROM product_settings ORDER BY product`),
-    }),
+    products: () =>
+      read(() => ({
+        keys: all(`SELECT ${keyColumns} FROM product_keys ORDER BY key_id`),
+        secrets: all(`SELECT ${secrets} FROM product_key_secrets ORDER BY key_id, product_key_secrets.secret_hash`),
+        settings: all(`SELECT ${settingsColumns} FROM product_settings ORDER BY product`),
+      })),
   }
 }

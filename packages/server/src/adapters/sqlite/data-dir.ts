@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../../ports.ts'
-import { isBusy } from './connection.ts'
+import { fileFailure, isBusy } from './connection.ts'
 
 export const databaseFile = 'ringwire.db'
 
@@ -44,7 +44,7 @@ export function lockDataDir(dir: DataDir): { release(): void } {
     db.run('BEGIN EXCLUSIVE')
   } catch (error) {
     db.close()
-    if (!isBusy(error)) throw error
+    if (!isBusy(error)) throw fileFailure(error, dir.lock)
     throw new StoreError('unavailable', `Another process serves this data directory: it holds ${dir.lock}.`)
   }
   return { release: () => db.close() }

@@ -1,7 +1,8 @@
+import type { Database } from 'bun:sqlite'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore, createReadOnlyCallStore } from './call-store.ts'
-import { openConnection, openReader, patiently, type Synchronous } from './connection.ts'
+import { fileFailure, openConnection, openReader, patiently, type Synchronous } from './connection.ts'
 import { type DataDir, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { type CommitCounts, GroupCommit } from './group-commit.ts'
 import { createLiveCalls } from './live-calls.ts'
@@ -59,11 +60,14 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
 }
 
 async function migrateDatabase(dir: DataDir, clock: Pick<Clock, 'now'>): Promise<void> {
-  const db = await patiently(() => openConnection(dir.database))
+  let db: Database | undefined
   try {
+    db = await patiently(() => openConnection(dir.database))
     await migrate(db, clock.now())
+  } catch (error) {
+    throw fileFailure(error, dir.database)
   } finally {
-    db.close()
+    db?.close()
   }
 }
 
