@@ -127,6 +127,13 @@ describe('help and usage', () => {
     }
   })
 
+  test('a slip at --workers is told, and makes no worker', async () => {
+    const { code, out, err, served } = await run('serve --worker 2')
+    expect([code, out, served]).toEqual([2, '', undefined])
+    expect(err).toStartWith("error: unknown option '--worker'\n(Did you mean --workers?)\n")
+    expect((await run('serve --help')).out).not.toContain('worker-of')
+  })
+
   test('version', async () => {
     for (const args of ['version', '--version']) {
       expect(await run(args)).toMatchObject({

@@ -13,6 +13,7 @@ import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
+import { workerOption } from './worker-process.ts'
 
 const help = `
 Start here:
@@ -58,8 +59,8 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     .command('serve')
     .description('Run the service until SIGTERM or SIGINT. It prints one line with its URL when it listens.')
     .option('--workers <count>', 'processes that share the port, or auto: one a core (instead of RINGWIRE_WORKERS)')
-    .addOption(new Option('--worker <number>', 'be one of them: for Ringwire itself').argParser(readWorker).hideHelp())
-    .action(async ({ workers, worker }: { workers?: string; worker?: number }) => {
+    .addOption(new Option(`${workerOption} <number>`, 'be one of them').argParser(readWorker).hideHelp())
+    .action(async ({ workers, asWorkerOfThisNode: worker }: { workers?: string; asWorkerOfThisNode?: number }) => {
       const env = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
       const { config, warnings } = requireConfig({ ...surroundings, env })
       const problems = fileProblems(config)

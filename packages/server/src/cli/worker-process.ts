@@ -4,6 +4,9 @@ import type { WorkerProcess } from './workers.ts'
 /** How often a worker gives a sign of life, in ms. */
 export const signMs = 1_000
 
+/** For this program alone: no slip of the finger leads from an option that people type to this one. */
+export const workerOption = '--as-worker-of-this-node'
+
 export interface WorkerStart {
   /** The program and its first arguments, up to the command. */
   readonly command: readonly string[]
@@ -19,7 +22,7 @@ export interface WorkerStart {
  * written to: it ends with this process, whatever ends that.
  */
 export function startWorkerProcess({ command, env, nodeId, workers, worker, port }: WorkerStart): WorkerProcess {
-  const child = Bun.spawn([...command, 'serve', '--worker', String(worker)], {
+  const child = Bun.spawn([...command, 'serve', workerOption, String(worker)], {
     env: {
       ...env,
       RINGWIRE_NODE_ID: workerId(nodeId, worker),

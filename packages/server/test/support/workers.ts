@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
+import { workerOption } from '../../src/cli/worker-process.ts'
 import { tagOfSessionId } from '../../src/session-id.ts'
 
 /** The workers that a process has started, by their number. */
@@ -23,7 +24,7 @@ export function workersWith(dataDir: string): number[] {
 
 function workerNumber(pid: number): number | undefined {
   const args = read(pid, 'cmdline').split('\0')
-  const at = args.indexOf('--worker')
+  const at = args.indexOf(workerOption)
   return at < 0 ? undefined : Number(args[at + 1])
 }
 
