@@ -78,7 +78,15 @@ async function startOrSay(options: ServeOptions): Promise<string | undefined> {
   }
 }
 
-export function didNotStart({ host, port }: Config, error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error)
-  return `Ringwire did not start on ${host}:${port}: ${reason}\n`
+export function didNotStart(config: Config, error: unknown): string {
+  const reason = listenProblem(config, error) ?? (error instanceof Error ? error.message : String(error))
+  return `Ringwire did not start on ${config.host}:${config.port}: ${reason}\n`
+}
+
+/** The runtime says each of these in two ways, of which one leaves out the port. */
+function listenProblem({ host, port }: Config, error: unknown): string | undefined {
+  if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen' && 'code' in error)) return undefined
+  if (error.code === 'EADDRINUSE') return `port ${port} is in use (RINGWIRE_PORT)`
+  if (error.code === 'EADDRNOTAVAIL') return `${host} is no address of this machine (RINGWIRE_HOST)`
+  return error.code === 'EACCES' ? `this account may not listen on port ${port} (RINGWIRE_PORT)` : undefined
 }

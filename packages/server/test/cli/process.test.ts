@@ -93,7 +93,7 @@ describe('beside a running service', () => {
     try {
       const { code, out, err } = await other.run('serve', { env: { RINGWIRE_PORT: new URL(service.url).port } })
       expect([code, out]).toEqual([1, ''])
-      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:\d+: /m)
+      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:(\d+): port \1 is in use \(RINGWIRE_PORT\)$/m)
     } finally {
       await other.clean()
     }

@@ -65,7 +65,7 @@ describe('several workers', () => {
       const env = { ...(await stores().next()), RINGWIRE_WORKERS: '2', RINGWIRE_PORT: new URL(service.url).port }
       const { code, out, err } = await box.run('serve', { env })
       expect([code, out]).toEqual([1, ''])
-      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:\d+: /m)
+      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:(\d+): port \1 is in use \(RINGWIRE_PORT\)\n$/)
     } finally {
       await box.clean()
     }
@@ -175,6 +175,21 @@ describe('the start', () => {
       expect(workersOf(one.pid).size).toBe(0)
       one.signal('SIGTERM')
       expect((await one.ended).code).toBe(0)
+    } finally {
+      await box.clean()
+    }
+  })
+
+  test('an address that this machine does not have is told as by one process', async () => {
+    const box = createBox()
+    try {
+      const env = { ...(await stores().next()), RINGWIRE_HOST: '192.0.2.1', RINGWIRE_PORT: '18080' }
+      const line =
+        'Ringwire did not start on 192.0.2.1:18080: 192.0.2.1 is no address of this machine (RINGWIRE_HOST)\n'
+      for (const command of ['serve', 'serve --workers 2']) {
+        const { code, out, err } = await box.run(command, { env: { ...env, RINGWIRE_LOG_LEVEL: 'silent' } })
+        expect([command, code, out, err]).toEqual([command, 1, '', line])
+      }
     } finally {
       await box.clean()
     }
