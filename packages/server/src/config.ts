@@ -259,7 +259,7 @@ export const settings = {
     'RINGWIRE_DEMO',
     flag(),
     '0',
-    '1 serves a demo page with a key of its own, on this machine only. It knows who is online in its own process, so more than one worker is refused.',
+    '1 serves a demo page on this machine only, with a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
   ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
   nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this node; of worker 2 of several it is NAME-2.', {

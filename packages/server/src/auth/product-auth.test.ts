@@ -38,6 +38,13 @@ test('[TOK4] the right secret, a wrong one, an unknown key, a disabled key', asy
   }
 })
 
+test('[TOK4] the key of the demo is right with RINGWIRE_DEMO alone', async () => {
+  const key: ProductKey = { ...keyWith('right'), origin: 'demo' }
+  const authenticate = (demo: boolean) => createProductAuth({ products: { findKey: () => key }, now: () => 0, demo })
+  expect(await authenticate(true)('k', 'right')).toEqual({ ok: true, key })
+  expect(await authenticate(false)('k', 'right')).toEqual({ ok: false, code: 'PRODUCT_AUTH_INVALID_KEY' })
+})
+
 test('[TOK4] both secrets of a rotated key are right', async () => {
   const key = keyWith('new', 'old')
   for (const secret of ['new', 'old']) expect((await setUp(key).authenticate('k', secret)).ok).toBe(true)

@@ -1,7 +1,7 @@
 /**
  * Product credentials [TOK1, TOK4].
  *
- *   const authenticate = createProductAuth({ products, now })
+ *   const authenticate = createProductAuth({ products, now, demo })
  *   authenticate(keyId, secret) → { ok: true, key } | { ok: false, code }
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -17,6 +17,8 @@ export type ProductAuth = (keyId: string, secret: string) => MaybePromise<Produc
 export interface ProductAuthOptions {
   readonly products: Pick<ProductStore, 'findKey'>
   readonly now: () => number
+  /** RINGWIRE_DEMO: without it the key of the demo is refused, from wherever it came into the database. */
+  readonly demo?: boolean
   /** Compares two hashes; tests count its calls. */
   readonly equal?: (a: Uint8Array, b: Uint8Array) => boolean
 }
@@ -30,7 +32,7 @@ export function hashSecret(secret: string): Uint8Array {
 }
 
 export function createProductAuth(options: ProductAuthOptions): ProductAuth {
-  const { products, now, equal = timingSafeEqual } = options
+  const { products, now, demo = false, equal = timingSafeEqual } = options
 
   /** Compares with every hash, and with as many of nobody as make the work the same for every key [TOK4]. */
   function matches(presented: Uint8Array, hashes: readonly Uint8Array[]): boolean {
@@ -48,7 +50,9 @@ export function createProductAuth(options: ProductAuthOptions): ProductAuth {
     const presented = hashSecret(secret)
     return andThen(products.findKey(keyId, now()), (key): ProductAuthentication => {
       const right = matches(presented, key?.secretHashes ?? [])
-      if (key === undefined || key.disabled) return { ok: false, code: 'PRODUCT_AUTH_INVALID_KEY' }
+      if (key === undefined || key.disabled || (key.origin === 'demo' && !demo)) {
+        return { ok: false, code: 'PRODUCT_AUTH_INVALID_KEY' }
+      }
       return right ? { ok: true, key } : { ok: false, code: 'PRODUCT_AUTH_INVALID_SECRET' }
     })
   }

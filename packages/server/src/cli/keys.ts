@@ -76,6 +76,8 @@ async function list(surroundings: Surroundings, options: { json?: boolean }): Pr
     return [key_id, products.join(', '), state, origin, created_at]
   })
   printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows)
+  const demo = keys.find(({ origin }) => origin === 'demo')
+  if (demo !== undefined) surroundings.err(`${demo.keyId} is refused by a service without RINGWIRE_DEMO.\n`)
 }
 
 function describe(key: ProductKey) {

@@ -26,7 +26,7 @@ import { empty, failure, json, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
-  readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins'>
+  readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
   readonly logger: Logger
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
@@ -57,7 +57,7 @@ interface Route {
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { config, logger, clock, health, clientAddress } = deps
-  const authenticate = createProductAuth({ products: deps.products, now: clock.now })
+  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo })
   const cors = createCors(config.allowedOrigins)
   const routes: Route[] = [
     {

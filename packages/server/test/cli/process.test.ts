@@ -126,13 +126,21 @@ describe('starts', () => {
 
   test('RINGWIRE_DEMO=1 makes a key and says what to open; on another address it refuses', async () => {
     const demo = await box.serve({ env: { RINGWIRE_DEMO: '1' } })
+    const secret = readFileSync(join(box.dataDir, 'demo-secret'), 'utf8').trim()
+    expect((await askToken(demo, 'demo', secret)).status).toBe(200)
     demo.signal('SIGTERM')
     const { out } = await demo.ended
     expect(out.split('\n')[1]).toContain(`${demo.url}/demo/`)
-    const secret = readFileSync(join(box.dataDir, 'demo-secret'), 'utf8').trim()
     expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
     expect(out).not.toContain(secret)
-    expect((await box.run('keys list')).out).toMatch(/demo +demo +enabled +demo/)
+    const listed = await box.run('keys list')
+    expect(listed.out).toMatch(/demo +demo +enabled +demo/)
+    expect(listed.err).toBe('demo is refused by a service without RINGWIRE_DEMO.\n')
+    const plain = await box.serve()
+    expect(await askToken(plain, 'demo', secret)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'PRODUCT_AUTH_INVALID_KEY' } },
+    })
     const refused = await box.run('serve', { env: { RINGWIRE_DEMO: '1', RINGWIRE_HOST: '0.0.0.0' } })
     expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('RINGWIRE_DEMO') })
   })

@@ -286,6 +286,28 @@ describe('a copy that is not the same', () => {
   }
 })
 
+test('the key of a demo comes along, and a node without RINGWIRE_DEMO refuses it', async () => {
+  const { box, url } = move
+  const demo = await box.serve({ env: { RINGWIRE_DEMO: '1' } })
+  demo.signal('SIGTERM')
+  await demo.ended
+  expect((await migrate()).code).toBe(0)
+  const secret = readFileSync(join(box.dataDir, 'demo-secret'), 'utf8').trim()
+  const headers = { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': 'demo', 'X-SVC-Product-Secret': secret }
+  const who = { user_id: 'ann', role: 'customer', allowed_peer_role: 'agent', display_name: 'Ann' }
+  const body = JSON.stringify({ ...who, context_type: 'order', context_id: '1' })
+  for (const [RINGWIRE_DEMO, status] of [
+    ['0', 401],
+    ['1', 200],
+  ] as const) {
+    const service = await box.serve({ env: { DATABASE_URL: url, RINGWIRE_DEMO } })
+    const answer = await fetch(`${service.url}/v1/call/session-token`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(status)
+    service.signal('SIGTERM')
+    await service.ended
+  }
+})
+
 describe('JWT secrets', () => {
   test('are printed where they are asked for, and nowhere else; tokens of before stay valid elsewhere', async () => {
     const token = JSON.parse(
