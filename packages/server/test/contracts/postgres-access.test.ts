@@ -186,6 +186,16 @@ describe('a server that cannot be reached', () => {
   })
 })
 
+test('the database is the one of the URL, whatever the environment says to other programs', async () => {
+  await server.query(`CREATE DATABASE "of the url"`)
+  const DATABASE_URL = server.url('of%20the%20url')
+  const others = { PGDATABASE: 'postgres', PGHOST: 'nowhere.invalid', PGPORT: '1', PGUSER: 'nobody', PGPASSWORD: wrong }
+  const made = await box.run('keys create --key-id k --product shop', { env: { DATABASE_URL, ...others } })
+  expect([made.code, made.err]).toEqual([0, expect.stringContaining('Stored in the database')])
+  const keys = await server.query('SELECT key_id FROM product_keys', DATABASE_URL)
+  expect(keys.map(({ key_id }) => key_id)).toEqual(['k'])
+})
+
 describe('limits of PostgreSQL', () => {
   test('five connections, one less than the service would like: everything is done', async () => {
     await server.query(`ALTER ROLE "o'wner" CONNECTION LIMIT 5`)

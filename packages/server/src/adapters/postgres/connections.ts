@@ -202,7 +202,9 @@ class Connection {
 
 /** One connection that is never closed for being idle or old, and fails rather than connects again by itself. */
 export function openClient(url: string, session: Readonly<Record<string, string>>, onclose: () => void): SQL {
-  return new SQL({ url, max: 1, idleTimeout: 0, maxLifetime: 0, connection: session, onclose })
+  // Else PGDATABASE of the environment would count for more than the URL.
+  const database = decodeURIComponent(new URL(url).pathname.slice(1))
+  return new SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection: session, onclose })
 }
 
 /** A statement, or an attempt to connect, that is given up at its deadline. */
