@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Postgres } from '../support/postgres.ts'
 import { freePort } from '../support/redis.ts'
 
-/* The commands of docs/scaling.md, run in their order; only ports are other ones. */
+/* The commands of docs/scaling.md, run in their order; only ports are other ones, and there is no sudo. */
 
 const root = new URL('../../../../', import.meta.url).pathname
 const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8')
-const work = mkdtempSync(join(tmpdir(), 'ringwire-scaling-'))
+const directory = mkdtempSync(join(tmpdir(), 'ringwire-scaling-'))
+const work = join(directory, 'clone')
+const programs = join(directory, 'bin')
+/** What of a clone the commands need. */
+const clone = ['node_modules', 'deploy', 'package.json', 'packages']
 const running: Terminal[] = []
 const ports = new Map<string, string>()
 let postgres: Postgres
@@ -26,18 +30,24 @@ interface Terminal {
 
 beforeAll(async () => {
   for (const port of ['6379', '8080', '8081', '8443']) ports.set(port, String(await freePort()))
-  for (const name of ['node_modules', 'deploy', 'package.json', 'packages'])
-    symlinkSync(join(root, name), join(work, name))
+  for (const made of [work, programs]) mkdirSync(made)
+  for (const name of clone) symlinkSync(join(root, name), join(work, name))
+  const sudo = '[ "$1 $2" = "-u postgres" ] && shift 2 && PGDATABASE=postgres exec "$@"'
+  writeFileSync(join(programs, 'sudo'), `#!/bin/sh\n${sudo}\n`, { mode: 0o755 })
   postgres = await Postgres.start()
   ports.set('5432', String(postgres.port))
-  // Who asks is a role of its own there, as with a new PostgreSQL of a system.
   await postgres.query(`CREATE ROLE "${userName()}" SUPERUSER LOGIN`)
+  // As with a new PostgreSQL of Debian, all others need a password.
+  const rules = ['ringwire', userName()].map((superuser) => `host all ${superuser} 127.0.0.1/32 trust`)
+  const others = 'host all all 127.0.0.1/32 scram-sha-256'
+  writeFileSync(join(postgres.dataDir, 'pg_hba.conf'), `${[...rules, others].join('\n')}\n`)
+  await postgres.query('SELECT pg_reload_conf()')
 })
 
 afterAll(async () => {
   for (const terminal of running) await terminal.signal('SIGKILL')
   await postgres?.dispose()
-  rmSync(work, { recursive: true, force: true })
+  rmSync(directory, { recursive: true, force: true })
 })
 
 function userName(): string {
@@ -62,7 +72,8 @@ function withPorts(text: string): string {
 
 function environment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env
-  return { PATH, HOME, PGHOST: '127.0.0.1', PGPORT: String(postgres.port), ...key }
+  const path = `${programs}:${PATH}`
+  return { PATH: path, HOME, PGHOST: '127.0.0.1', PGPORT: String(postgres.port), ...key }
 }
 
 async function run(command: string): Promise<string> {
@@ -134,8 +145,7 @@ test('one process, then two nodes: a call goes on while its nodes go and come', 
   key = { KEY_ID: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', SECRET: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
   await run('npx ringwire token --product shop --user ann --role customer --peer-role agent')
 
-  const [createDatabase = '', redis = ''] = blocks(1)
-  await run(createDatabase)
+  const [redis = ''] = blocks(1)
   await start(redis).says(/Ready to accept connections/)
   const [told = ''] = blocks(2)
   await run(told)
@@ -175,6 +185,11 @@ test('one process, then two nodes: a call goes on while its nodes go and come', 
   }
   await calling.signal('SIGINT')
   expect(calling.output()).toContain('the call is over')
+
+  const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
+  const left = readdirSync(work).filter((name) => !clone.includes(name))
+  expect(left).toContain('nodes.env')
+  expect(left.filter((name) => !ignored.includes(`/${name}`) && !ignored.includes(`${name}/`))).toEqual([])
 }, 120_000)
 
 /** The load balancer serves. */
