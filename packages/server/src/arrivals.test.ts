@@ -106,7 +106,7 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   isAway = false
   const passedOn = (await domain.store.load(call)) as LiveCall
   expect(passedOn).toMatchObject({ calleePlace: { sessionId: next.sessionId, state: 'held' } })
-  expect(await domain.delivery.catchUp(passedOn)).toBe(true)
+  expect(await domain.delivery.catchUp(passedOn)).toBe('done')
   expect(eventsOf({ socket })).toEqual([])
 })
 

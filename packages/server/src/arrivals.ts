@@ -88,6 +88,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     resume: ResumeRequest,
     retired: Sink | undefined,
   ): MaybePromise<Arrival> {
+    // Its client gave it up while the socket of before was waited for, and may have another one by now [RES1].
+    if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
     return andThen(sessions.resume(resume, identityOf(session), sink, clock.now(), retired), (open) =>
       open === undefined
         ? enter(session, sink, resume)
@@ -180,8 +182,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   async function reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void> {
     while (sessions.heldHere(identity.sessionId) !== undefined) {
       try {
-        if (identity.extended) await tellReset(identity, epoch)
-        const live = await tellRinging(identity, ringing)
+        const listed = identity.extended ? await tellReset(identity, epoch) : []
+        const live = await tellRinging(identity, new Set([...ringing, ...listed]))
         // A store that took over from another one may not have heard how far its calls were told.
         for (const call of live) await delivery.catchUp(call)
         return
@@ -193,7 +195,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** What rings rings, and what rang is over; answers the participant's live calls. */
-  async function tellRinging(identity: SessionIdentity, ringing: readonly string[]): Promise<readonly LiveCall[]> {
+  async function tellRinging(identity: SessionIdentity, ringing: ReadonlySet<string>): Promise<readonly LiveCall[]> {
     const live = await liveCallsOf(identity)
     for (const key of ringing) {
       const call = await store.load(refOf(key))
@@ -202,13 +204,15 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return live
   }
 
-  async function tellReset(identity: SessionIdentity, epoch: string): Promise<void> {
-    const data: SessionReset = {
-      session_id: identity.sessionId,
-      epoch,
-      active_calls: await readActiveCalls(identity),
-    }
+  /** Answers the calls of which it says that they ring: they may stop before anybody knows that they rang here. */
+  async function tellReset(identity: SessionIdentity, epoch: string): Promise<string[]> {
+    const active_calls = await readActiveCalls(identity)
+    const data: SessionReset = { session_id: identity.sessionId, epoch, active_calls }
     await sessions.reset(identity.sessionId, epoch, JSON.stringify({ event: 'session.reset', data }))
+    const { product } = identity.participant
+    return active_calls
+      .filter(({ status, direction }) => status === 'ringing' && direction === 'incoming')
+      .map(({ call_uuid: callUuid }) => callKey({ product, callUuid }))
   }
 
   async function readActiveCalls(session: Who): Promise<ActiveCall[]> {

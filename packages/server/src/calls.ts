@@ -155,7 +155,7 @@ export function createCalls(options: CallsOptions): Calls {
 
   async function catchUpOn(key: string): Promise<boolean> {
     const call = await store.load(refOf(key))
-    if (call !== undefined) return delivery.catchUp(call)
+    if (call !== undefined) return (await delivery.catchUp(call)) !== 'away'
     delivery.forgive(key)
     return true
   }

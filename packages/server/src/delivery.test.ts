@@ -21,6 +21,7 @@ function setUp() {
       close: () => {},
       retire: nothing,
       isBusy: false,
+      isClosed: false,
     },
   )
   sessions.ready('s')
@@ -95,7 +96,7 @@ test('while the sessions cannot be reached it is owed, until somebody catches up
   await delivery.apply(invited)
   broken.on = false
   expect([...delivery.owed]).toEqual([callKey(call)])
-  expect(await delivery.catchUp(invited.call)).toBe(true)
+  expect(await delivery.catchUp(invited.call)).toBe('done')
   expect([...delivery.owed]).toEqual([])
   expect(told).toEqual(['call.ringing'])
 })
@@ -151,7 +152,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
       throw error
     },
   })
-  expect(await delivery.catchUp(call)).toBe(true)
+  expect(await delivery.catchUp(call)).toBe('done')
   expect(order[0]).toBe('before → after')
   expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })

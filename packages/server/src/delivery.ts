@@ -18,6 +18,9 @@ import { type AppendResult, type Push, type Sessions, StoreError } from './ports
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>
 
+/** `later`: a log that was lost begins again in a moment; `away`: nobody knows when the sessions' store is back. */
+export type CaughtUp = 'done' | 'later' | 'away'
+
 export interface Delivery {
   readonly known: KnownCalls
   /**
@@ -32,8 +35,8 @@ export interface Delivery {
   adoptOver(call: Call): MaybePromise<void>
   /** Takes note of a call that was read: somebody else may just be handing it on. */
   learn(call: Call): void
-  /** Hands on what was committed to a call and not handed on by anybody; resolves when it is, with false where it cannot be. */
-  catchUp(call: Call): Promise<boolean>
+  /** Hands on what was committed to a call and not handed on by anybody. */
+  catchUp(call: Call): Promise<CaughtUp>
   /** A push to whoever holds a place. */
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
   /** The keys of calls of which something could not be handed on; until `catchUp` has done it. */
@@ -121,12 +124,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
-    const steps = await stepsAfter(call, told)
+    const all = await stepsAfter(call, told)
+    const before = told === 0 ? await sessions.toldBefore() : 0
+    const steps = all.filter(({ event }) => event.at >= before)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
     // the answer is among them, nobody has a place before its gate is closed [REL2].
     const answer = steps.findIndex(isAnswer)
     for (const step of steps) await makeMoves(key, step, answer >= 0)
     for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
+    if (steps.length === 0) await sessions.setTold(key, call.version, !isLive(call))
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
@@ -172,7 +178,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { sessionId, deviceId, settled } = place
     return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
-      if (isHeldElsewhere(place)) throw new StoreError('unavailable', 'the log of the session was lost')
+      if (isHeldElsewhere(place)) throw new LostLog()
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
         sessions.hold(sessionId, key, settled, gate, call.version),
@@ -248,16 +254,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async catchUp(call) {
       const key = callKey(call)
       learn(call)
-      let isDone = false
-      await inTurn(key, () =>
-        andThen(sessions.toldOf(key, call.version), (told) =>
-          andThen(told < call.version ? handOnMissing(key, call, told) : undefined, () => {
-            isDone = true
-            owed.delete(key)
-          }),
-        ),
-      )
-      return isDone
+      let caught: CaughtUp = 'away'
+      await inTurn(key, async () => {
+        try {
+          const told = await sessions.toldOf(key, call.version)
+          if (told < call.version) await handOnMissing(key, call, told)
+          caught = 'done'
+          owed.delete(key)
+        } catch (error) {
+          if (error instanceof LostLog) caught = 'later'
+          throw error
+        }
+      })
+      return caught
     },
     owed,
     forgive: (key) => void owed.delete(key),
@@ -277,6 +286,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       }
       return ended
     },
+  }
+}
+
+/** The node that holds the session begins it again in a moment. */
+class LostLog extends StoreError {
+  constructor() {
+    super('unavailable', 'the log of the session was lost')
   }
 }
 

@@ -143,6 +143,8 @@ export interface Sink {
   retire(): Promise<void>
   /** Whether something that came on it is still under way. */
   readonly isBusy: boolean
+  /** Nobody is at the other end any more. */
+  readonly isClosed: boolean
 }
 
 /**
@@ -329,6 +331,11 @@ export interface Sessions {
    * Whoever needs no more than `enough` may be answered with less than there is.
    */
   toldOf(call: string, enough: number): MaybePromise<number>
+  /**
+   * Before when, in ms since the epoch, everything that was committed has been told, though `toldOf` answers 0: the store was
+   * emptied since then. 0 where it never was.
+   */
+  toldBefore(): MaybePromise<number>
   /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
   setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
   /** Forgets what is older than the window. */

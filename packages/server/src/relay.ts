@@ -86,13 +86,17 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     const call = newest(key, seated.value)
     const side = sideOf(call, sender.participant)
     if (!isLive(call) || side === undefined) return call.status
-    // Whoever changed the call may just be handing that on, or could not: what waits goes first.
-    if (tries > 0 || delivery.owed.has(key)) await delivery.catchUp(call)
+    // Whoever changed the call may just be handing that on, or could not: what waits goes first. Where the store is away,
+    // who has a socket here is handed it all the same [EXT3].
+    if ((tries > 0 || delivery.owed.has(key)) && (await delivery.catchUp(call)) === 'later') {
+      return tryAgain(message, tries + 1)
+    }
     return pass(call, side, message, tries)
   }
 
   /** At once where only this node was behind; then whoever changes the call, or begins a log again, gets a moment for it. */
   async function tryAgain(message: Message, tries: number): Promise<RelayResult> {
+    if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
     if (tries > 1) await Bun.sleep(firstPauseMs * 2 ** (tries - 2))
     return seatFirst(message, tries)
   }
@@ -113,8 +117,7 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
       if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
       if (result === 'volatile') return { status: call.status, volatile: true }
       const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
-      if (!isOld) return call.status
-      return tries < maxTries ? tryAgain(message, tries + 1) : errorBody('SERVICE_UNAVAILABLE', { retryable: true })
+      return isOld ? tryAgain(message, tries + 1) : call.status
     })
   }
 

@@ -98,6 +98,10 @@ export class Connection implements Sink {
     if (options.messageRate !== null) this.gate = new RateGate(options.messageRate, options.now())
   }
 
+  get isClosed(): boolean {
+    return this.state !== 'open'
+  }
+
   get isBusy(): boolean {
     return this.busy
   }

@@ -129,6 +129,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     openGate: (id, call, first) => away(id).openGate(id, call, first),
     reset: (id, epoch, text) => home(id).reset(id, epoch, text),
     toldOf: (call, enough) => next().toldOf(call, enough),
+    toldBefore: () => next().toldBefore(),
     setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),

@@ -51,6 +51,7 @@ export function createSocket(): Socket {
     close: (code) => void closes.push(code),
     retire: async () => {},
     isBusy: false,
+    isClosed: false,
   }
 }
 

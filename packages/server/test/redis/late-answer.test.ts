@@ -72,7 +72,7 @@ test('[REL2] told together with the ring before it, no relay passes what was kep
     // The caller's node is another one, and has heard of the answer.
     if (version === 1) sent.push(node.sessions.append(callee.id, candidatePush(callKey(call), 2)))
   }
-  expect(await domain.delivery.catchUp(call)).toBe(true)
+  expect(await domain.delivery.catchUp(call)).toBe('done')
   expect(await Promise.all(sent)).toEqual(['kept'])
   expect(await send(caller, callUuid, 3)).toBe('accepted')
   await node.settled()
@@ -90,7 +90,7 @@ test('[REL2] [PLACE2] told together with the place passing on, what was kept rea
   const moved = done(await domain.calls.seat(desk.actor, callUuid))
   expect(moved.version).toBe(call.version + 2)
   isAway = false
-  expect(await domain.delivery.catchUp(moved)).toBe(true)
+  expect(await domain.delivery.catchUp(moved)).toBe('done')
   expect(await send(caller, callUuid, 2)).toBe('accepted')
   await node.settled()
   await until('both are there', () => candidatesOf(desk).length >= 2)
@@ -102,7 +102,7 @@ test('[PLACE1] told late, a call that was answered does not ring where nobody ha
   const { call } = await ringUnheard(participant)
   const late = await connectPeer(domain, participant, 'desk')
   isAway = false
-  expect(await domain.delivery.catchUp(call)).toBe(true)
+  expect(await domain.delivery.catchUp(call)).toBe('done')
   await node.settled()
   expect(eventsOf(late)).toEqual([])
 })

@@ -29,6 +29,7 @@ function sink(sessionId: string): Sink {
     close() {},
     retire: async () => {},
     isBusy: false,
+    isClosed: false,
   }
 }
 

@@ -333,6 +333,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       target.overSinceOpen = undefined
     },
     toldOf: (call) => told.get(call)?.version ?? 0,
+    toldBefore: () => 0,
     setTold(call, version, isOver) {
       if ((told.get(call)?.version ?? 0) <= version) told.set(call, { version, overAt: isOver ? now : undefined })
     },

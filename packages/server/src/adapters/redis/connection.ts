@@ -151,6 +151,7 @@ const scriptNames = [
   'refund',
   'resume',
   'rung',
+  'since',
   'take',
   'told',
   'touch',
@@ -158,7 +159,7 @@ const scriptNames = [
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
 /** Those that know nothing of sessions. */
-const alone: readonly ScriptName[] = ['consume', 'nodes', 'refund', 'told']
+const alone: readonly ScriptName[] = ['consume', 'nodes', 'refund', 'since', 'told']
 
 interface Pending {
   readonly until: number

@@ -71,7 +71,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let comparing: Timer | undefined
   let comparisons = 0
   let isComparing = false
-  const told = createTold(store)
+  const told = createTold(store, { now: () => now, awayMs: () => channel.awayMs() })
   const onLogLost: typeof options.onLogLost = (...lost) => {
     // What this node told may be gone with it.
     told.forget()
@@ -206,7 +206,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     async resume(request, identity, sink, at, retired) {
       const { sessionId, replied } = request
       const socket = newSocket()
-      const { own, reply } = await takeOver(request, identity, socket, at, retired)
+      const { own, reply } = await takeOver(request, identity, sink, socket, at, retired)
       const [epoch, stored, isOwnSocket, calls] = reply
       if (epoch === '') {
         hearAll(reply.slice(1))
@@ -317,6 +317,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return found === 1
     },
     toldOf: told.toldOf,
+    toldBefore: told.toldBefore,
     setTold: told.setTold,
     owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
     async collectFinals(identity) {
@@ -335,6 +336,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   async function takeOver(
     request: ResumeRequest,
     identity: SessionIdentity,
+    sink: Sink,
     socket: string,
     at: number,
     retired?: Sink,
@@ -345,6 +347,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     for (let tries = 0; tries < mostReplaced; tries++) {
       const here = held.get(sessionId)
       if (here !== undefined && here.sink !== retired && isSame(here.identity, identity)) await here.sink.retire()
+      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
       const own = held.get(sessionId) ?? last.get(sessionId)
       const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
       const args = [...whose, epoch, seenSeq(request), replied, socket, at, options.resumeWindowMs, ...mine, before]
@@ -412,6 +415,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     async start() {
       await store.ready()
       await channel.start()
+      if (channel.isAlone()) await told.begin()
       comparing = setInterval(() => {
         comparisons++
         if (isComparing) return

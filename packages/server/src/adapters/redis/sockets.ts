@@ -49,6 +49,7 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
       pushed: () => {},
       // Only its node knows.
       isBusy: true,
+      isClosed: false,
       // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
       async probe() {
         const answer = await channel.ask(holder, 'probe', id, socket)

@@ -7,9 +7,17 @@ const liveMs = 86_400_000
 const overMs = 600_000
 /** Calls of which that is known without asking. */
 const mostTold = 20_000
+/** What was committed so long before the store was emptied was told, by its node or by another one for a dead one. In ms. */
+const handedOnMs = 15_000
+
+export interface ToldOptions {
+  readonly now: () => number
+  /** For how long the store may have been away, in ms. */
+  readonly awayMs: () => number
+}
 
 /** Up to which version each call was told, by any node: see `toldOf` and `setTold` of `Sessions`. */
-export function createTold(store: Store) {
+export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   /** Up to which version this node told of each call, or read that another did. */
   const told = new Map<string, number>()
 
@@ -17,6 +25,11 @@ export function createTold(store: Store) {
     told.delete(call)
     told.set(call, version)
     forgetOldest(told, mostTold)
+  }
+
+  async function since(otherwise: number): Promise<number> {
+    const [at = 0] = await store.run('since', ['rw:since'], [Math.max(0, otherwise)])
+    return Number(at)
   }
 
   return {
@@ -27,6 +40,14 @@ export function createTold(store: Store) {
       if (known >= enough) return known
       const [version = 0] = await store.run('told', [keyOf(call)], ['', 0])
       return Number(version)
+    },
+    /** See `toldBefore` of `Sessions`: it is the first who misses something that says when that was. */
+    async toldBefore(): Promise<number> {
+      return since(Math.floor(now() - awayMs() - handedOnMs))
+    },
+    /** No node has served: nothing is known, and nothing was lost. */
+    async begin(): Promise<void> {
+      await since(0)
     },
     async setTold(call: string, version: number, isOver: boolean): Promise<void> {
       await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs])

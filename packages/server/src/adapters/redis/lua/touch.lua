@@ -11,10 +11,12 @@ if what == 'ring' then
 elseif what == 'hold' then
   if hold(h, name, ARGV[9], ARGV[11]) and ARGV[10] == '1' and not h['G' .. name] then put(h, 'G' .. name, '1') end
 else
-  if drop(h, 'V' .. name) then tell(h, 'V ' .. h.sid .. ' ' .. h.s .. ' ' .. name) end
+  drop(h, 'V' .. name)
   drop(h, 'Q' .. name)
   release(h, name)
   finish(h, name)
+  -- Who ended it was not told of the end: its holder says so to a log that begins again.
+  tell(h, 'F ' .. h.sid .. ' ' .. h.s .. ' ' .. name)
   if h.n == '' and isForgettable(h) then forget(h) return { found, unpack(out) } end
 end
 expire(h)
