@@ -1,3 +1,4 @@
+import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import type { Random } from '../fuzz/random.ts'
 import type { Phone } from './phone.ts'
 import type { Frame, FrameData } from './recording.ts'
@@ -15,6 +16,8 @@ export interface PersonOptions {
 const pauses = { betweenCalls: 500, decision: 500, relay: 120, talk: 1_200, retry: 300 } as const
 /** Who waits for the other to hang up does it at the latest after this. */
 const longestTalkMs = 6_000
+/** How often it is a row of long relays that is sent. */
+const longChance = 0.002
 /** More calls than these at once are not begun. */
 const mostCalls = 3
 
@@ -98,6 +101,7 @@ export class Person {
     call.known = true
     this.believe(call, invited.data?.status)
     if (this.random.chance(0.4)) this.relay(call, 1 + this.random.int(3))
+    if (this.random.chance(longChance)) this.relay(call, 1 + this.random.int(8), true)
     const plan = this.random.int(100)
     if (plan < 20) {
       await call.answeredOrOver(this.random.int(pauses.decision * 2))
@@ -132,7 +136,8 @@ export class Person {
     const connectsAt = random.int(rounds + 1)
     for (let i = 0; i < rounds && !call.isOver; i++) {
       if (i === connectsAt) void this.insist('call.connected', { call_uuid: call.callUuid })
-      this.relay(call, 1 + random.int(2))
+      if (random.chance(longChance)) this.relay(call, 8 + random.int(32), true)
+      else this.relay(call, 1 + random.int(2))
       await call.overWithin(random.int(pauses.relay))
     }
     await call.overWithin(random.chance(0.6) ? random.int(pauses.talk) : longestTalkMs)
@@ -145,14 +150,18 @@ export class Person {
     call.end()
   }
 
-  /** The first of a side is its description, the others are candidates; each carries the next number. */
-  private relay(call: TrackedCall, count: number): void {
+  /**
+   * The first of a side is its description, the others are candidates; each carries the next number. Long ones are all
+   * descriptions: 24 of them are more than a log holds [RES1].
+   */
+  private relay(call: TrackedCall, count: number, isLong = false): void {
     for (let i = 0; i < count && !call.isOver; i++) {
-      const mark = `${call.callUuid} ${++call.relayed}`
+      const mark = `${call.callUuid} ${++call.relayed}${isLong ? ` ${relayLimits.sdpBytes - this.random.int(4_096)}` : ''}`
       const type = call.side === 'caller' ? 'offer' : 'answer'
       const data = { call_uuid: call.callUuid }
       // What has no reply is not sent with another number: nobody knows whether it came.
-      if (call.relayed % 8 === 1) void this.phone.request(`webrtc.${type}`, { ...data, sdp: { type, sdp: mark } })
+      if (isLong || call.relayed % 8 === 1)
+        void this.phone.request(`webrtc.${type}`, { ...data, sdp: { type, sdp: mark } })
       else {
         const candidate = { candidate: mark, sdpMid: '0', sdpMLineIndex: 0 }
         void this.phone.request('webrtc.ice_candidate', { ...data, candidate })

@@ -1,6 +1,7 @@
 import type { Random } from '../fuzz/random.ts'
 import { RawWebSocket } from '../support/raw-websocket.ts'
 import type { Entry, Frame, FrameData, Trace } from './recording.ts'
+import { inFull, inShort } from './relay-text.ts'
 
 export interface PhoneOptions {
   readonly userId: string
@@ -75,7 +76,7 @@ export class Phone {
       token,
       onText: (text) => {
         // What arrives on a socket that was given up was not seen.
-        if (raw === this.socket) this.take(socket, JSON.parse(text) as Frame)
+        if (raw === this.socket) this.take(socket, inShort(JSON.parse(text) as Frame))
       },
       onClosed: ({ code }) => {
         this.entries.push({ kind: 'close', at: at(), socket, code })
@@ -175,7 +176,7 @@ export class Phone {
     const n = this.nextN++
     const id = `${this.sockets}.${n}`
     const frame: Frame = { event, request_id: id, n, data }
-    const request: Request = { n, id, frame, text: JSON.stringify(frame), sentAt: undefined, resolve }
+    const request: Request = { n, id, frame, text: JSON.stringify(inFull(frame)), sentAt: undefined, resolve }
     this.unanswered.push(request)
     if (this.ready) this.transmit(request)
     return promise

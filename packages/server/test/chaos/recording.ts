@@ -169,13 +169,6 @@ export function loadRecording(path: string): Recording {
   return { header, traces, calls, events, histories }
 }
 
-/** The counter that a relay of these runs carries: `call_uuid counter`. */
-export function markOf(frame: Frame): number | undefined {
-  const text = frame.data?.sdp?.sdp ?? frame.data?.candidate?.candidate
-  const counter = Number(text?.split(' ')[1])
-  return Number.isInteger(counter) ? counter : undefined
-}
-
 export function isRelay(frame: Frame): boolean {
   return frame.event.startsWith('webrtc.')
 }

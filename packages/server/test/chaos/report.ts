@@ -17,7 +17,7 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
     `transitions: ${transitions.stored} stored, ${transitions.acknowledged} requests done, ${transitions.maybe} maybe`,
   )
   print(
-    `relays: ${relays.acknowledged} acknowledged (${relays.volatile} volatile), ${relays.maybe} maybe, ${relays.arrived} arrived`,
+    `relays: ${relays.acknowledged} acknowledged (${relays.volatile} volatile), ${relays.maybe} maybe, ${relays.arrived} arrived (${relays.long} long)`,
   )
   print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
   print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)

@@ -1,4 +1,5 @@
-import { type Entry, markOf, type Recording } from './recording.ts'
+import type { Entry, Recording } from './recording.ts'
+import { markOf } from './relay-text.ts'
 
 /** Everything about one call, from everybody, in the order of time: lines to read. */
 export function storyOf({ header, traces, calls, events }: Recording, call: string): string[] {

@@ -1,4 +1,5 @@
 import { isRelay, type Recording } from '../recording.ts'
+import { isLong } from '../relay-text.ts'
 import { isVolatile, outcomeOf, type Reading } from './reading.ts'
 
 /** How much of everything there was. */
@@ -10,6 +11,8 @@ export interface Counts {
     readonly maybe: number
     readonly volatile: number
     readonly arrived: number
+    /** Of those the ones that say how long they are. */
+    readonly long: number
   }
   readonly resumes: { readonly recovered: number; readonly notRecovered: number; readonly resets: number }
   readonly requests: {
@@ -28,6 +31,7 @@ export function countsOf({ calls, events, header, traces }: Recording, readings:
   const states = readings.flatMap((reading) => reading.states.slice(1))
   const ofKind = (kind: string) => states.filter((state) => state.kind === kind).length
   const pushes = readings.flatMap(({ stretches }) => stretches.flatMap((stretch) => stretch.pushes))
+  const arrived = pushes.filter(({ frame }) => isRelay(frame))
   const out = traces.flatMap(({ entries }) => entries.filter(({ kind }) => kind === 'out')).length
   return {
     calls: tally(calls.map(({ status }) => status)),
@@ -40,7 +44,8 @@ export function countsOf({ calls, events, header, traces }: Recording, readings:
       acknowledged: outcomes(relays, 'done'),
       maybe: outcomes(relays, 'maybe'),
       volatile: relays.filter(({ replies }) => replies.some(({ frame }) => isVolatile(frame))).length,
-      arrived: pushes.filter(({ frame }) => isRelay(frame)).length,
+      arrived: arrived.length,
+      long: arrived.filter(({ frame }) => isLong(frame)).length,
     },
     resumes: { recovered: ofKind('recovered'), notRecovered: ofKind('new'), resets: ofKind('reset') },
     requests: {

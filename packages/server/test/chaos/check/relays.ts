@@ -1,4 +1,5 @@
-import { isRelay, markOf } from '../recording.ts'
+import { isRelay } from '../recording.ts'
+import { markOf, sameText } from '../relay-text.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import type { Report } from './findings.ts'
 import type { Patience } from './patience.ts'
@@ -67,6 +68,7 @@ function checkArrivals(came: readonly Arrival[], sent: readonly SeenRequest[], f
     const fact = facts.get(call ?? '')
     if (request === undefined || request.frame.event !== event)
       report('effect', `${event} ${mark} was never sent`, where)
+    else if (!sameText(request.frame, push.frame)) report('effect', `${event} ${mark} came with another text`, where)
     else if (outcomeOf(request) === 'refused') report('effect', `${event} ${mark} came, and it was refused`, where)
     if (fact === undefined || sideOf(fact, user) === undefined)
       report('effect', `${event} ${mark} came to a stranger`, where)

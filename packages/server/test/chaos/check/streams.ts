@@ -1,4 +1,5 @@
-import { type FaultRecord, isRelay, markOf, type Recording } from '../recording.ts'
+import { type FaultRecord, isRelay, type Recording } from '../recording.ts'
+import { markOf } from '../relay-text.ts'
 import type { Report } from './findings.ts'
 import type { Reading, SeenPush, SeenSession, SeenState, Stretch } from './reading.ts'
 

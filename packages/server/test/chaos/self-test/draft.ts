@@ -1,4 +1,5 @@
-import { type Entry, type Frame, markOf, type Recording } from '../recording.ts'
+import type { Entry, Frame, Recording } from '../recording.ts'
+import { markOf } from '../relay-text.ts'
 
 type Mutable<T> = T extends readonly (infer U)[]
   ? Mutable<U>[]

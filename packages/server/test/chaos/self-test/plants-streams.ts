@@ -252,6 +252,18 @@ export const plantsInStreams: readonly Plant[] = [
     },
   },
   {
+    name: 'a relay that came with another text',
+    kind: 'effect',
+    plant(draft) {
+      const spot = firstOf(
+        spots(draft, 'in', (each) => isRelayPush(each) && each.frame.data?.sdp !== undefined),
+        'description',
+      )
+      if (spot.frame.data?.sdp !== undefined) spot.frame.data.sdp.sdp += ' 48000'
+      return where(spot)
+    },
+  },
+  {
     name: 'a relay that was refused, and came',
     kind: 'effect',
     plant(draft) {
