@@ -94,6 +94,8 @@ export interface FaultRecord {
   readonly target: string
   readonly from: number
   readonly until: number
+  /** The one key that was deleted, and whose it was. */
+  readonly evicted?: { readonly key: string; readonly user: string }
 }
 
 /** A node that ended though nobody asked it to, or badly. */

@@ -1,14 +1,14 @@
 import type { Verdict } from './check/check.ts'
 import { kinds, type Violation } from './check/findings.ts'
 import type { Recording } from './recording.ts'
-import { storyOf } from './story.ts'
+import { storyOf, visitsOf } from './story.ts'
 
-/** Violations that are printed one by one, and those of them whose calls are told in full. */
+/** Violations that are printed one by one, and of those whose calls, or sockets, are told in full. */
 const printed = { violations: 50, stories: 3 } as const
 
 export function printReport({ header, ...rest }: Recording, verdict: Verdict, print: (text: string) => void): void {
   const { counts, violations } = verdict
-  const { calls, transitions, relays, resumes, requests, faults } = counts
+  const { calls, transitions, relays, resumes, losses, requests, faults } = counts
   const sum = Object.values(calls).reduce((total, count) => total + count, 0)
   print(`seed ${header.seed}: ${header.nodes} nodes, ${header.users} users, ${header.durationS} s`)
   print(`faults: ${listOf(faults)}`)
@@ -20,11 +20,14 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
     `relays: ${relays.acknowledged} acknowledged (${relays.volatile} volatile), ${relays.maybe} maybe, ${relays.arrived} arrived (${relays.long} long)`,
   )
   print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
+  print(`logs lost, and by what: ${listOf(losses)}`)
   print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)
   for (const violation of violations.slice(0, printed.violations)) print(lineOf(violation))
   if (violations.length > printed.violations) print(`… and ${violations.length - printed.violations} more`)
   const told = [...new Set(violations.flatMap(({ call }) => call ?? []))].slice(0, printed.stories)
   for (const call of told) for (const line of storyOf({ header, ...rest }, call)) print(line)
+  const refused = violations.filter(({ kind }) => kind === 'resume').slice(0, printed.stories)
+  for (const { user = '', at = 0 } of refused) for (const line of visitsOf({ header, ...rest }, user, at)) print(line)
   for (const { node, log } of header.crashes) print(`node ${node} logged:\n${log}`)
   print(`${violations.length} violations`)
 }

@@ -1,11 +1,16 @@
-import type { Entry, Recording } from './recording.ts'
+import type { Entry, FaultRecord, Recording } from './recording.ts'
 import { markOf } from './relay-text.ts'
+
+interface Line {
+  readonly at: number
+  readonly text: string
+}
 
 /** Everything about one call, from everybody, in the order of time: lines to read. */
 export function storyOf({ header, traces, calls, events }: Recording, call: string): string[] {
   const row = calls.find(({ call_uuid }) => call_uuid === call)
   const people = row === undefined ? traces.map(({ user }) => user) : [row.caller, row.callee]
-  const lines: { at: number; text: string }[] = []
+  const lines: Line[] = []
   for (const { call_uuid, version, type, at, by_user } of events) {
     if (call_uuid === call)
       lines.push({ at: at - header.startedAt, text: `PostgreSQL: ${version} ${type} by ${by_user}` })
@@ -14,16 +19,39 @@ export function storyOf({ header, traces, calls, events }: Recording, call: stri
     if (!people.includes(user)) continue
     for (const entry of aroundCall(entries, call)) lines.push({ at: entry.at, text: `${user} ${textOf(entry, call)}` })
   }
+  return inOrder(`Call ${call}:`, lines, header.faults)
+}
+
+/** How far back it is told how somebody's sockets came and went, in ms. */
+const visitsMs = 20_000
+
+/** The sockets of one person until an instant, those that came to nothing too, in the order of time: lines to read. */
+export function visitsOf({ header, traces }: Recording, user: string, until: number): string[] {
+  const entries = traces.find((trace) => trace.user === user)?.entries ?? []
+  const near = entries.filter(({ at }) => at > until - visitsMs && at <= until)
+  const visits = near.filter(
+    (entry) => !('frame' in entry) || entry.frame.event === 'auth.ok' || entry.frame.event === 'session.reset',
+  )
+  const lines = visits.map((entry) => ({ at: entry.at, text: `${user} ${textOf(entry, '')}` }))
+  return inOrder(`${user} until ${(until / 1000).toFixed(3)} s:`, lines, header.faults)
+}
+
+/** With the faults that were near. */
+function inOrder(title: string, told: readonly Line[], faults: readonly FaultRecord[]): string[] {
+  const lines = [...told]
   const [first, last] = [Math.min, Math.max].map((choose) => choose(...lines.map(({ at }) => at))) as [number, number]
-  for (const { kind, target, from, until } of header.faults) {
+  for (const fault of faults) {
+    const { from, until } = fault
     if (until < first - 5_000 || from > last) continue
-    lines.push(
-      { at: from, text: `FAULT ${kind} ${target}` },
-      { at: until, text: `WHOLE again after ${kind} ${target}` },
-    )
+    lines.push({ at: from, text: `FAULT ${nameOf(fault)}` })
+    if (until > from) lines.push({ at: until, text: `WHOLE again after ${nameOf(fault)}` })
   }
   const sorted = lines.sort((a, b) => a.at - b.at)
-  return [`Call ${call}:`, ...sorted.map(({ at, text }) => `  ${(at / 1000).toFixed(3).padStart(8)} ${text}`)]
+  return [title, ...sorted.map(({ at, text }) => `  ${(at / 1000).toFixed(3).padStart(8)} ${text}`)]
+}
+
+function nameOf({ kind, target, evicted }: FaultRecord): string {
+  return [kind, target, ...(evicted === undefined ? [] : [`${evicted.key} of ${evicted.user}`])].join(' ')
 }
 
 /** What a phone saw of the call, with its sockets for as long as the call is its business. */

@@ -3,6 +3,7 @@ import { type Counts, countsOf } from './counts.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
 import { checkHistories } from './histories.ts'
+import { checkLosses, lossesOf } from './losses.ts'
 import { checkNotices } from './notices.ts'
 import { createPatience } from './patience.ts'
 import { read } from './reading.ts'
@@ -34,10 +35,12 @@ export function check(recording: Recording): Verdict {
   const readings = traces.map(read)
   const patience = createPatience(header)
   const facts = factsOf(recording)
+  const losses = lossesOf(readings, facts, header)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
   for (const text of header.stuck) report('stuck', text)
   checkDatabase(facts, report)
-  checkStreams(readings, header, report)
+  checkStreams(readings, report)
+  checkLosses(losses, report)
   checkRequests(readings, facts, header.startedAt, report)
   checkRefusals(readings, facts, header.startedAt, report)
   checkTold(readings, facts, report)
@@ -45,5 +48,5 @@ export function check(recording: Recording): Verdict {
   checkNotices(readings, facts, header.startedAt, patience, report)
   checkRelays(readings, facts, header.startedAt, patience, report)
   checkHistories(histories, facts, report)
-  return { violations, counts: countsOf(recording, readings) }
+  return { violations, counts: countsOf(recording, readings, losses) }
 }

@@ -1,5 +1,6 @@
 import { isRelay, type Recording } from '../recording.ts'
 import { isLong } from '../relay-text.ts'
+import type { Loss } from './losses.ts'
 import { isVolatile, outcomeOf, type Reading } from './reading.ts'
 
 /** How much of everything there was. */
@@ -15,6 +16,8 @@ export interface Counts {
     readonly long: number
   }
   readonly resumes: { readonly recovered: number; readonly notRecovered: number; readonly resets: number }
+  /** Logs that were lost, by what explains it. */
+  readonly losses: Readonly<Record<string, number>>
   readonly requests: {
     readonly asked: number
     readonly sentAgain: number
@@ -23,7 +26,11 @@ export interface Counts {
   readonly faults: Readonly<Record<string, number>>
 }
 
-export function countsOf({ calls, events, header, traces }: Recording, readings: readonly Reading[]): Counts {
+export function countsOf(
+  { calls, events, header, traces }: Recording,
+  readings: readonly Reading[],
+  losses: readonly Loss[],
+): Counts {
   const requests = readings.flatMap((reading) => reading.requests)
   const outcomes = (of: typeof requests, outcome: string) => of.filter((each) => outcomeOf(each) === outcome).length
   const relays = requests.filter(({ frame }) => isRelay(frame))
@@ -48,6 +55,7 @@ export function countsOf({ calls, events, header, traces }: Recording, readings:
       long: arrived.filter(({ frame }) => isLong(frame)).length,
     },
     resumes: { recovered: ofKind('recovered'), notRecovered: ofKind('new'), resets: ofKind('reset') },
+    losses: tally(losses.map(({ reason }) => reason ?? 'nothing')),
     requests: {
       asked: requests.length,
       sentAgain: out - requests.length,

@@ -37,3 +37,6 @@ export type Report = (
 
 /** Clocks of service and phones are the machine's; they are read one after another. In ms. */
 export const clockSlackMs = 250
+
+/** A session of which one key is deleted finds out when all are looked after: every minute. In ms. */
+export const evictionShowsMs = 60_000

@@ -40,8 +40,11 @@ export interface SeenSession {
 export interface SeenState extends SeenPush {
   readonly kind: 'new' | 'recovered' | 'reset'
   readonly session: SeenSession
-  /** When something came for the last time before it. */
-  readonly heardAt: number
+  /** The part of a session that ends here, and what it may have lost with it. */
+  readonly ends: Stretch | undefined
+  /** When its socket was opened, and to which node. */
+  readonly openedAt: number
+  readonly node: number
   /** The phone opened another socket shortly before, and heard nothing on it: a session that it does not know may be there. */
   readonly attempted: boolean
 }
@@ -83,7 +86,7 @@ class Reader implements Reading {
   private epoch = ''
   /** The socket that auth.ok came on. */
   private socket = -1
-  private heardAt = 0
+  private readonly opened = new Map<number, Extract<Entry, { kind: 'open' }>>()
   /** When sockets were opened that nothing has come on. */
   private readonly silent = new Map<number, number>()
   private early: SeenPush[] = []
@@ -94,21 +97,23 @@ class Reader implements Reading {
   }
 
   take(entry: Entry, index: number): void {
-    if (entry.kind === 'open') this.silent.set(entry.socket, entry.at)
+    if (entry.kind === 'open') {
+      this.opened.set(entry.socket, entry)
+      this.silent.set(entry.socket, entry.at)
+    }
     if (entry.kind === 'out') this.asked(entry.frame, entry.at)
     if (entry.kind === 'close' && entry.socket === this.socket) this.closed(entry.at)
     if (entry.kind !== 'in') return
     this.silent.delete(entry.socket)
     const seen = { frame: entry.frame, at: entry.at, index }
     if (entry.frame.event === 'auth.ok') {
-      this.hello(seen)
       this.socket = entry.socket
+      this.hello(seen)
       this.online.push({ from: entry.at, until: Number.POSITIVE_INFINITY })
     } else if (entry.socket !== this.socket || this.session === undefined) this.comesEarly(seen)
     else if (entry.frame.request_id !== undefined) this.reply(seen, this.session)
     else if (entry.frame.event === 'session.reset') this.reset(seen, this.session)
     else this.stretch?.pushes.push(seen)
-    this.heardAt = entry.at
   }
 
   private closed(at: number): void {
@@ -129,7 +134,7 @@ class Reader implements Reading {
       this.sessions.push(this.session)
       this.begin(this.session, seen.at)
     } else {
-      if (id !== this.session.id) this.strange.push(seen)
+      if (id !== this.session.id || epoch !== this.epoch) this.strange.push(seen)
       if (epoch !== this.epoch) this.begin(this.session, seen.at)
     }
     this.epoch = epoch
@@ -153,7 +158,9 @@ class Reader implements Reading {
 
   private state(kind: SeenState['kind'], seen: SeenPush, session: SeenSession): void {
     const attempted = [...this.silent.values()].some((at) => seen.at - at < attemptMs)
-    this.states.push({ ...seen, kind, session, heardAt: this.heardAt, attempted })
+    const { at: openedAt = 0, node = -1 } = this.opened.get(this.socket) ?? {}
+    const ends = kind === 'recovered' ? undefined : this.stretches.at(-2)
+    this.states.push({ ...seen, kind, session, ends, openedAt, node, attempted })
   }
 
   private asked(frame: Frame, at: number): void {

@@ -1,15 +1,14 @@
-import { type FaultRecord, isRelay, type Recording } from '../recording.ts'
+import { type Frame, isRelay } from '../recording.ts'
 import { markOf } from '../relay-text.ts'
 import type { Report } from './findings.ts'
-import type { Reading, SeenPush, SeenSession, SeenState, Stretch } from './reading.ts'
+import type { Reading, SeenPush, SeenSession, Stretch } from './reading.ts'
 
 /** What one session receives: numbers without gaps, nothing twice, in order, and a reply to everything [EXT1, EXT2]. */
-export function checkStreams(readings: readonly Reading[], header: Recording['header'], report: Report): void {
+export function checkStreams(readings: readonly Reading[], report: Report): void {
   for (const reading of readings) {
     const { user } = reading
     for (const { frame, at } of reading.strange) {
-      const problem = frame.request_id === undefined ? 'before auth.ok' : `${frame.request_id} was not asked for`
-      report('protocol', `${frame.event} ${problem}`, { user, at, call: frame.data?.call_uuid })
+      report('protocol', `${frame.event} ${strangenessOf(frame)}`, { user, at, call: frame.data?.call_uuid })
     }
     for (const stretch of reading.stretches) checkNumbers(stretch, report)
     for (const session of reading.sessions) {
@@ -17,8 +16,12 @@ export function checkStreams(readings: readonly Reading[], header: Recording['he
       checkVersions(session, report)
       checkReplies(session, report)
     }
-    for (const state of reading.states) checkResume(state, reading, header, report)
   }
+}
+
+function strangenessOf({ event, request_id: id }: Frame): string {
+  if (event === 'auth.ok') return 'says recovered: true, and goes on with another session or log'
+  return id === undefined ? 'before auth.ok' : `${id} was not asked for`
 }
 
 function checkNumbers({ session, pushes }: Stretch, report: Report): void {
@@ -97,35 +100,4 @@ function checkReplies(session: SeenSession, report: Report): void {
       report('order', `reply to ${frame.event} ${n} overtook`, where)
     else latest = reply
   }
-}
-
-/** What may cost a session its log: its node, where it has it in memory, or Redis. Nobody loses it by PostgreSQL. */
-function mayCostLogs({ kind }: FaultRecord): boolean {
-  return kind.startsWith('node') || kind.startsWith('Redis')
-}
-
-/** A fault shows itself for a while after it is over: dead nodes are found, connections come back. In ms. */
-const aftermathMs = 15_000
-
-/** A resume within its time is refused only where something happened that may have cost the log [RES1, RES2]. */
-function checkResume(
-  state: SeenState,
-  { user, sessions, states }: Reading,
-  header: Recording['header'],
-  report: Report,
-): void {
-  const isFirst = state.session === sessions[0] && state === states[0]
-  if (state.kind === 'recovered' || isFirst) return
-  const { at, heardAt } = state
-  if (state.kind === 'new' && at - heardAt > header.resumeWindowMs) return
-  const began = state.kind === 'new' ? heardAt : at
-  const isExplained = [...header.faults, ...header.crashes.map(asFault)].some(
-    (fault) => mayCostLogs(fault) && fault.from <= at && fault.until + aftermathMs >= began,
-  )
-  if (!isExplained)
-    report('resume', `${state.kind === 'new' ? 'recovered: false' : 'session.reset'} for nothing`, { user, at })
-}
-
-function asFault({ at, node }: Recording['header']['crashes'][number]): FaultRecord {
-  return { kind: 'node crashed', target: `node-${node}`, from: at, until: at }
 }

@@ -1,4 +1,5 @@
-import type { Entry, Frame, Recording } from '../recording.ts'
+import { statusAfter } from '../check/facts.ts'
+import type { Entry, Frame, Recording, Snapshot } from '../recording.ts'
 import { markOf } from '../relay-text.ts'
 
 type Mutable<T> = T extends readonly (infer U)[]
@@ -48,6 +49,30 @@ export function firstOf<T>(found: readonly T[], what: string): T {
 export const isPush = ({ frame }: Spot) => frame.request_id === undefined && frame.event !== 'auth.ok'
 export const isRelayPush = (spot: Spot) => isPush(spot) && spot.frame.event.startsWith('webrtc.')
 export const callOf = ({ frame }: Spot) => frame.data?.call_uuid ?? ''
+
+export const isResume = ({ frame }: Spot) => frame.event === 'auth.ok' && frame.data?.recovered === true
+
+/** The resume was answered with a new session. */
+export function refuse({ trace, frame, at }: Spot) {
+  frame.data = { ...frame.data, recovered: false }
+  return { user: trace.user, at }
+}
+
+/** While somebody was gone for the last time, so many long relays were sent to it, and nobody knows what became of them. */
+export function missed(draft: Draft, count: number): Spot {
+  const hello = firstOf(spots(draft, 'in', isResume).slice(-1), 'resume')
+  const { trace, index, at } = hello
+  const own = spots(draft, 'in', (spot) => spot.trace === trace && isPush(spot) && spot.index < index)
+  const call = callOf(firstOf(own.slice(-1), 'push before it'))
+  const { caller, callee } = callRow(draft, call)
+  const peer = draft.traces.find(({ user }) => user === (caller === trace.user ? callee : caller))
+  for (let i = 1; i <= count; i++) {
+    const sdp = { type: 'offer', sdp: `${call} ${1_000 + i} 46000` }
+    const frame = { event: 'webrtc.offer', request_id: `long.${i}`, n: 10_000 + i, data: { call_uuid: call, sdp } }
+    peer?.entries.push({ kind: 'out', at: at - 1, socket: 0, frame })
+  }
+  return hello
+}
 
 /** Where the part of the session that holds this frame ends: at the next `auth.ok` that begins anew, or a reset. */
 function endOfStretch({ trace, index }: Spot): number {
@@ -144,5 +169,35 @@ export function followHistory(draft: Draft, call: string): void {
       record.connected_at = iso(row.connected_at)
       record.ended_at = iso(row.ended_at)
     }
+  }
+}
+
+/** What a snapshot of somebody's calls would say at an instant. */
+function activeCalls(draft: Draft, user: string, at: number): Snapshot[] {
+  return draft.calls.flatMap((row) => {
+    const past = eventsOf(draft, row.call_uuid).filter((event) => event.at <= draft.header.startedAt + at)
+    const last = past.at(-1)
+    const status = past.map(statusAfter).findLast((each) => each !== undefined)
+    const isOver = row.ended_at !== null && row.ended_at <= draft.header.startedAt + at
+    if (last === undefined || status === undefined || isOver || (row.caller !== user && row.callee !== user)) return []
+    const direction = row.caller === user ? 'outgoing' : 'incoming'
+    const { call_uuid, version } = { call_uuid: row.call_uuid, version: last.version }
+    return [{ call_uuid, status, version, direction, holds_place: status !== 'ringing' || direction === 'outgoing' }]
+  })
+}
+
+/** The log of the session begins again after this push; the next number is of the new one. */
+export function reset({ trace, index, frame, at }: Spot, draft: Draft): void {
+  const data = { session_id: 'same', epoch: 'another', active_calls: activeCalls(draft, trace.user, at) }
+  const entry = trace.entries[index]
+  if (entry?.kind !== 'in') throw new Error('this is no push')
+  const { socket } = entry
+  trace.entries.splice(index + 1, 0, { kind: 'in', at, socket, frame: { event: 'session.reset', seq: 1, data } })
+  const gone = (frame.seq ?? 0) - 1
+  const spot = { trace, index: index + 1, frame, at }
+  for (const later of trace.entries.slice(spot.index + 1, endOfStretch(spot))) {
+    if (later.kind !== 'in') continue
+    if (later.frame.seq !== undefined) later.frame.seq -= gone
+    if (later.frame.event === 'auth.ok') later.frame.data = { ...later.frame.data, epoch: data.epoch }
   }
 }

@@ -209,19 +209,6 @@ export const plantsInStreams: readonly Plant[] = [
     },
   },
   {
-    name: 'recovered: false, and nothing had happened',
-    kind: 'resume',
-    plant(draft) {
-      draft.header.faults = []
-      const hello = firstOf(
-        spots(draft, 'in', ({ frame }) => frame.event === 'auth.ok' && frame.data?.recovered === true),
-        'resume',
-      )
-      if (hello.frame.data !== undefined) hello.frame.data.recovered = false
-      return { user: hello.trace.user }
-    },
-  },
-  {
     name: 'a push without a number',
     kind: 'protocol',
     plant(draft) {

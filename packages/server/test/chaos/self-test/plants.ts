@@ -1,6 +1,7 @@
 import type { Kind } from '../check/findings.ts'
 import type { Draft } from './draft.ts'
 import { plantsInCalls } from './plants-calls.ts'
+import { plantsInLosses } from './plants-losses.ts'
 import { plantsInStreams } from './plants-streams.ts'
 
 /** Something wrong that is put into a recording in which nothing is. */
@@ -8,8 +9,10 @@ export interface Plant {
   readonly name: string
   /** How it has to be reported, whatever else it causes. */
   readonly kind: Kind
-  /** Answers which call, or who, it has to be reported of. */
-  plant(draft: Draft): { readonly call?: string; readonly user?: string }
+  /** Which recording it is put into; undefined: the one of one node. */
+  readonly nodes?: 'one' | 'several'
+  /** Answers which call, or who, it has to be reported of, and when where that matters. */
+  plant(draft: Draft): { readonly call?: string; readonly user?: string; readonly at?: number }
 }
 
-export const plants: readonly Plant[] = [...plantsInStreams, ...plantsInCalls]
+export const plants: readonly Plant[] = [...plantsInStreams, ...plantsInLosses, ...plantsInCalls]

@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { selfTest } from './self-test.ts'
 
-/** The recording is of `npm run chaos -- --nodes 1 --users 4 --duration 9 --seed 16 --record recording.jsonl`. */
+/**
+ * recording.jsonl is of `npm run chaos -- --nodes 1 --users 4 --duration 9 --seed 16`, before there were long relays;
+ * recording-nodes.jsonl of `npm run chaos -- --nodes 3 --users 3 --duration 10 --seed 144`.
+ */
 for (const { name, problem } of selfTest()) {
   test(`the checker of chaos runs: ${name}`, () => {
     expect(problem).toBeUndefined()

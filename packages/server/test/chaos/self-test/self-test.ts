@@ -3,7 +3,7 @@ import { kinds } from '../check/findings.ts'
 import { loadRecording } from '../recording.ts'
 import { draftOf } from './draft.ts'
 import { plants } from './plants.ts'
-import { tolerances } from './tolerances.ts'
+import { type Tolerance, tolerances } from './tolerances.ts'
 
 export interface SelfTestResult {
   readonly name: string
@@ -16,21 +16,23 @@ export interface SelfTestResult {
  * wrong is reported by its kind, where it is; and what only looks wrong is not reported.
  */
 export function selfTest(): SelfTestResult[] {
-  const recording = loadRecording(new URL('recording.jsonl', import.meta.url).pathname)
-  const silent = (name: string, change: (draft: ReturnType<typeof draftOf>) => void): SelfTestResult => {
-    const draft = draftOf(recording)
+  const load = (name: string) => loadRecording(new URL(name, import.meta.url).pathname)
+  const recordings = { one: load('recording.jsonl'), several: load('recording-nodes.jsonl') }
+  const silent = ({ name, nodes = 'one', change }: Tolerance): SelfTestResult => {
+    const draft = draftOf(recordings[nodes])
     change(draft)
     const { violations } = check(draft)
     const problem = violations.map(({ kind, text, user, call }) => `: ${kind}: ${text} (${user}, ${call})`).join('')
     return { name: `nothing is wrong: ${name}`, problem: problem === '' ? undefined : problem }
   }
-  const found = plants.map(({ name, kind, plant }): SelfTestResult => {
-    const draft = draftOf(recording)
-    const { call, user } = plant(draft)
+  const found = plants.map(({ name, kind, nodes = 'one', plant }): SelfTestResult => {
+    const draft = draftOf(recordings[nodes])
+    const { call, user, at } = plant(draft)
     const { violations } = check(draft)
     const isReported = violations.some(
       (each) =>
         each.kind === kind &&
+        (at === undefined || each.at === at) &&
         (call === undefined || each.call === call || (each.call === undefined && each.user === user)),
     )
     const others = violations.map((each) => `${each.kind} ${each.text} (${each.call})`).join('; ')
@@ -42,8 +44,9 @@ export function selfTest(): SelfTestResult[] {
   const planted = new Set(plants.map(({ kind }) => kind))
   const unproven = Object.keys(kinds).filter((kind) => ![...planted].some((each) => each === kind))
   return [
-    silent('the recording', () => {}),
-    ...tolerances.map(({ name, change }) => silent(name, change)),
+    silent({ name: 'the recording', change() {} }),
+    silent({ name: 'the recording of several nodes', nodes: 'several', change() {} }),
+    ...tolerances.map(silent),
     ...found,
     { name: 'every kind is planted', problem: unproven.length === 0 ? undefined : `: not ${unproven.join(', ')}` },
   ]

@@ -1,18 +1,19 @@
-import { statusAfter } from '../check/facts.ts'
-import type { Snapshot } from '../recording.ts'
 import {
   answer,
   arrivalOf,
   type Draft,
   type DraftTrace,
-  eventsOf,
   firstOf,
   isFresh,
   isPush,
   isRelayPush,
+  isResume,
   lose,
+  missed,
+  refuse,
   replyTo,
   requestsOf,
+  reset,
   type Spot,
   spots,
 } from './draft.ts'
@@ -20,6 +21,8 @@ import {
 /** Something that looks wrong and is not. */
 export interface Tolerance {
   readonly name: string
+  /** Which recording it is put into; undefined: the one of one node. */
+  readonly nodes?: 'one' | 'several'
   change(draft: Draft): void
 }
 
@@ -34,39 +37,6 @@ function relays(draft: Draft): { request: Spot; reply: Spot; arrival: Spot }[] {
 
 function unavailable(reply: Spot): void {
   answer(reply, { event: 'call.error', error: { code: 'SERVICE_UNAVAILABLE', retryable: true } })
-}
-
-/** What a snapshot of somebody's calls would say at an instant. */
-function activeCalls(draft: Draft, user: string, at: number): Snapshot[] {
-  return draft.calls.flatMap((row) => {
-    const past = eventsOf(draft, row.call_uuid).filter((event) => event.at <= draft.header.startedAt + at)
-    const last = past.at(-1)
-    const status = past.map(statusAfter).findLast((each) => each !== undefined)
-    const isOver = row.ended_at !== null && row.ended_at <= draft.header.startedAt + at
-    if (last === undefined || status === undefined || isOver || (row.caller !== user && row.callee !== user)) return []
-    const direction = row.caller === user ? 'outgoing' : 'incoming'
-    const { call_uuid, version } = { call_uuid: row.call_uuid, version: last.version }
-    return [{ call_uuid, status, version, direction, holds_place: status !== 'ringing' || direction === 'outgoing' }]
-  })
-}
-
-/** The log of a session was lost after this push; the next number is of the new one. */
-function reset({ trace, index, frame, at }: Spot, draft: Draft): void {
-  const data = { session_id: 'same', epoch: 'another', active_calls: activeCalls(draft, trace.user, at) }
-  const entry = trace.entries[index]
-  if (entry?.kind !== 'in') throw new Error('this is no push')
-  const { socket } = entry
-  trace.entries.splice(index + 1, 0, { kind: 'in', at, socket, frame: { event: 'session.reset', seq: 1, data } })
-  const gone = (frame.seq ?? 0) - 1
-  for (const later of laterPushes(trace, index + 2)) later.frame.seq = (later.frame.seq ?? 0) - gone
-  draft.header.faults.push({ kind: 'Redis killed', target: 'Redis', from: at - 100, until: at })
-}
-
-function laterPushes({ entries }: DraftTrace, from: number) {
-  const end = entries.findIndex((entry, i) => i >= from && entry.kind === 'in' && isFresh(entry.frame))
-  return entries
-    .slice(from, end < 0 ? undefined : end)
-    .flatMap((entry) => (entry.kind === 'in' && entry.frame.seq !== undefined ? [entry] : []))
 }
 
 export const tolerances: readonly Tolerance[] = [
@@ -127,6 +97,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a log that was lost under a socket, as session.reset says, with a relay that was in it',
+    nodes: 'several',
     change(draft) {
       const { arrival } = firstOf(
         relays(draft).filter(({ arrival: { trace, index } }) => {
@@ -139,6 +110,32 @@ export const tolerances: readonly Tolerance[] = [
       const before = arrivalAt(arrival.trace, arrival.index - 1)
       lose(arrival)
       reset(before, draft)
+      draft.header.faults.push({ kind: 'Redis killed', target: 'Redis', from: before.at - 100, until: before.at })
+    },
+  },
+  {
+    name: 'a log of which a key was evicted',
+    nodes: 'several',
+    change(draft) {
+      const spot = firstOf(spots(draft, 'in', isPush).slice(-1), 'push')
+      const evicted = { key: 'index', user: spot.trace.user }
+      draft.header.faults.push({ kind: 'keys evicted', target: 'Redis', from: spot.at - 100, until: spot.at, evicted })
+      reset(spot, draft)
+    },
+  },
+  {
+    name: 'a session that came back after its window',
+    nodes: 'several',
+    change(draft) {
+      refuse(firstOf(spots(draft, 'in', isResume).slice(-1), 'resume'))
+      draft.header.resumeWindowMs = 1
+    },
+  },
+  {
+    name: 'a session that missed more than its log keeps',
+    nodes: 'several',
+    change(draft) {
+      refuse(missed(draft, 24))
     },
   },
   {

@@ -1,0 +1,132 @@
+import { type FaultRecord, type Frame, type Header, isRelay } from '../recording.ts'
+import { lengthOf, markOf } from '../relay-text.ts'
+import { type Facts, sideOf } from './facts.ts'
+import { clockSlackMs, evictionShowsMs, type Report } from './findings.ts'
+import { outcomeOf, type Reading, type SeenRequest, type SeenState, type Stretch } from './reading.ts'
+
+/** A loss that was declared: a resume that was refused, or a log that began again under a socket. */
+export interface Loss {
+  readonly user: string
+  readonly state: SeenState
+  /** What explains it; undefined: nothing does. */
+  readonly reason: string | undefined
+}
+
+/** Somebody's session, what was sent to it, and what else is known. */
+interface Case {
+  readonly reading: Reading
+  readonly sent: readonly SeenRequest[]
+  readonly facts: Facts
+  readonly header: Header
+}
+
+/** A log is lost with what holds it, and keeps so much for so long; nothing else explains a loss [RES1, RES2, RES4]. */
+export function lossesOf(readings: readonly Reading[], facts: Facts, header: Header): Loss[] {
+  const relays = readings.flatMap(({ requests }) => requests).filter(({ frame }) => isRelay(frame))
+  const relaysTo = Map.groupBy(relays, (relay) => receiverOf(relay, facts))
+  return readings.flatMap((reading) => lossesIn({ reading, sent: relaysTo.get(reading.user) ?? [], facts, header }))
+}
+
+export function checkLosses(losses: readonly Loss[], report: Report): void {
+  for (const { user, state, reason } of losses) {
+    const what = state.kind === 'new' ? 'recovered: false' : 'session.reset'
+    if (reason === undefined) report('resume', `${what} for nothing`, { user, at: state.at })
+  }
+}
+
+function lossesIn(known: Case): Loss[] {
+  const { header, reading } = known
+  const { user, states } = reading
+  const losses: Loss[] = []
+  let blows = blowsTo(user, header)
+  for (const state of states) {
+    if (state.kind === 'recovered') continue
+    if (state.ends !== undefined) {
+      const blow = blows.find((each) => each.from <= state.at && state.at <= lastSign(each))
+      const reason = blow?.kind ?? limitReached(state, state.ends, known)
+      losses.push({ user, state, reason })
+      // It cost that log; the one that begins now is a later one.
+      blows = blows.filter((each) => each !== blow)
+    }
+    blows = blows.filter((each) => !isBefore(each, state, header))
+  }
+  return losses
+}
+
+/**
+ * What takes a log away. One node has it in memory: it goes with the process. Several have it in Redis: it counts as lost
+ * after a restart, whatever is on the disk (docs/decisions/0007-redis.md), and is lost when it is deleted. Nothing else:
+ * where a node is killed, terminated, stopped or cut from Redis, or Redis stands still, the log is where it was, and its
+ * session goes on, on whichever node (docs/operations.md). What a node that dies forgets of requests costs no log [EXT4].
+ */
+function blowsTo(user: string, { nodes, faults, crashes }: Header): FaultRecord[] {
+  const ends: FaultRecord[] = crashes.map(({ node, at }) => {
+    return { kind: 'node crashed', target: `node-${node}`, from: at, until: at }
+  })
+  const taking = nodes === 1 ? ['node killed', 'node terminated', 'node crashed'] : ['Redis killed', 'Redis emptied']
+  return [...faults, ...ends]
+    .filter(({ kind, evicted }) => (evicted === undefined ? taking.includes(kind) : evicted.user === user))
+    .sort((a, b) => a.from - b.from)
+}
+
+/** A log that was lost under a socket is found in this time, where its node reaches Redis, in ms. */
+const findingMs = 5_000
+
+/** A log that is gone may show itself whenever its session comes back; one key may be made up for before anybody misses it. */
+function lastSign({ evicted, until }: FaultRecord): number {
+  return evicted === undefined ? Number.POSITIVE_INFINITY : until + evictionShowsMs + findingMs
+}
+
+/**
+ * Whether a blow was over when the log began of which a state tells. That of a new session begins after its socket was
+ * opened; the one after `session.reset` when its node had found out all that there was to find out.
+ */
+function isBefore({ until: end }: FaultRecord, { kind, at, openedAt, node }: SeenState, { faults }: Header): boolean {
+  if (kind === 'new') return end <= openedAt
+  const away = faults.filter(({ target }) => target === 'Redis' || target === `node-${node}`)
+  let found = end + findingMs
+  for (const { from, until } of away.sort((a, b) => a.from - b.from))
+    if (until >= end && from <= found) found = Math.max(found, until + findingMs)
+  return found <= at
+}
+
+/** What a log keeps [RES1], but for what is told of the calls themselves, which is little. */
+const kept = { events: 512 - 64, units: 1024 * 1024 - 64 * 1024 }
+/** What a relay has beside its text. */
+const envelopeUnits = 300
+
+/** A session can be resumed for so long, and its log keeps so much [RES1]. */
+function limitReached(state: SeenState, ended: Stretch, known: Case): string | undefined {
+  const { at, kind } = state
+  const goneAt = known.reading.online.findLast(({ from }) => from < at)?.until ?? at
+  if (kind === 'new' && at - goneAt > known.header.resumeWindowMs) return 'after the resume window'
+  const missed = missedBy(state, ended, known)
+  const units = missed.reduce((sum, { frame }) => sum + lengthOf(frame) + envelopeUnits, 0)
+  return missed.length > kept.events || units > kept.units ? 'more missed than a log keeps' : undefined
+}
+
+/** Relays that may have been in the log when it ended, after the last push that its phone saw. */
+function missedBy({ at, index }: SeenState, { from, pushes }: Stretch, known: Case): SeenRequest[] {
+  const { reading, sent, facts, header } = known
+  const seen = reading.stretches.flatMap((stretch) => stretch.pushes).filter((push) => push.index < index)
+  const came = new Set(
+    seen.filter(({ frame }) => isRelay(frame)).map(({ frame }) => nameOf(frame, frame.data?.from_user_id)),
+  )
+  const lastAt = pushes.findLast(({ frame }) => frame.seq !== undefined)?.at ?? from
+  return sent.filter((relay) => {
+    const { frame, firstAt, session } = relay
+    const endedAt = facts.get(frame.data?.call_uuid ?? '')?.row.ended_at ?? Number.POSITIVE_INFINITY
+    const isOpen = firstAt <= at && endedAt + clockSlackMs > header.startedAt + lastAt
+    return isOpen && outcomeOf(relay) !== 'refused' && !came.has(nameOf(frame, session.user))
+  })
+}
+
+function nameOf(frame: Frame, sender: string | undefined): string {
+  return `${frame.data?.call_uuid} ${sender} ${markOf(frame)}`
+}
+
+function receiverOf({ frame, session }: SeenRequest, facts: Facts): string | undefined {
+  const fact = facts.get(frame.data?.call_uuid ?? '')
+  const side = fact === undefined ? undefined : sideOf(fact, session.user)
+  return side === undefined ? undefined : fact?.row[side === 'caller' ? 'callee' : 'caller']
+}
