@@ -1,11 +1,20 @@
+import { participantHash, tagOfSessionId } from '../../src/session-id.ts'
+import { evictKey, flush } from '../failures/lost-keys.ts'
 import type { Random } from '../fuzz/random.ts'
+import type { RedisServer } from '../support/redis.ts'
+import { type FaultKind, faultKindsOf } from './fault-kinds.ts'
+import { role } from './person.ts'
+import type { Phone } from './phone.ts'
 import type { FaultRecord } from './recording.ts'
-import { signalPostgres, type World } from './world.ts'
+import { productKey, signalPostgres, type World } from './world.ts'
 
 /** Something that can go wrong, and come right again. */
 interface Fault {
-  readonly kind: string
+  readonly kind: FaultKind
+  /** Of what there are several ways. */
+  readonly how?: string
   readonly target: string
+  readonly evicted?: FaultRecord['evicted']
   /** How long it lasts before it is put right, in ms; 0: at once. */
   readonly holdMs: number
   begin(): Promise<void> | void
@@ -14,6 +23,7 @@ interface Fault {
 
 export interface FaultOptions {
   readonly world: World
+  readonly phones: readonly Phone[]
   readonly random: Random
   readonly at: () => number
   /** Told of each fault when it begins. */
@@ -32,30 +42,44 @@ const quietMs = 1_500
 /** How often two different things go wrong at once. */
 const doubleChance = 0.2
 
-/** One fault every few seconds, now and then two; which, where and how long the seed says. */
-export function createFaults({ world, random, at, onFault }: FaultOptions): Faults {
+/**
+ * One fault every few seconds, now and then two; which, where and how long the seed says. Kinds are dealt as cards are: each
+ * comes as often as any other.
+ */
+export function createFaults({ world, phones, random, at, onFault }: FaultOptions): Faults {
   const records: FaultRecord[] = []
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   let stopping = false
   let loop: Promise<void> = Promise.resolve()
+  const cards: FaultKind[] = []
 
-  async function happen({ kind, target, holdMs, begin, end }: Fault): Promise<void> {
+  async function happen({ kind, how, target, evicted, holdMs, begin, end }: Fault): Promise<void> {
     const from = at()
-    onFault(`${(from / 1000).toFixed(1)} s ${kind} ${target}${holdMs > 0 ? ` for ${holdMs} ms` : ''}`)
+    const name = how === undefined ? kind : `${kind} (${how})`
+    const key = evicted === undefined ? '' : ` ${evicted.key} of ${evicted.user}`
+    onFault(`${(from / 1000).toFixed(1)} s ${name} ${target}${key}${holdMs > 0 ? ` for ${holdMs} ms` : ''}`)
     await begin()
     if (holdMs > 0) await Promise.race([Bun.sleep(holdMs), stopped])
     await end()
-    records.push({ kind, target, from, until: at() })
+    records.push({ kind: name, target, from, until: at(), ...(evicted === undefined ? {} : { evicted }) })
+  }
+
+  /** The next kind, somewhere that is not taken. */
+  function deal(taken?: string): Fault {
+    const all = faultsOf(world, phones, random).filter(({ target }) => target !== taken)
+    const fits = (card: FaultKind) => all.some(({ kind }) => kind === card)
+    if (!cards.some(fits)) cards.push(...faultKindsOf(world.nodes.length))
+    const card = random.pick(cards.filter(fits))
+    cards.splice(cards.indexOf(card), 1)
+    return random.pick(all.filter(({ kind }) => kind === card))
   }
 
   async function keepFailing(): Promise<void> {
     while (!stopping) {
       await Promise.race([Bun.sleep(quietMs + random.int(quietMs)), stopped])
       if (stopping) return
-      const all = faultsOf(world, random)
-      const first = random.pick(all)
-      const others = all.filter(({ target }) => target !== first.target)
-      const chosen = random.chance(doubleChance) && others.length > 0 ? [first, random.pick(others)] : [first]
+      const first = deal()
+      const chosen = random.chance(doubleChance) ? [first, deal(first.target)] : [first]
       await Promise.all(chosen.map(happen))
     }
   }
@@ -74,7 +98,7 @@ export function createFaults({ world, random, at, onFault }: FaultOptions): Faul
 }
 
 /** Everything that can go wrong now, each with a duration of its own. */
-function faultsOf({ nodes, postgres, redis }: World, random: Random): Fault[] {
+function faultsOf({ nodes, postgres, redis }: World, phones: readonly Phone[], random: Random): Fault[] {
   const hold = (longest: number) => 300 + random.int(longest - 300)
   const faults: Fault[] = []
   for (const node of nodes) {
@@ -94,41 +118,56 @@ function faultsOf({ nodes, postgres, redis }: World, random: Random): Fault[] {
     if (link === undefined) continue
     const how = random.pick(['silent', 'refusing'] as const)
     const begin = () => link.cut(how)
-    faults.push({ kind: `node cut from Redis (${how})`, target, holdMs: hold(7_000), begin, end: () => link.mend() })
+    faults.push({ kind: 'node cut from Redis', how, target, holdMs: hold(7_000), begin, end: () => link.mend() })
   }
-  for (let i = 0; i < nodes.length; i++) {
-    const target = 'PostgreSQL'
-    const kill = () => postgres.kill()
-    const freeze = () => signalPostgres(postgres, 'SIGSTOP')
-    faults.push(
-      { kind: 'PostgreSQL killed', target, holdMs: random.int(3_000), begin: kill, end: () => postgres.up() },
-      {
-        kind: 'PostgreSQL stopped',
-        target,
-        holdMs: hold(7_000),
-        begin: freeze,
-        end: () => signalPostgres(postgres, 'SIGCONT'),
-      },
-    )
-    if (redis === undefined) continue
-    const { server } = redis
-    const signal = (name: NodeJS.Signals) => () => void process.kill(server.pid, name)
-    faults.push(
-      {
-        kind: 'Redis killed',
-        target: 'Redis',
-        holdMs: random.int(2_000),
-        begin: () => server.kill(),
-        end: () => server.restart(),
-      },
-      {
-        kind: 'Redis stopped',
-        target: 'Redis',
-        holdMs: hold(6_000),
-        begin: signal('SIGSTOP'),
-        end: signal('SIGCONT'),
-      },
-    )
-  }
-  return faults
+  faults.push(
+    {
+      kind: 'PostgreSQL killed',
+      target: 'PostgreSQL',
+      holdMs: random.int(3_000),
+      begin: () => postgres.kill(),
+      end: () => postgres.up(),
+    },
+    {
+      kind: 'PostgreSQL stopped',
+      target: 'PostgreSQL',
+      holdMs: hold(7_000),
+      begin: () => signalPostgres(postgres, 'SIGSTOP'),
+      end: () => signalPostgres(postgres, 'SIGCONT'),
+    },
+  )
+  return redis === undefined ? faults : [...faults, ...faultsOfRedis(redis.server, random.pick(phones), hold, random)]
+}
+
+function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number) => number, random: Random): Fault[] {
+  const target = 'Redis'
+  const signal = (name: NodeJS.Signals) => () => void process.kill(server.pid, name)
+  const key = random.pick(['log', 'session', 'index'] as const)
+  const asItIs = () => {}
+  return [
+    {
+      kind: 'Redis killed',
+      target,
+      holdMs: random.int(2_000),
+      begin: () => server.kill(),
+      end: () => server.restart(),
+    },
+    { kind: 'Redis stopped', target, holdMs: hold(6_000), begin: signal('SIGSTOP'), end: signal('SIGCONT') },
+    { kind: 'Redis emptied', target, holdMs: 0, begin: () => flush(server), end: asItIs },
+    {
+      kind: 'keys evicted',
+      target,
+      evicted: { key, user: phone.userId },
+      holdMs: 0,
+      begin: () => evictKey(server, keyOf(phone, key)),
+      end: asItIs,
+    },
+  ]
+}
+
+/** The name of a key that Redis has of a phone's session, or of its participant. */
+function keyOf({ sessionId, userId }: Phone, key: 'log' | 'session' | 'index'): string {
+  const base = `rw:{${tagOfSessionId(sessionId)}}:`
+  if (key === 'index') return `${base}a:${participantHash({ product: productKey.product, role, userId })}`
+  return `${base}${key === 'log' ? 'l' : 's'}:${sessionId}`
 }

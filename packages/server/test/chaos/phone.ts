@@ -59,6 +59,15 @@ export class Phone {
     this.patienceMs = 2_000 + options.random.int(8_000)
   }
 
+  get userId(): string {
+    return this.options.userId
+  }
+
+  /** '' where it has none yet. */
+  get sessionId(): string {
+    return this.session?.id ?? ''
+  }
+
   get trace(): Trace {
     return { user: this.options.userId, entries: this.entries }
   }

@@ -55,7 +55,8 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   const { seed, nodes, users, durationS } = options
   const random = new Random(seed)
   const participants = await invitePeople(world, users, random.fork(), at)
-  const faults = createFaults({ world, random: random.fork(), at, onFault: say })
+  const phones = participants.map(({ phone }) => phone)
+  const faults = createFaults({ world, phones, random: random.fork(), at, onFault: say })
   const networks = random.fork()
   let calm = false
   const ticker = setInterval(() => {

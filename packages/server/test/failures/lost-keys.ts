@@ -15,3 +15,10 @@ export async function flush({ url }: RedisServer): Promise<void> {
   await client.flushall()
   client.disconnect()
 }
+
+/** Takes one key, whatever it is. */
+export async function evictKey({ url }: RedisServer, key: string): Promise<void> {
+  const client = new Redis(url)
+  await client.del(key)
+  client.disconnect()
+}

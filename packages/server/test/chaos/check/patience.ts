@@ -1,5 +1,5 @@
-import type { Header } from '../recording.ts'
-import { clockSlackMs } from './findings.ts'
+import type { FaultRecord, Header } from '../recording.ts'
+import { clockSlackMs, evictionShowsMs } from './findings.ts'
 import type { Reading, Stretch } from './reading.ts'
 
 /**
@@ -23,23 +23,34 @@ export interface Patience {
 export function createPatience({ nodes, faults }: Header): Patience {
   const { online, back } = nodes === 1 ? news.oneNode : news.manyNodes
 
-  /** When everything was whole again that was not whole at an instant, or soon after. Not what broke after that. */
-  function wholeAfter(at: number): number {
-    const then = faults.filter(({ from, until }) => from <= at + back && until >= at)
-    return Math.max(at, ...then.map(({ until }) => until))
+  /**
+   * When everything was whole again for a user that was not whole at an instant, or soon after. Not what broke after that.
+   */
+  function wholeAfter(at: number, user: string): number {
+    const ends = faults.flatMap((fault) => {
+      const end = wholeFor(user, fault)
+      return fault.from <= at + back && end >= at ? end : []
+    })
+    return Math.max(at, ...ends)
   }
 
   return {
     excuses(reading, { until }, at) {
-      const whole = wholeAfter(at)
+      const whole = wholeAfter(at, reading.user)
       // Where the log was lost under a socket, that socket says so.
       return until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))
     },
-    declared({ states }, from, at) {
-      const latest = wholeAfter(at) + back
+    declared({ states, user }, from, at) {
+      const latest = wholeAfter(at, user) + back
       return states.some((state) => state.kind !== 'recovered' && state.at >= from && state.at <= latest)
     },
   }
+}
+
+/** When a fault was over for a user: a key that was deleted is missed later, and by nobody but whose it was. */
+function wholeFor(user: string, { from, until, evicted }: FaultRecord): number {
+  if (evicted === undefined) return until
+  return evicted.user === user ? until + evictionShowsMs : from
 }
 
 /** Whether a phone had one and the same socket all that time. */
