@@ -1,10 +1,14 @@
 import type { Verdict } from './check/check.ts'
 import { kinds, type Violation } from './check/findings.ts'
+import { faultKindsOf } from './fault-kinds.ts'
 import type { Recording } from './recording.ts'
 import { storyOf, visitsOf } from './story.ts'
 
 /** Violations that are printed one by one, and of those whose calls, or sockets, are told in full. */
 const printed = { violations: 50, stories: 3 } as const
+/** A run of so many seconds has each kind of fault so often. */
+const longRunS = 1_200
+const enough = 20
 
 export function printReport({ header, ...rest }: Recording, verdict: Verdict, print: (text: string) => void): void {
   const { counts, violations } = verdict
@@ -29,7 +33,18 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   const refused = violations.filter(({ kind }) => kind === 'resume').slice(0, printed.stories)
   for (const { user = '', at = 0 } of refused) for (const line of visitsOf({ header, ...rest }, user, at)) print(line)
   for (const { node, log } of header.crashes) print(`node ${node} logged:\n${log}`)
+  if (header.durationS >= longRunS) print(enoughOf(header.nodes, faults))
   print(`${violations.length} violations`)
+}
+
+/** Whether there was enough of each kind of fault; those that were done in several ways are one kind. */
+function enoughOf(nodes: number, faults: Readonly<Record<string, number>>): string {
+  const times = faultKindsOf(nodes).map((kind) => {
+    const ways = Object.entries(faults).filter(([name]) => name.startsWith(kind))
+    return [kind, ways.reduce((sum, [, count]) => sum + count, 0)] as const
+  })
+  const isEnough = times.every(([, count]) => count >= enough)
+  return `each kind of fault ${enough} times or more: ${isEnough ? 'yes' : 'NO'} (${listOf(Object.fromEntries(times))})`
 }
 
 function lineOf({ kind, text, user, call, at }: Violation): string {
