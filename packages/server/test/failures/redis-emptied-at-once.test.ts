@@ -4,7 +4,7 @@ import { candidate, someone } from '../support/flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { evict, flush } from './lost-keys.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'
-import { insist, worldFor } from './world.ts'
+import { insist, storedCalls, worldFor } from './world.ts'
 
 /** Somebody speaks before the nodes have found out that Redis lost what they keep there. */
 const world = worldFor()
@@ -42,6 +42,7 @@ test('[END3] [RES4] FLUSHALL while peers on two nodes speak: what is acknowledge
     Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? pairOn(one, two) : pairOn(two, one))),
   )
   const calls = await Promise.all(pairs.map(settledCall))
+  const before = await storedCalls(world(), ...calls)
   await flush(redis)
   await Promise.all(
     pairs.map(async (pair, i) => {
@@ -53,9 +54,11 @@ test('[END3] [RES4] FLUSHALL while peers on two nodes speak: what is acknowledge
         await client.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':1'))
         await client.next('session.reset')
       }
-      await hangUp(one, pair, call)
     }),
   )
+  // No place went vacant, and was taken again.
+  expect(await storedCalls(world(), ...calls)).toEqual(before)
+  await Promise.all(pairs.map((pair, i) => hangUp(one, pair, calls[i] ?? '')))
   stopAll(...pairs)
 }, 30_000)
 

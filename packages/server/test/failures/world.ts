@@ -150,6 +150,17 @@ export async function insist(client: ExtendedClient, event: string, data: object
   }
 }
 
+/** What the database has of these calls. A place that went vacant and was taken again shows in the version. */
+// biome-ignore lint/suspicious/noExplicitAny: rows are compared.
+export function storedCalls({ postgres, databaseUrl }: World, ...calls: readonly string[]): Promise<any[]> {
+  const uuids = calls.map((call) => `'${call}'`).join()
+  return postgres.query(
+    `SELECT call_uuid, status, version, caller_place, callee_place FROM calls
+     WHERE call_uuid IN (${uuids}) ORDER BY call_uuid`,
+    databaseUrl,
+  )
+}
+
 /** How often a client was told something about a call. */
 export function toldOf(client: ExtendedClient, event: string, callUuid: string): number {
   return client.all.filter((message) => message.event === event && message.data?.call_uuid === callUuid).length
