@@ -1,9 +1,11 @@
 import { expect } from 'bun:test'
+import { Client } from '../support/client.ts'
 import type { ExtendedClient } from '../support/extended-client.ts'
 import { connectExtended, type ExtendedPair } from '../support/extended-flows.ts'
 import { someone } from '../support/flows.ts'
 import type { Service } from '../support/service.ts'
 import { recordOf } from '../support/sessions.ts'
+import { inTime } from './world.ts'
 
 /** A caller and a callee with extended sessions, each on a node of its own choice. */
 export async function pairOn(callerAt: Service, calleeAt: Service, persistent = false): Promise<ExtendedPair> {
@@ -42,4 +44,16 @@ export function numbersTo(client: ExtendedClient, callUuid: string): number[] {
   return client.all
     .filter(({ event, data }) => event === 'webrtc.ice_candidate' && data.call_uuid === callUuid)
     .map(({ data }) => Number(data.candidate.candidate.split(':')[1]))
+}
+
+/** Nobody comes in while a store is away, and nobody is left to wait. */
+export async function isAskedToComeLater({ url }: Service, token: string): Promise<void> {
+  expect((await inTime(new Client({ url, token }).closed)).code).toBe(1013)
+}
+
+/** Nor does a session that lost its socket; its client keeps what it needs to come back later. */
+export async function cannotResume(client: ExtendedClient, at: Service): Promise<void> {
+  client.url = at.url
+  client.supersede()
+  expect((await inTime(client.closed)).code).toBe(1013)
 }
