@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test'
+import { someone } from '../support/flows.ts'
+import { productKey, type Service } from '../support/service.ts'
+import { becomesReady, becomesUnready, inTime, limitMs, until, worldFor } from './world.ts'
+
+const limit = 10
+/** Each step asks from an address of its own, as a proxy names it. */
+const world = worldFor({ env: { RINGWIRE_TOKEN_RATE_IP: `${limit}/3600`, RINGWIRE_TRUST_PROXY: '1' } })
+
+/** Asks for so many tokens, in turn at these nodes; answers the statuses. None waits for what is counted. */
+async function statusesOf(count: number, address: string, ...nodes: readonly Service[]): Promise<number[]> {
+  const statuses: number[] = []
+  for (let i = 0; i < count; i++) {
+    const { status, headers } = await inTime(askForToken(nodes[i % nodes.length]!, address), limitMs)
+    expect(headers.has('retry-after')).toBe(status === 429)
+    statuses.push(status)
+  }
+  return statuses
+}
+
+function askForToken({ url }: Service, address: string): Promise<Response> {
+  return fetch(`${url}/v1/call/session-token`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      'X-SVC-Product-Key-ID': productKey.id,
+      'X-SVC-Product-Secret': productKey.secret,
+      'X-Forwarded-For': address,
+    },
+    body: JSON.stringify({
+      ...{ context_type: 'order', context_id: 'order-1', user_id: someone('guest'), role: 'customer' },
+      ...{ display_name: 'Guest', allowed_peer_role: 'agent' },
+    }),
+  })
+}
+
+/** As many as the limit allows, and then so many refusals. */
+const allowedThenRefused = (refused: number) => [...Array(limit).fill(200), ...Array(refused).fill(429)]
+
+const saysOfLimits = ({ log }: Service, what: string) => log.split(`Redis is ${what}: limits are counted`).length - 1
+
+test('[TOK5] Redis is killed: each node counts tokens for itself, 200 up to the limit and then 429; back, both count together', async () => {
+  const { one, two, redis } = world()
+  const together = await statusesOf(limit + 2, '192.0.2.1', one, two)
+  expect(together).toEqual(allowedThenRefused(2))
+
+  await redis.kill()
+  // At once, and before anybody has found out: nobody is refused for it, and nobody waits.
+  const apart = (address: string) => Promise.all([one, two].map((node) => statusesOf(limit + 2, address, node)))
+  expect(await apart('192.0.2.2')).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
+  await becomesUnready('redis', one, two)
+  expect(await apart('192.0.2.3')).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
+
+  await redis.restart()
+  await becomesReady(one, two)
+  for (const node of [one, two]) await until('the limits are back', () => saysOfLimits(node, 'back') === 1)
+  expect(await statusesOf(limit + 2, '192.0.2.4', one, two)).toEqual(allowedThenRefused(2))
+  for (const node of [one, two]) expect([saysOfLimits(node, 'away'), saysOfLimits(node, 'back')]).toEqual([1, 1])
+}, 30_000)
