@@ -17,12 +17,16 @@ export interface RedisServer {
   stop(): Promise<void>
 }
 
-/** A throw-away redis-server on a free port of the loopback address; nothing of it stays. */
-export async function startRedis(args: readonly string[] = []): Promise<RedisServer> {
+type Args = readonly string[]
+
+/** A throw-away redis-server on a free port of the loopback address; nothing of it stays. `more` is asked for each try. */
+export async function startRedis(more: Args | (() => Promise<Args>) = []): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'ringwire-redis-'))
   let child: ReturnType<typeof spawn> | undefined
   let port = 0
+  let args: Args = []
   for (let tries = 0; child === undefined; tries++) {
+    args = typeof more === 'function' ? await more() : more
     port = await freePort()
     const started = spawn(port, directory, args)
     if (await answers(port, started)) child = started
@@ -54,7 +58,7 @@ export async function startRedis(args: readonly string[] = []): Promise<RedisSer
   }
 }
 
-function spawn(port: number, directory: string, args: readonly string[]) {
+function spawn(port: number, directory: string, args: Args) {
   return Bun.spawn(
     [
       ...['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''],
@@ -66,13 +70,17 @@ function spawn(port: number, directory: string, args: readonly string[]) {
 
 /** Three masters that share the slots: real processes. */
 export async function startCluster(
-  moreArgs: () => Promise<readonly string[]> = async () => [],
+  moreArgs: () => Promise<Args> = async () => [],
 ): Promise<{ url: string; servers: readonly RedisServer[]; stop(): Promise<void> }> {
   const nodes = await Promise.all(
     [0, 1, 2].map(async () => {
-      const bus = await freePort()
-      const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000']
-      return { bus, server: await startRedis([...args, ...(await moreArgs())]) }
+      let bus = 0
+      const server = await startRedis(async () => {
+        bus = await freePort()
+        const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000']
+        return [...args, ...(await moreArgs())]
+      })
+      return { bus, server }
     }),
   )
   const servers = nodes.map(({ server }) => server)
