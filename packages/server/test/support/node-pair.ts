@@ -9,8 +9,9 @@ export class NodePair extends Service {
   private turn = 0
 
   constructor(env: Record<string, string>) {
-    super({ ...env, RINGWIRE_NODE_ID: 'one' })
-    this.second = new Service({ ...env, RINGWIRE_NODE_ID: 'two' })
+    const name = env.RINGWIRE_NODE_ID ?? ''
+    super({ ...env, RINGWIRE_NODE_ID: `${name}one` })
+    this.second = new Service({ ...env, RINGWIRE_NODE_ID: `${name}two` })
   }
 
   override get url(): string {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { NodePair } from '../../support/node-pair.ts'
 import { Postgres } from '../../support/postgres.ts'
-import { type RedisServer, startRedis } from '../../support/redis.ts'
+import { startCluster, startRedis } from '../../support/redis.ts'
 import { Service } from '../../support/service.ts'
 
 export type Env = Readonly<Record<string, string>>
@@ -35,23 +35,41 @@ export function startOnPostgres(): Start {
 
 const jwtSecrets = `test:${'A'.repeat(43)}`
 
+/** A Redis that pairs of nodes share, and what tells each of them which part of it is its own. */
+export interface SharedRedis {
+  envOf(pair: number): Env
+  stop(): Promise<void>
+}
+
+/** One server; each pair has a database of its own. */
+async function startDatabases(): Promise<SharedRedis> {
+  const { url, stop } = await startRedis(['--databases', '256'])
+  return { envOf: (pair) => ({ REDIS_URL: `${url}/${pair}` }), stop }
+}
+
+/** A cluster has no numbered databases: what its nodes are called tells the pairs apart. */
+export async function startSharedCluster(): Promise<SharedRedis> {
+  const { url, stop } = await startCluster()
+  return { envOf: (pair) => ({ REDIS_URL: url, RINGWIRE_NODE_ID: `pair-${pair}-` }), stop }
+}
+
 /** What makes a service a node: a database and a Redis of its own, in servers that the tests of a file share. */
-function sharedStores(): () => Promise<Env> {
+export function sharedStores(startShared: () => Promise<SharedRedis>): () => Promise<Env> {
   let server: Postgres | undefined
-  let redis: RedisServer | undefined
-  let databases = 0
+  let redis: SharedRedis | undefined
+  let pairs = 0
   beforeAll(async () => {
-    ;[server, redis] = await Promise.all([Postgres.start(), startRedis(['--databases', '256'])])
-  })
+    ;[server, redis] = await Promise.all([Postgres.start(), startShared()])
+  }, 30_000)
   afterAll(async () => {
     await Promise.all([server?.dispose(), redis?.stop()])
   })
   return async () => {
     // Of its own before anything is waited for: pairs start at the same time.
-    const database = ++databases
+    const pair = ++pairs
     return {
       DATABASE_URL: (await server?.database()) ?? '',
-      REDIS_URL: `${redis?.url}/${database}`,
+      ...redis?.envOf(pair),
       RINGWIRE_JWT_SECRETS: jwtSecrets,
       // Nodes that stop together have nobody to send their clients to.
       RINGWIRE_DRAIN_MS: '0',
@@ -60,8 +78,8 @@ function sharedStores(): () => Promise<Env> {
 }
 
 /** Two nodes on PostgreSQL and Redis; whoever connects does so to the one and the other in turn. */
-export function startTwoNodes(base: Env = unlimited): Start {
-  const stores = sharedStores()
+export function startTwoNodes(base: Env = unlimited, startShared = startDatabases): Start {
+  const stores = sharedStores(startShared)
   return async (env = {}) => {
     const pair = new NodePair({ ...base, ...(await stores()), ...env })
     try {
