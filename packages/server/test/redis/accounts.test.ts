@@ -3,12 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
-import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
+import { outcomeOf, until } from './session-nodes.ts'
 
 /** What docs/operations.md tells an operator to give the service. */
 const rights = readRights()
@@ -112,6 +114,17 @@ test('limits and readiness need no more rights; one server and its database 0 ne
   store.close()
 })
 
+async function useSessions(url: string): Promise<void> {
+  const node = createRedisSessions({
+    ...{ url, node: 'one', windowMs, resumeWindowMs },
+    onLogLost() {},
+    onError: (error) => console.error(error),
+  })
+  await node.start()
+  await node.settled()
+  await node.close()
+}
+
 test('the same rights on a cluster', async () => {
   const cluster = await startCluster()
   const admins = cluster.servers.map(({ url }) => new Redis(url))
@@ -119,14 +132,7 @@ test('the same rights on a cluster', async () => {
     await Promise.all(admins.map((each) => allow(each)))
     const url = cluster.url.replace('://', `://${account}@`)
     expect(await startOf(url)).toBe('')
-    const node = createRedisSessions({
-      ...{ url, node: 'one', windowMs, resumeWindowMs },
-      onLogLost() {},
-      onError: (error) => console.error(error),
-    })
-    await node.start()
-    await node.settled()
-    await node.close()
+    await useSessions(url)
     for (const each of admins) expect(await denied(each)).toEqual([])
     const wrong = cluster.url.replace('://', '://ringwire:wrong@')
     expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')
@@ -135,6 +141,53 @@ test('the same rights on a cluster', async () => {
     await cluster.stop()
   }
 })
+
+test('the same account at the servers that Sentinel watches, also at the one that is promoted', async () => {
+  const group = await startSentinelGroup()
+  const admins = [group.master, group.replica].map(({ url }) => new Redis(url))
+  const [url, wrong] = [account, 'ringwire:wrong'].map((each) => group.url.replace('://', `://${each}@`)) as [
+    string,
+    string,
+  ]
+  for (const admin of admins) admin.on('error', () => {})
+  let store: Store | undefined
+  try {
+    await closeDefaultAccount(group, admins)
+    await Promise.all(admins.map((each) => allow(each)))
+    const lasting = createStore(url, () => {})
+    store = lasting
+    await lasting.ready()
+    await useSessions(url)
+    expect(await denied(admins[0]!)).toEqual([])
+    expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')
+    expect(await startOf(group.url)).toStartWith('Redis cannot be reached: NOAUTH')
+
+    await group.master.kill()
+    await group.promoted()
+    // Whoever was connected finds the way as whoever comes.
+    await until('the store is back', async () => (await outcomeOf(() => lasting.ping())) === undefined)
+    await useSessions(url)
+    expect(await denied(admins[1]!)).toEqual([])
+    expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')
+  } finally {
+    store?.close()
+    for (const admin of admins) admin.disconnect()
+    await group.stop()
+  }
+}, 30_000)
+
+/** Sentinel and the replica keep a password for themselves; nobody else gets in without an account. */
+async function closeDefaultAccount(group: SentinelGroup, admins: readonly Redis[]): Promise<void> {
+  const secret = 'of-the-servers-themselves'
+  const sentinel = new Redis({ port: group.sentinelPort, enableReadyCheck: false })
+  await sentinel.call('SENTINEL', 'SET', 'calls', 'auth-pass', secret)
+  sentinel.disconnect()
+  for (const setting of ['masterauth', 'requirepass']) {
+    await Promise.all(admins.map((admin) => admin.config('SET', setting, secret)))
+  }
+  // A promotion ends the connections to that server.
+  for (const admin of admins) admin.options.password = secret
+}
 
 test('an account or password that is refused: the start is, too, at once, and without the password', async () => {
   const start = performance.now()
