@@ -5,7 +5,7 @@ import type { ExtendedMessage } from '../support/extended-trace.ts'
 import { acceptedCall, candidate, someone } from '../support/flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
-import { becomesReady, insist, toldOf, until, worldFor } from './world.ts'
+import { becomesReady, toldOf, worldFor } from './world.ts'
 
 const world = worldFor()
 
@@ -182,23 +182,4 @@ test('[RING1] ring timers of a node that is killed fire on the other one within 
   await one.start()
   await becomesReady(one)
   stopAll(...calls.map(({ pair }) => pair))
-}, 30_000)
-
-test('[END3] whoever does not come back is lost, though no node saw the socket close', async () => {
-  const { one, two, postgres, databaseUrl } = world()
-  const pair = await pairOn(one, two)
-  const call = await answeredCall(pair)
-  await one.kill()
-  const placeOf = async () => {
-    const [row] = await postgres.query(`SELECT caller_place FROM calls WHERE call_uuid = '${call}'`, databaseUrl)
-    return JSON.parse(row.caller_place).state as string
-  }
-  await until('the place is vacant', async () => (await placeOf()) === 'vacant')
-  // It goes on, and waits for them.
-  expect(await insist(pair.callee, 'call.connected', { call_uuid: call })).toBe(0)
-  await comeBack([pair.caller], two.url)
-  await hangUp(two, pair, call)
-  await one.start()
-  await becomesReady(one)
-  stopAll(pair)
 }, 30_000)
