@@ -184,11 +184,12 @@ function registerFailureBudget(name: string, start: StartService): void {
       for (let i = 0; i < 10; i++) {
         expect(await upgrade(byHeader(bad.expired!))).toMatchObject({ status: 401, code: 'AUTH_TOKEN_INVALID' })
       }
+      // On the list it is answered before it is counted; what comes to the same node after it is counted after it.
+      for (let i = 0; i < 2; i++)
+        expect(await upgrade(byList(bad.forged!))).toMatchObject({ code: 'AUTH_TOKEN_INVALID' })
       for (let i = 0; i < 3; i++) {
         expect(await upgrade(byHeader(bad.unknown!))).toMatchObject({ status: 401, code: 'AUTH_TOKEN_INVALID' })
       }
-      for (let i = 0; i < 2; i++)
-        expect(await upgrade(byList(bad.forged!))).toMatchObject({ code: 'AUTH_TOKEN_INVALID' })
 
       const refused = await upgrade(byHeader(bad.unknown!))
       expect(refused.status).toBe(429)

@@ -63,16 +63,19 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
     test.concurrent('[HEALTH1] while it closes: /readyz 503, upgrades SERVICE_DRAINING', () =>
       withService(start, {}, async (service) => {
-        const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
         const token = await service.token({ user_id: someone('late'), role: 'agent' })
+        // Of several nodes, the one that still has somebody.
+        const { url } = service
+        const client = new Client({ url, token })
+        await client.next('auth.ok')
         const exited = service.terminate()
         expect((await client.closed).code).toBe(1012)
-        const late = new RawSocket(service.url)
+        const late = new RawSocket(url)
         const answer = await exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`]))
         expect(answer.status).toBe(503)
         expect(JSON.parse(answer.body).error.code).toBe('SERVICE_DRAINING')
         expect(answer.head).toMatch(/retry-after: \d+/i)
-        const ready = await fetch(`${service.url}/readyz`)
+        const ready = await fetch(`${url}/readyz`)
         expect(ready.status).toBe(503)
         expect(await ready.json()).toMatchObject({ ok: false, service_ready: false })
         expect(await exited).toBe(0)
