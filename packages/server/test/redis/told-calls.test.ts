@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { numbersOf, openReady, pushes, upTo } from '../contracts/session-parts.ts'
+import { comeBack, numbersOf, openReady, pushes, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
 
@@ -47,6 +47,34 @@ test('[PLACE1] of calls that a session declined, or was busy for, only the last 
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   expect(await fieldsOf(seen.id, 'V')).toBe(32)
   expect(await fieldsOf(seen.id, 'F')).toBe(64)
+})
+
+test('[RES4] of calls that are over the last are remembered, wherever a session comes back and whatever is lost', async () => {
+  const other = await nodes.start(server.url)
+  let seen = await openReady(node.sessions)
+  const { append } = node.sessions
+  let n = 0
+  const over = async (count: number) => {
+    for (const end = n + count; n < end; ) await append(seen.id, pushes.final(`c${++n}`, 2, n))
+    await until('all are told', () => numbersOf(seen.socket).includes(n))
+  }
+  const lose = async (holder: SessionNode) => {
+    await admin.flushall()
+    await holder.compareHeads()
+    await until('the loss is told', () => numbersOf(seen.socket).at(-1) === 0)
+  }
+  await over(50)
+  await lose(node)
+  await node.sessions.detach(seen.id, seen.socket, false, 0)
+  const back = await comeBack(other.sessions, { ...seen, epoch: node.lost.at(-1)?.epoch ?? '' }, 1)
+  if (back === undefined) throw new Error('it cannot be resumed')
+  seen = back
+  await over(20)
+  await lose(other)
+  await over(4)
+  for (const last of upTo(64).map((i) => n + 1 - i)) {
+    expect(await append(seen.id, pushes.final(`c${last}`, 2, 9_000 + last))).toBe('dropped')
+  }
 })
 
 test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {

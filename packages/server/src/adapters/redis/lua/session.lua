@@ -38,6 +38,16 @@ local function callsOf(h, letters)
   end
   return calls
 end
+-- The same of calls of whose end it was told, the last ones last: who remembers them forgets the first ones first.
+local function finishedOf(h, calls)
+  for name in string.gmatch(h.fc or '', '%d+:(%S+)') do
+    if h['F' .. name] then
+      calls[#calls + 1] = 'F' .. name
+      calls[#calls + 1] = '1'
+    end
+  end
+  return calls
+end
 local function isIdle(h) return not has(h, 'P') and not has(h, 'R') end
 
 -- The entries that pass stay.
