@@ -77,6 +77,34 @@ test('[RES4] of calls that are over the last are remembered, wherever a session 
   }
 })
 
+test('[RES4] what a node told it tells a store that was emptied, and nothing to one that knows something', async () => {
+  const { sessions } = node
+  await sessions.setTold('emptied', 3, false)
+  await sessions.setTold('over', 4, true)
+  await admin.flushall()
+  await until('it is known again', async () => (await admin.keys('rw:t:*')).length === 2, 4_000)
+  const other = await nodes.start(server.url)
+  expect(await other.sessions.toldOf('emptied', 3)).toBe(3)
+  expect(await other.sessions.toldOf('over', 4)).toBe(4)
+  // A store that forgot the nodes, and has heard of less.
+  await admin.set((await admin.keys('rw:t:emptied'))[0] ?? '', '1')
+  await admin.del('rw:nodes', ...(await admin.keys('rw:t:over')))
+  await until('it is told what it does not know', async () => (await admin.keys('rw:t:over')).length === 1, 4_000)
+  expect(await other.sessions.toldOf('emptied', 3)).toBe(1)
+})
+
+test('[ORD3] of what was committed before the store was emptied, only the last is told again', async () => {
+  const at = Date.now()
+  await node.sessions.sweep(at)
+  // One that began alone has lost nothing.
+  expect(await node.sessions.toldBefore()).toBe(0)
+  await admin.flushall()
+  const before = await node.sessions.toldBefore()
+  expect(before).toBeWithin(at - 18_000, at - 14_000)
+  await node.sessions.sweep(at + 60_000)
+  expect(await node.sessions.toldBefore()).toBe(before)
+})
+
 test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {
   const { sessions } = node
   const seen = await openReady(sessions)

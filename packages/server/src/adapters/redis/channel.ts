@@ -14,6 +14,8 @@ export interface ChannelOptions {
   readonly onRequest: (op: Request, sessionId: string, socket: string, rest: string) => Promise<string>
   /** What another node has just committed. */
   readonly onCall: (call: Call) => void
+  /** The store does not know this node any more: it was emptied, or away for long. */
+  readonly onForgotten: () => Promise<void>
   /** What was said meanwhile was not heard. */
   readonly onRebuilt: () => Promise<void>
   readonly onError: (error: unknown) => void
@@ -58,7 +60,7 @@ export const channelOf = (node: string) => `rw:n:${node}`
 
 /** The channel on which a node is told of its sessions. What it says is a hint: the log is what is read. */
 export function createChannel(options: ChannelOptions): Channel {
-  const { url, store, node, onNews, onRequest, onCall, onRebuilt, onError } = options
+  const { url, store, node, onNews, onRequest, onCall, onForgotten, onRebuilt, onError } = options
   const mine = channelOf(node)
   const waiting = new Map<string, (answer: string | undefined) => void>()
   /** When each node was last known to live; when this one began to listen for that, and last could. */
@@ -176,7 +178,10 @@ export function createChannel(options: ChannelOptions): Channel {
       store.publish(mine, `B ${last}`),
     ])
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew === 1 && beatAt !== 0) fallBehind()
+    if (isNew === 1 && beatAt !== 0) {
+      onForgotten().catch(onError)
+      fallBehind()
+    }
     catchUp()
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.

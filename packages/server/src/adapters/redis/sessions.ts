@@ -74,7 +74,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const told = createTold(store, { now: () => now, awayMs: () => channel.awayMs() })
   const onLogLost: typeof options.onLogLost = (...lost) => {
     // What this node told may be gone with it.
-    told.forget()
+    told.doubt()
     options.onLogLost(...lost)
   }
   const holder = createHolder({ run, now: () => now, onLogLost, onError })
@@ -86,6 +86,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onNews: hear,
     onRequest: (op, id, socket, rest) => answer(holder, op, id, socket, rest, park),
     onCall: options.onCall ?? (() => {}),
+    onForgotten: () => told.restore(),
     onRebuilt: () => holder.compareHeads(true),
     onError,
   })

@@ -10,6 +10,15 @@ const mostTold = 20_000
 /** What was committed so long before the store was emptied was told, by its node or by another one for a dead one. In ms. */
 const handedOnMs = 15_000
 
+/** What this node told of a call, or read that another did. */
+interface Telling {
+  readonly version: number
+  readonly isOver: boolean
+  readonly at: number
+  /** Whether the store is known to have it as well. */
+  isSure: boolean
+}
+
 export interface ToldOptions {
   readonly now: () => number
   /** For how long the store may have been away, in ms. */
@@ -18,12 +27,11 @@ export interface ToldOptions {
 
 /** Up to which version each call was told, by any node: see `toldOf` and `setTold` of `Sessions`. */
 export function createTold(store: Store, { now, awayMs }: ToldOptions) {
-  /** Up to which version this node told of each call, or read that another did. */
-  const told = new Map<string, number>()
+  const told = new Map<string, Telling>()
 
-  function note(call: string, version: number): void {
+  function note(call: string, version: number, isOver: boolean): void {
     told.delete(call)
-    told.set(call, version)
+    told.set(call, { version, isOver, at: now(), isSure: true })
     forgetOldest(told, mostTold)
   }
 
@@ -33,12 +41,24 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   }
 
   return {
-    /** From now on the store is asked again. */
-    forget: () => told.clear(),
+    /** The store may know less: from now on it is asked again. */
+    doubt(): void {
+      for (const telling of told.values()) telling.isSure = false
+    },
+    /** The store was emptied, perhaps: it is told again what it does not know, of what may still be asked for. */
+    async restore(): Promise<void> {
+      const from = now() - awayMs() - 2 * handedOnMs
+      const recent = [...told].filter(([, { at }]) => at >= from)
+      await Promise.all(
+        recent.map(([call, { version, isOver }]) =>
+          store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs, '1']),
+        ),
+      )
+    },
     async toldOf(call: string, enough: number): Promise<number> {
-      const known = told.get(call) ?? 0
-      if (known >= enough) return known
-      const [version = 0] = await store.run('told', [keyOf(call)], ['', 0])
+      const known = told.get(call)
+      if (known?.isSure && known.version >= enough) return known.version
+      const [version = 0] = await store.run('told', [keyOf(call)], ['', 0, '0'])
       return Number(version)
     },
     /** See `toldBefore` of `Sessions`: it is the first who misses something that says when that was. */
@@ -50,9 +70,8 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
       await since(0)
     },
     async setTold(call: string, version: number, isOver: boolean): Promise<void> {
-      await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs])
-      if (isOver) told.delete(call)
-      else note(call, version)
+      await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs, '0'])
+      note(call, version, isOver)
     },
   }
 }
