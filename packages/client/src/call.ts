@@ -28,7 +28,7 @@ export interface CallSeed {
 
 export interface CallPort {
   ask(request: Request): Promise<unknown>
-  /** Takes back an invite that had no effect yet. */
+  /** Takes back its invite; whether that had no effect for sure. */
   withdraw(callUuid: string): boolean
   self(): Participant | null
   /** Its uuid changed, or it is over. */

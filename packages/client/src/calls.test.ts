@@ -28,6 +28,65 @@ describe('a call', () => {
     ])
   })
 
+  describe('that was hung up at once rings nobody', () => {
+    const cancels = (fake: { socket: { sent: readonly { event: string }[] } }) =>
+      fake.socket.sent.slice(1).map(({ event }) => event)
+
+    for (const [code, details] of [
+      ['SERVICE_UNAVAILABLE', { retryable: true }],
+      ['AUTH_TOKEN_INVALID', {}],
+    ] as const) {
+      test(`an invite that fails with ${code} is not asked again`, async () => {
+        const fake = await onlineFake()
+        const call = fake.client.call(agent)
+        const ended = call.end()
+        fake.socket.fails(code, details, 'call.invite')
+        fake.socket.fails('CALL_NOT_FOUND', {}, 'call.cancel')
+        await ended
+        await fake.pass(20_000)
+        expect(cancels(fake).filter((event) => event !== 'auth.refresh')).toEqual(['call.cancel'])
+      })
+    }
+
+    test('an invite that waits to be asked again is not, and what it may have done is cancelled', async () => {
+      const fake = await onlineFake()
+      const call = fake.client.call(agent)
+      fake.socket.fails('SERVICE_UNAVAILABLE', { retryable: true })
+      void call.end()
+      await fake.pass(5_000)
+      expect(cancels(fake)).toEqual(['call.cancel'])
+    })
+
+    test('[INV8] an invite over the limit never was', async () => {
+      const fake = await onlineFake()
+      const call = fake.client.call(agent)
+      fake.socket.fails('RATE_LIMITED', { retryable: true, retry_after_ms: 1_000 })
+      await call.end()
+      await fake.pass(5_000)
+      expect(cancels(fake)).toEqual([])
+    })
+
+    test('an invite that the service has after all is cancelled again', async () => {
+      const fake = await onlineFake()
+      const call = fake.client.call(agent)
+      void call.end()
+      fake.socket.fails('CALL_NOT_FOUND', {}, 'call.cancel')
+      fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid }, 'call.invite')
+      expect(cancels(fake)).toEqual(['call.cancel', 'call.cancel'])
+    })
+  })
+
+  test('whose invite is given up is cancelled: it may ring', async () => {
+    const fake = await onlineFake({ requestTimeoutMs: 60_000 })
+    const call = fake.client.call(agent)
+    while (call.state.name !== 'over') {
+      fake.socket.fails('SERVICE_UNAVAILABLE', { retryable: true, retry_after_ms: 10 })
+      await fake.pass(10)
+    }
+    expect(call.state).toMatchObject({ reason: 'sdk.failed', error: { code: 'SERVICE_UNAVAILABLE' } })
+    expect(fake.socket.events().slice(-2)).toEqual(['6 call.invite', '7 call.cancel'])
+  })
+
   test('[INV3] whose invite is answered when all is over, is over', async () => {
     const fake = await onlineFake()
     const call = fake.client.call(agent)

@@ -113,8 +113,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       answered(it, onGlare, reply)
     }
     // Nobody waits for it any more, so nobody may be rung.
-    const onTimeout = (sent: boolean) => sent && cancel(callUuid)
-    requests.ask({ event: 'call.invite', data, onReply, onTimeout }).catch((error: RingwireError) => {
+    const onUnsure = () => cancel(callUuid)
+    requests.ask({ event: 'call.invite', data, onReply, onUnsure }).catch((error: RingwireError) => {
       if (!isAnswered) failed(it, onGlare, error)
     })
   }
@@ -130,13 +130,12 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       return
     }
     const data = reply.data as CallInvited
-    const isOver = call.state.name === 'over'
-    if (data.call_uuid !== call.callUuid) {
-      // It was taken back by the name that it does not have [INV7].
-      if (isOver) cancel(data.call_uuid)
-      else it.become({ callUuid: data.call_uuid })
+    if (call.state.name === 'over') {
+      // It was taken back before the service knew it, or by a name that it does not have [INV7].
+      cancel(data.call_uuid)
+      return
     }
-    if (isOver) return
+    if (data.call_uuid !== call.callUuid) it.become({ callUuid: data.call_uuid })
     it.apply({ type: 'invited', delivered: data.delivered, expiresAt: localTime(data.expires_at) })
     it.invited()
     if (data.status === 'accepted' || data.status === 'connected') it.apply({ type: data.status })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { ErrorCode } from '@ringwire/protocol/errors'
 import fc from 'fast-check'
 import { createFake } from '../test/support/fake.ts'
 import { RingwireError } from './error.ts'
@@ -21,7 +22,7 @@ function setUp() {
     },
   })
   const answer = (it: Sent, data = {}) => requests.answer(it.request_id, { ok: true, data: data as ReplyData })
-  const refuse = (it: Sent, code: 'RATE_LIMITED' | 'CALL_NOT_FOUND' | 'AUTH_TOKEN_INVALID', details = {}) =>
+  const refuse = (it: Sent, code: ErrorCode, details = {}) =>
     requests.answer(it.request_id, { ok: false, error: new RingwireError(code, code, details) })
   return { fake, sent, requests, answer, refuse, renewals }
 }
@@ -180,7 +181,7 @@ describe('time', () => {
     const asked = requests.ask({
       ...verb('a'),
       onReply: (reply) => heard.push(reply),
-      onTimeout: (it) => heard.push(it),
+      onUnsure: () => heard.push('unsure'),
     })
     await fake.pass(10_000)
     expect(await code(asked)).toBe('TIMEOUT')
@@ -188,16 +189,16 @@ describe('time', () => {
     requests.resumed(0)
     expect(numbers(sent)).toEqual([1, 1])
     answer(sent[0]!)
-    expect(heard).toEqual([true, { ok: true, data: {} }])
+    expect(heard).toEqual(['unsure', { ok: true, data: {} }])
   })
 
   test('what was never sent is forgotten after its time', async () => {
     const { fake, sent, requests } = setUp()
-    let wasSent: boolean | undefined
-    const asked = requests.ask({ ...verb('a'), onTimeout: (it) => (wasSent = it) })
+    let isUnsure = false
+    const asked = requests.ask({ ...verb('a'), onUnsure: () => (isUnsure = true) })
     await fake.pass(10_000)
     expect(await code(asked)).toBe('TIMEOUT')
-    expect(wasSent).toBe(false)
+    expect(isUnsure).toBe(false)
     requests.resumed(0)
     expect(sent).toEqual([])
   })
@@ -234,13 +235,47 @@ describe('a request that may succeed later', () => {
   test('is not asked for ever', async () => {
     const { fake, sent, requests, refuse } = setUp()
     requests.resumed(0)
-    const asked = requests.ask({ ...verb('a'), insistent: true })
+    const asked = requests.ask(verb('a'))
     for (let i = 0; i < 9; i++) {
       refuse(sent.at(-1)!, 'RATE_LIMITED', { retryable: true, retryAfterMs: 10 })
       await fake.pass(10)
     }
     expect(sent).toHaveLength(6)
     expect(await code(asked)).toBe('RATE_LIMITED')
+  })
+
+  test('is asked for ever where it has to arrive at last, every 15 s at the least', async () => {
+    const { fake, sent, requests, refuse, answer } = setUp()
+    fake.random = 1
+    requests.resumed(0)
+    void requests.ask({ ...verb('a'), insistent: true })
+    for (let i = 0; i < 40; i++) {
+      refuse(sent.at(-1)!, 'SERVICE_UNAVAILABLE', { retryable: true })
+      await fake.pass(15_000)
+    }
+    expect(sent).toHaveLength(41)
+    answer(sent.at(-1)!)
+    await fake.pass(60_000)
+    expect(sent).toHaveLength(41)
+    expect(fake.timers).toBe(0)
+  })
+
+  test('that the service failed at may have taken effect: whoever gives it up is told; a limit comes before it', async () => {
+    for (const [code, isUnsure] of [
+      ['SERVICE_UNAVAILABLE', true],
+      ['RATE_LIMITED', false],
+    ] as const) {
+      const { fake, sent, requests, refuse } = setUp()
+      requests.resumed(0)
+      let told = 0
+      void requests.ask({ ...verb('a'), onUnsure: () => told++ })
+      for (let i = 0; i < 6; i++) {
+        expect(told).toBe(0)
+        refuse(sent.at(-1)!, code, { retryable: true, retryAfterMs: 10 })
+        await fake.pass(10)
+      }
+      expect([code, told]).toEqual([code, isUnsure ? 1 : 0])
+    }
   })
 
   test('[WS5] an invite that is refused for its token goes out again after a renewal, once', async () => {
@@ -267,23 +302,58 @@ describe('a request that may succeed later', () => {
   })
 })
 
-test('taking back is possible only before it could take effect', async () => {
-  const { sent, requests } = setUp()
+describe('taking back', () => {
   const of = (name: string) => (request: { data: object }) =>
     'call_uuid' in request.data && request.data.call_uuid === name
-  const a = requests.ask(verb('a'))
-  expect(requests.withdraw(of('a'))).toBe(true)
-  expect(await code(a)).toBe('CONNECTION_CLOSED')
-  const b = requests.ask(verb('b'))
-  requests.resumed(0)
-  expect(numbers(sent)).toEqual([1])
-  expect(requests.withdraw(of('b'))).toBe(false)
-  requests.pause()
-  // Another session would number it anew, but in the first one it may have taken effect.
-  requests.restarted()
-  expect(requests.withdraw(of('b'))).toBe(false)
-  requests.close()
-  expect(await code(b)).toBe('CONNECTION_CLOSED')
+
+  test('leaves nothing behind where it was not sent', async () => {
+    const { sent, requests } = setUp()
+    const a = requests.ask(verb('a'))
+    expect(requests.withdraw(of('a'))).toBe(true)
+    expect(await code(a)).toBe('CONNECTION_CLOSED')
+    requests.resumed(0)
+    expect(sent).toEqual([])
+  })
+
+  test('[EXT4] leaves what was sent until its reply comes; it may have taken effect', async () => {
+    const { fake, sent, requests, refuse } = setUp()
+    requests.resumed(0)
+    const a = requests.ask(verb('a'))
+    expect(requests.withdraw(of('a'))).toBe(false)
+    requests.pause()
+    requests.resumed(0)
+    expect(numbers(sent)).toEqual([1, 1])
+    refuse(sent[0]!, 'SERVICE_UNAVAILABLE', { retryable: true })
+    await fake.pass(60_000)
+    expect(sent).toHaveLength(2)
+    expect(await code(a)).toBe('SERVICE_UNAVAILABLE')
+  })
+
+  test('ends a pause; a limit had no effect, a failure may have had one', async () => {
+    for (const [reason, isUndone, end] of [
+      ['RATE_LIMITED', true, 'CONNECTION_CLOSED'],
+      ['SERVICE_UNAVAILABLE', false, 'UNKNOWN_OUTCOME'],
+    ] as const) {
+      const { fake, sent, requests, refuse } = setUp()
+      requests.resumed(0)
+      const a = requests.ask(verb('a'))
+      refuse(sent[0]!, reason, { retryable: true, retryAfterMs: 1_000 })
+      expect(requests.withdraw(of('a'))).toBe(isUndone)
+      expect(await code(a)).toBe(end)
+      await fake.pass(60_000)
+      expect(sent).toHaveLength(1)
+    }
+  })
+
+  test('after the session is gone: in the first one it may have taken effect', async () => {
+    const { requests } = setUp()
+    requests.resumed(0)
+    const a = requests.ask(verb('a'))
+    requests.pause()
+    requests.restarted()
+    expect(requests.withdraw(of('a'))).toBe(false)
+    expect(await code(a)).toBe('UNKNOWN_OUTCOME')
+  })
 })
 
 test('close fails everything, and leaves no timer', async () => {

@@ -10,12 +10,12 @@ export type Reply =
 export interface Request {
   readonly event: ClientEventName
   readonly data: object
-  /** Goes on being asked after its time: hanging up has to arrive at last. */
+  /** Goes on being asked after its time, however often it fails: hanging up has to arrive at last. */
   readonly insistent?: boolean
   /** Is called with the reply even where the promise did not wait for it. */
   readonly onReply?: (reply: Reply) => unknown
-  /** Is called when the promise no longer waits; `sent`: it may still take effect. */
-  readonly onTimeout?: (sent: boolean) => unknown
+  /** Is called when the promise no longer waits, and it may have taken effect or still do so. */
+  readonly onUnsure?: () => unknown
 }
 
 interface Entry extends Request {
@@ -26,8 +26,10 @@ interface Entry extends Request {
   /** Its number in this session [EXT4]; 0 until it is sent. */
   n: number
   waits: boolean
-  /** It was sent in a session that is gone. */
+  /** It may have taken effect: it was sent in a session that is gone, or the service failed while at it. */
   unsure: boolean
+  /** Nobody wants it any more; whoever said so was told that it may take effect. */
+  takenBack: boolean
   tries: number
   endTimer: () => void
   /** The invite was refused for its token, which was renewed. */
@@ -40,6 +42,8 @@ interface Entry extends Request {
 const maxMessageBytes = 64 * 1024
 /** How often a request is asked again that may succeed later unchanged. */
 const maxTries = 5
+/** The longest pause before that, where the service names none. */
+const maxPauseMs = 15_000
 
 export interface RequestsOptions {
   readonly timeoutMs: number
@@ -88,7 +92,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     entry.reject(new RingwireError('TIMEOUT', `${entry.event} had no reply in ${timeoutMs} ms.`, { retryable: true }))
     // A number that was given stays: the service counts on every one of them.
     if (entry.n === 0 && !entry.insistent) remove(entry)
-    entry.onTimeout?.(entry.n > 0 || entry.unsure)
+    if (entry.n > 0 || entry.unsure) entry.onUnsure?.()
   }
 
   function askNow(entry: Entry): void {
@@ -100,6 +104,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
 
   /** Whether a request that failed may succeed unchanged, and is asked again. */
   function askAgain(entry: Entry, error: RingwireError): boolean {
+    if (entry.takenBack) return false
     if (error.code === 'AUTH_TOKEN_INVALID' && entry.event === 'call.invite' && !entry.renewed && entry.waits) {
       // No call begins after the token's end [WS5]: a timer was late, or the device slept.
       entry.renewed = true
@@ -108,9 +113,10 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       void renewToken().then(() => askNow(entry))
       return true
     }
-    const pause = error.retryAfterMs ?? 200 * 2 ** entry.tries * (1 + env.random())
-    const inTime = entry.insistent || env.now() + pause < entry.deadline
-    if (!error.retryable || entry.event === 'auth.refresh' || ++entry.tries > maxTries || !inTime) return false
+    if (!error.retryable || entry.event === 'auth.refresh') return false
+    const pause = error.retryAfterMs ?? Math.min(maxPauseMs, 200 * 2 ** entry.tries * (1 + env.random()))
+    const isWorthIt = ++entry.tries <= maxTries && env.now() + pause < entry.deadline
+    if (!entry.insistent && !isWorthIt) return false
     entry.n = 0
     entry.endPause = env.after(pause, () => askNow(entry))
     return true
@@ -125,8 +131,9 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
           return
         }
         const endTimer = env.after(timeoutMs, () => timedOut(entry))
-        const state = { n: 0, waits: true, unsure: false, tries: 0, renewed: false, endTimer, endPause: undefined }
-        const entry: Entry = { ...request, id, resolve, reject, deadline: env.now() + timeoutMs, ...state }
+        const sending = { n: 0, waits: true, unsure: false, takenBack: false, endTimer }
+        const again = { tries: 0, renewed: false, endPause: undefined, deadline: env.now() + timeoutMs }
+        const entry: Entry = { ...request, id, resolve, reject, ...sending, ...again }
         entries.set(id, entry)
         flush()
       })
@@ -139,19 +146,26 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       const entry = entries.get(id)
       if (entry === undefined || entry.n === 0) return
       replied = Math.max(replied, entry.n)
+      if (!reply.ok) entry.unsure ||= mayHaveTakenEffect(reply.error)
       if (!reply.ok && askAgain(entry, reply.error)) return
       remove(entry)
       entry.onReply?.(reply)
       if (reply.ok) entry.resolve(reply.data)
-      else entry.reject(reply.error)
+      else {
+        entry.reject(reply.error)
+        if (entry.unsure && !entry.takenBack) entry.onUnsure?.()
+      }
     },
 
-    /** Takes back what had no effect yet: it then never happened. */
+    /** It is not asked again. True where it had no effect for sure: it then never happened. */
     withdraw(matches: (request: Request) => boolean): boolean {
-      const entry = [...entries.values()].find((it) => it.n === 0 && !it.unsure && matches(it))
+      const entry = [...entries.values()].find(matches)
       if (entry === undefined) return false
-      fail(entry, new RingwireError('CONNECTION_CLOSED', 'Taken back before it took effect.'))
-      return true
+      entry.takenBack = true
+      // One that was sent in this session keeps its number until its reply comes [EXT4].
+      if (entry.n > 0) return false
+      fail(entry, new RingwireError(entry.unsure ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED', 'Taken back.'))
+      return !entry.unsure
     },
 
     pause(): void {
@@ -192,7 +206,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     close(): void {
       isOpen = false
       for (const entry of [...entries.values()]) {
-        const code = entry.n > 0 ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED'
+        const code = entry.n > 0 || entry.unsure ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED'
         fail(entry, new RingwireError(code, `${entry.event}: the client is closed.`))
       }
       lastN = 0
@@ -204,6 +218,11 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     /** Whether requests of this kind wait for a reply. */
     isAsked: (event: ClientEventName): boolean => [...entries.values()].some((it) => it.event === event && it.n > 0),
   }
+}
+
+/** A limit refuses before anything is done; any other failure of the service may have come after it. */
+function mayHaveTakenEffect({ retryable, code }: RingwireError): boolean {
+  return retryable && code !== 'RATE_LIMITED'
 }
 
 export type Requests = ReturnType<typeof createRequests>
