@@ -1,6 +1,6 @@
 import type { CallOver } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
-import type { CallState, Participant, RingwireErrorShape } from './types.ts'
+import { type CallState, ownReasons, type Participant, type RingwireErrorShape } from './types.ts'
 
 /** What can change how a call stands. */
 export type CallInput =
@@ -43,6 +43,14 @@ export function nextCallState(state: CallState, input: CallInput): CallState {
   }
   if (input.type === 'answering') return { ...state, answering: input.on }
   return input.type === 'rings until' ? { ...state, expiresAt: input.expiresAt } : state
+}
+
+/** Where the service says that the call stands, though its notice was lost or is on its way. */
+export function standsAt(status: CallStatus): CallInput | undefined {
+  if (status === 'ringing') return undefined
+  return status === 'accepted' || status === 'connected'
+    ? { type: status }
+    : { type: 'over', status, reason: ownReasons.lost }
 }
 
 /** Payload of call.rejected, call.cancelled, call.ended and call.missed [END2]. */

@@ -1,5 +1,7 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
-import { type CallInput, nextCallState } from './call-state.ts'
+import type { CallAck } from '@ringwire/protocol/events/call'
+import type { CallStatus } from '@ringwire/protocol/rest'
+import { type CallInput, nextCallState, standsAt } from './call-state.ts'
 import { RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
@@ -45,6 +47,8 @@ export interface LiveCall {
   become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
   /** What was signalled belongs to a negotiation that is gone. */
   resync(restored: boolean): void
+  /** Asks whether the call goes on, and here. */
+  confirm(): void
   /** Settles `invited`. */
   invited(error?: RingwireError): void
   accept(): Promise<void>
@@ -56,6 +60,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   let { state, callUuid, direction, callType, contextType, contextId, metadata } = seed
   const { peer } = seed
   let accepting: Promise<void> | undefined
+  let isConfirming = false
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error === undefined ? resolve() : reject(error))
@@ -83,7 +88,38 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   function ask(event: ClientEventName, data: object = {}, more: Partial<Request> = {}): Promise<void> {
     if (state.name === 'over' && more.insistent !== true) return rejected(overError())
-    return quiet(port.ask({ event, data: { call_uuid: callUuid, ...data }, ...more }).then(() => {}))
+    const onReply = (reply: Reply) => {
+      more.onReply?.(reply)
+      if (!reply.ok) refused(event, reply.error)
+    }
+    return quiet(port.ask({ event, data: { call_uuid: callUuid, ...data }, ...more, onReply }).then(() => {}))
+  }
+
+  /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
+  function refused(event: ClientEventName, error: RingwireError): void {
+    const isOfHolder = event === 'call.connected' || event.startsWith('webrtc.')
+    const wasHolder = state.name !== 'ringing' || state.direction === 'outgoing'
+    if (error.code !== 'CALL_NOT_PARTICIPANT' || !isOfHolder || !wasHolder) return
+    apply({ type: 'over', status: 'accepted', reason: ownReasons.elsewhere, error })
+  }
+
+  /** By a candidate that is none: the service looks whose place it is, and the peer hears nothing [ENV3, PLACE4]. */
+  function confirm(): void {
+    if (isConfirming) return
+    isConfirming = true
+    ask('webrtc.ice_candidate', { candidate: null }, { insistent: true, onReply: confirmed }).catch(() => {
+      isConfirming = false
+    })
+  }
+
+  function confirmed(reply: Reply): void {
+    isConfirming = false
+    if (reply.ok) {
+      const now = standsAt((reply.data as CallAck).status)
+      if (now !== undefined) apply(now)
+    } else if (reply.error.code === 'CALL_INVALID_STATE' || reply.error.code === 'CALL_NOT_FOUND') {
+      apply({ type: 'over', status: reply.error.status as CallStatus, reason: ownReasons.lost })
+    }
   }
 
   function accept(): Promise<void> {
@@ -176,6 +212,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     call,
     apply,
     accept,
+    confirm,
     emit: listeners.emit,
     receive: signals.receive,
     invited: (error) => settleInvited(error),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { active, agent, failure, invited, onlineFake, rings, uuid } from '../test/support/fake.ts'
+import { active, agent, type FakeSocket, failure, invited, onlineFake, rings, uuid } from '../test/support/fake.ts'
 import type { RingwireError } from './error.ts'
 import type { Call } from './types.ts'
 
@@ -232,6 +232,144 @@ describe('a call', () => {
     fake.socket.ends(1006)
     await fake.pass(500)
     expect(fake.socket.url).toContain('epoch=e2&seq=2&n=2')
+  })
+
+  describe('whose place may be somebody else’s', () => {
+    async function answeredFake() {
+      const fake = await onlineFake()
+      const call = fake.client.call(agent)
+      fake.socket.replies('call.invited', { ...invited, call_uuid: call.callUuid, status: 'accepted' })
+      return { fake, call, elsewhere: active(call.callUuid, { holds_place: false }) }
+    }
+    const elsewhereNow = { name: 'over', status: 'accepted', reason: 'sdk.elsewhere' }
+
+    test('[PLACE3] is over when a request of its holder is refused', async () => {
+      for (const ask of [
+        (call: Call) => call.connected(),
+        (call: Call) => call.sendOffer({ type: 'offer', sdp: '' }),
+      ]) {
+        const { fake, call } = await answeredFake()
+        const asked = failure(ask(call))
+        fake.socket.fails('CALL_NOT_PARTICIPANT')
+        expect(call.state).toMatchObject({ ...elsewhereNow, error: { code: 'CALL_NOT_PARTICIPANT' } })
+        expect((await asked).code).toBe('CALL_NOT_PARTICIPANT')
+      }
+    })
+
+    test('goes on where the wrong side asked', async () => {
+      const { fake, call } = await answeredFake()
+      void call.accept()
+      fake.socket.fails('CALL_NOT_PARTICIPANT')
+      void call.alerting()
+      fake.socket.fails('CALL_NOT_PARTICIPANT')
+      expect(call.state.name).toBe('accepted')
+    })
+
+    test('[PLACE4] is asked for after every gap: by a candidate that is none, so that the peer hears nothing', async () => {
+      const gaps: ((fake: Awaited<ReturnType<typeof onlineFake>>, calls: readonly object[]) => Promise<void>)[] = [
+        async (fake, active_calls) => {
+          fake.socket.ends(1006)
+          await fake.pass(500)
+          fake.socket.ok({ recovered: true, handled: 1, active_calls })
+        },
+        async (fake, active_calls) => {
+          fake.socket.ends(1006)
+          await fake.pass(500)
+          fake.socket.ok({ session_id: 's2', active_calls })
+        },
+        async (fake, active_calls) => {
+          fake.socket.says({ event: 'session.reset', data: { session_id: 's1', epoch: 'e2', active_calls }, seq: 1 })
+        },
+      ]
+      for (const gap of gaps) {
+        const { fake, call, elsewhere } = await answeredFake()
+        await gap(fake, [elsewhere])
+        expect(fake.socket.sent.at(-1)).toMatchObject({
+          event: 'webrtc.ice_candidate',
+          data: { call_uuid: call.callUuid, candidate: null },
+        })
+        expect(call.state.name).toBe('accepted')
+        fake.socket.fails('CALL_NOT_PARTICIPANT')
+        expect(call.state).toMatchObject(elsewhereNow)
+      }
+    })
+
+    test('goes on where the place is its own after all', async () => {
+      const { fake, call, elsewhere } = await answeredFake()
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      fake.socket.ok({ recovered: true, handled: 1, active_calls: [elsewhere] })
+      fake.socket.replies('call.ack', { call_uuid: call.callUuid, status: 'accepted' })
+      expect(call.state.name).toBe('accepted')
+      expect(fake.socket.events()).toEqual(['2 webrtc.ice_candidate'])
+    })
+
+    test('is not asked for where the service shows that it is its own, nor by whom it only rings', async () => {
+      const { fake, call } = await answeredFake()
+      fake.socket.says(rings(1, uuid(5), 'somebody else'))
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      fake.socket.ok({ recovered: true, handled: 1, active_calls: [active(call.callUuid)] })
+      expect(fake.socket.sent).toEqual([])
+      expect(fake.client.calls).toHaveLength(2)
+    })
+
+    test('that ended there, or here while nobody heard, is over; its notice knows more, if it comes', async () => {
+      for (const [tell, over] of [
+        [(it: FakeSocket) => it.replies('call.ack', { status: 'ended' }), { status: 'ended', reason: 'sdk.lost' }],
+        [
+          (it: FakeSocket) => it.fails('CALL_INVALID_STATE', { status: 'ended' }),
+          { status: 'ended', reason: 'sdk.lost' },
+        ],
+        [(it: FakeSocket) => it.fails('CALL_NOT_FOUND'), { status: undefined, reason: 'sdk.lost' }],
+      ] as const) {
+        const { fake, call } = await answeredFake()
+        fake.socket.ends(1006)
+        await fake.pass(500)
+        fake.socket.ok({ recovered: true, handled: 1 })
+        expect(call.state.name).toBe('accepted')
+        tell(fake.socket)
+        expect(call.state).toMatchObject({ name: 'over', ...over })
+      }
+      const { fake, call } = await answeredFake()
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      fake.socket.ok({ recovered: true, handled: 1 })
+      const ended = { call_uuid: call.callUuid, status: 'ended', reason: 'hangup', by: null, ended_at: '' }
+      fake.socket.says({ event: 'call.ended', data: ended, seq: 1 })
+      fake.socket.replies('call.ack', { call_uuid: call.callUuid, status: 'ended' })
+      expect(call.state).toMatchObject({ name: 'over', reason: 'hangup' })
+    })
+
+    test('is asked for once at a time, however long the answer takes', async () => {
+      const { fake, call, elsewhere } = await answeredFake()
+      for (let i = 0; i < 3; i++) {
+        fake.socket.ends(1006)
+        await fake.pass(2_000)
+        fake.socket.ok({ recovered: true, handled: 1, active_calls: [elsewhere] })
+        expect(fake.socket.events()).toEqual(['2 webrtc.ice_candidate'])
+      }
+      fake.socket.fails('SERVICE_UNAVAILABLE', { retryable: true, retry_after_ms: 20_000 })
+      await fake.pass(20_000)
+      fake.socket.fails('CALL_NOT_PARTICIPANT')
+      expect(call.state).toMatchObject(elsewhereNow)
+    })
+
+    test('[PLACE4] an accept that was on its way says itself what became of it', async () => {
+      const fake = await onlineFake()
+      fake.socket.says(rings(1))
+      const [call] = fake.client.calls
+      void call!.accept()
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      fake.socket.ok({
+        session_id: 's2',
+        active_calls: [active(uuid(1), { direction: 'incoming', holds_place: false })],
+      })
+      expect(call!.state).toMatchObject({ name: 'ringing', answering: true })
+      fake.socket.fails('CALL_ALREADY_ANSWERED')
+      expect(call!.state).toMatchObject({ name: 'over', reason: 'answered_elsewhere' })
+    })
   })
 
   test('[RES2] answered elsewhere while this client was away', async () => {

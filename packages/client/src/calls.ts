@@ -1,7 +1,7 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
-import { overFromWire } from './call-state.ts'
+import { overFromWire, standsAt } from './call-state.ts'
 import type { RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
@@ -138,8 +138,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     if (data.call_uuid !== call.callUuid) it.become({ callUuid: data.call_uuid })
     it.apply({ type: 'invited', delivered: data.delivered, expiresAt: localTime(data.expires_at) })
     it.invited()
-    if (data.status === 'accepted' || data.status === 'connected') it.apply({ type: data.status })
-    else if (data.status !== 'ringing') it.apply({ type: 'over', status: data.status, reason: ownReasons.lost })
+    const now = standsAt(data.status)
+    if (now !== undefined) it.apply(now)
     release()
   }
 
@@ -238,14 +238,23 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       return
     }
     if (active.status !== 'ringing') {
-      const isElsewhere = state.name === 'ringing' && state.direction === 'incoming' && !state.answering
-      if (isElsewhere && !active.holds_place) {
-        it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+      if (!active.holds_place && state.name === 'ringing' && state.direction === 'incoming') {
+        // An accept that is on its way says itself what became of it.
+        if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
         return
       }
       it.apply({ type: active.status })
     }
+    confirm(it, active)
     it.resync(false)
+  }
+
+  /**
+   * Who has no place hears nothing, not even the end. A place that the service does not show here may be another
+   * session's, or about to become this one's [PLACE4]: it has to be asked.
+   */
+  function confirm(it: LiveCall, active: ActiveCall | undefined): void {
+    if (hadPlace(it.call) && active?.holds_place !== true) it.confirm()
   }
 
   /** A live call of this session that this page did not know. */
@@ -285,14 +294,14 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       }
     },
 
+    /** Nothing that was said is lost, but this session may have lost its places while it was away. */
+    recovered(active: readonly ActiveCall[]): void {
+      for (const it of live.values()) confirm(it, find(active, it))
+    },
+
     /** What was said may have been lost: `active` is what there is. Calls that ring are told anew, or are not. */
     reconcile(active: readonly ActiveCall[], ringsFollow: boolean): void {
-      for (const it of [...live.values()]) {
-        catchUp(
-          it,
-          active.find(({ call_uuid }) => call_uuid === it.call.callUuid),
-        )
-      }
+      for (const it of [...live.values()]) catchUp(it, find(active, it))
       this.adopt(active, ringsFollow)
     },
 
@@ -324,6 +333,15 @@ export type Calls = ReturnType<typeof createCalls>
 
 function names(data: object, callUuid: string): boolean {
   return 'call_uuid' in data && data.call_uuid === callUuid
+}
+
+function find(active: readonly ActiveCall[], { call }: LiveCall): ActiveCall | undefined {
+  return active.find(({ call_uuid }) => call_uuid === call.callUuid)
+}
+
+/** Calls that ring here have one only when they are answered. */
+function hadPlace({ state }: Call): boolean {
+  return state.name !== 'ringing' || (state.direction === 'outgoing' && state.invited)
 }
 
 function isUnanswered({ state }: Call): boolean {

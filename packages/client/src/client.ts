@@ -66,6 +66,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     session.began(data)
     if (data.recovered) {
       requests.resumed(data.handled)
+      calls.recovered(data.active_calls)
       if (wasFresh) calls.adopt(data.active_calls, false)
     } else {
       requests.restarted()

@@ -92,6 +92,8 @@ export type Closed =
 export const ownReasons = {
   /** It is no longer there after a recovery: it ended while this client was away. The history knows why. */
   lost: 'sdk.lost',
+  /** Another session of the same user has its place now: it goes on there, or has ended there. */
+  elsewhere: 'sdk.elsewhere',
   /** The invite failed; `error` says why. */
   failed: 'sdk.failed',
   /** The other one's invite was first and `onGlare` is 'error'; `error.callUuid` is the call that waits. */

@@ -173,6 +173,35 @@ describe('a socket that dies', () => {
   })
 })
 
+describe('a place that another session took meanwhile', () => {
+  for (const device_id of [undefined, 'one device']) {
+    for (const isOver of [false, true]) {
+      const how = `${device_id ?? 'no device'}, the call ${isOver ? 'has ended there' : 'goes on there'}`
+      test(`[PLACE2] its session that comes back hears of it: ${how}`, async () => {
+        const wish = device_id === undefined ? {} : { device_id }
+        const { caller, callee } = await stage.two({ wish })
+        const calls = await talk(caller, callee)
+        await calls.in.connected()
+        stage.network.refuse()
+        await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
+        const other = stage.add(callee.userId, 'agent', { wish })
+        await online(other)
+        const restored = await until('the call', other.client, () => other.restored[0])
+        await restored.connected()
+        if (isOver) await restored.end()
+        stage.network.mend()
+        expect((await backOnline(callee)).recovered).toBe(true)
+        const over = await stateOf(calls.in, 'over')
+        if (isOver) expect(over).toMatchObject({ status: 'ended', reason: 'sdk.lost' })
+        else {
+          expect(over).toMatchObject({ status: 'accepted', reason: 'sdk.elsewhere' })
+          expect([restored.state.name, calls.out.state.name]).toEqual(['connected', 'connected'])
+        }
+      })
+    }
+  }
+})
+
 describe('a session that cannot go on', () => {
   test('[RES2] the window is over: a new session takes the place, and media hears of it', async () => {
     const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
