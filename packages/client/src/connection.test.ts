@@ -153,6 +153,54 @@ describe('coming back', () => {
     expect(fake.sockets).toHaveLength(2)
   })
 
+  describe('[RES1] 4409', () => {
+    /** Its second attempt has no answer and is given up, the third one resumes. */
+    async function afterLateAttempt() {
+      const fake = await onlineFake({ heartbeatMs: 1e9 })
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      await fake.pass(11_000)
+      fake.socket.ok({ recovered: true })
+      expect([fake.sockets.length, fake.client.state.name]).toEqual([3, 'online'])
+      return fake
+    }
+
+    test('by an attempt of this page that was given up and arrives late: it comes back, once', async () => {
+      const fake = await afterLateAttempt()
+      fake.socket.ends(4409)
+      expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'socket', code: 4409 } })
+      await fake.pass(5_000)
+      expect(fake.socket.url).toContain('resume=s1')
+      fake.socket.ok({ recovered: true })
+      fake.socket.ends(4409)
+      expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 4409 } })
+    })
+
+    test('long after it: another page has the session', async () => {
+      const fake = await afterLateAttempt()
+      await fake.pass(120_000)
+      fake.socket.ends(4409)
+      expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 4409 } })
+    })
+
+    test('after an attempt that is known to be closed, or a socket that fell silent: another page, too', async () => {
+      const refused = await onlineFake()
+      refused.socket.ends(1006)
+      await refused.pass(500)
+      refused.socket.ends(1006)
+      await refused.pass(1_000)
+      const silent = await onlineFake({ heartbeatTimeoutMs: 1_000 })
+      silent.client.wake()
+      await silent.pass(2_000)
+      for (const fake of [refused, silent]) {
+        expect(fake.sockets.length).toBeGreaterThan(1)
+        fake.socket.ok({ recovered: true })
+        fake.socket.ends(4409)
+        expect(fake.client.state.name).toBe('closed')
+      }
+    })
+  })
+
   test('a failing getToken is a bad moment, unless it says that it is not', async () => {
     const fake = createFake()
     let retryable: boolean | undefined

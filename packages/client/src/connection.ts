@@ -39,6 +39,8 @@ export interface ConnectionUser {
 const stableMs = 10_000
 /** The network that comes and goes brings an attempt at most this often. */
 const wakeIntervalMs = 1_000
+/** An attempt that was given up may still arrive within this: its bytes wait in a network that was away. */
+const lateMs = 120_000
 /** WebSocket.CLOSING */
 const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
@@ -53,6 +55,8 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let failures = 0
   let onlineSince = 0
   let lastAttempt = 0
+  /** Until then an attempt of this page that was given up may take over the session, as another page would [RES1]. */
+  let lateUntil = 0
   let endTimer: () => void = () => {}
   let pauseIsAsked = false
   let retryAfterMs: number | undefined
@@ -140,7 +144,10 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   }
 
   function closed(code: number, reason: string): void {
-    if (!shouldReconnect(code)) {
+    const isOwn = code === 4409 && env.now() < lateUntil
+    // Once: whoever comes after that is somebody else.
+    if (isOwn) lateUntil = 0
+    else if (!shouldReconnect(code)) {
       stop({ name: 'closed', why: { cause: 'socket', code, reason } })
       return
     }
@@ -151,6 +158,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   /** Leaves this socket, whatever it still has to say, and comes back after a pause. */
   function fallBack(why: Disconnect, jitterMs?: number): void {
     if (state.name === 'online' && env.now() - onlineSince >= stableMs) failures = 0
+    if (state.name === 'connecting' && why.cause === 'silent') lateUntil = env.now() + lateMs
     failures++
     leave(givenUp)
     user.lost(false)
@@ -179,6 +187,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   function stop(next: Extract<ConnectionState, { name: 'closed' }>, code = givenUp): void {
     leave(code)
     failures = 0
+    lateUntil = 0
     user.lost(true)
     enter(next)
   }

@@ -173,6 +173,23 @@ describe('a socket that dies', () => {
   })
 })
 
+test('[RES1] an attempt that was given up and arrives late takes the session only for a moment', async () => {
+  const { caller, callee } = await stage.two({ connectTimeoutMs: 500 })
+  const calls = await talk(caller, callee)
+  const arrive = stage.network.delay()
+  stage.network.cut()
+  const before = stage.network.count
+  await backOnline(callee)
+  expect(stage.network.count).toBe(before + 2)
+  arrive()
+  const lost = await until('a loss', callee.client, () => callee.client.state.name === 'waiting' && callee.client.state)
+  expect(lost.why).toMatchObject({ cause: 'socket', code: 4409 })
+  expect(await backOnline(callee)).toMatchObject({ recovered: true })
+  const heard = next(calls.in, 'candidate')
+  await calls.out.sendCandidate(candidate('after all'))
+  expect((await heard).candidate).toBe('after all')
+})
+
 describe('a place that another session took meanwhile', () => {
   for (const device_id of [undefined, 'one device']) {
     for (const isOver of [false, true]) {

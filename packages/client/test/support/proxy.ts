@@ -12,6 +12,8 @@ export interface Network {
   silence(): void
   /** New connections are refused until `mend`. */
   refuse(): void
+  /** Takes the next connection, but lets it through only when the answer is called, even if it is closed by then. */
+  delay(): () => void
   /** New connections get through again; what fell silent stays so. */
   mend(): void
   close(): Promise<void>
@@ -21,14 +23,22 @@ export interface Network {
 export async function startNetwork(target: () => string): Promise<Network> {
   const pairs = new Set<[Socket, Socket]>()
   let isRefusing = false
+  let delayed: Promise<void> | undefined
   let count = 0
 
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, async (near) => {
     count++
     near.on('error', () => {})
     if (isRefusing) {
       near.resetAndDestroy()
       return
+    }
+    const turn = delayed
+    delayed = undefined
+    if (turn !== undefined) {
+      near.pause()
+      await turn
+      near.resume()
     }
     const { hostname, port } = new URL(target())
     const far = dial(Number(port), hostname)
@@ -39,6 +49,8 @@ export async function startNetwork(target: () => string): Promise<Network> {
     pairs.add(pair)
     near.on('data', (bytes) => far.write(bytes))
     far.on('data', (bytes) => near.write(bytes))
+    near.on('end', () => far.end())
+    far.on('end', () => near.end())
     const end = (other: Socket) => () => {
       other.destroy()
       pairs.delete(pair)
@@ -72,6 +84,11 @@ export async function startNetwork(target: () => string): Promise<Network> {
     refuse() {
       isRefusing = true
       cut()
+    },
+    delay() {
+      const turn = Promise.withResolvers<void>()
+      delayed = turn.promise
+      return turn.resolve
     },
     mend() {
       isRefusing = false
