@@ -130,7 +130,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       url: options.url,
       connectTimeoutMs,
       heartbeatMs: options.heartbeatMs ?? 25_000,
-      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? 5_000,
+      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? 10_000,
       reconnectBaseMs: options.reconnectBaseMs ?? 500,
       reconnectMaxMs: options.reconnectMaxMs ?? 15_000,
     },

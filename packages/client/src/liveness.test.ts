@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createFake, onlineFake, start, turn } from '../test/support/fake.ts'
+import { agent, createFake, onlineFake, start, turn } from '../test/support/fake.ts'
 import { createClient } from './client.ts'
 
 describe('signs of life', () => {
@@ -17,9 +17,9 @@ describe('signs of life', () => {
     expect(fake.socket.sent).toHaveLength(1)
   })
 
-  test('no answer in 5 s: the socket is dead, and the next one is asked for the rest', async () => {
+  test('no answer in 10 s: the socket is dead, and the next one is asked for the rest', async () => {
     const fake = await onlineFake()
-    await fake.pass(29_999)
+    await fake.pass(34_999)
     expect(fake.client.state.name).toBe('online')
     await fake.pass(1)
     expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
@@ -42,7 +42,7 @@ describe('signs of life', () => {
       fake.signal(signal)
       fake.signal(signal)
       expect(fake.socket.events()).toEqual(['1 auth.refresh'])
-      await fake.pass(5_000)
+      await fake.pass(10_000)
       expect(fake.client.state.name).toBe('waiting')
     }
   })
@@ -55,6 +55,17 @@ describe('signs of life', () => {
     await turn()
     expect(fake.sockets).toHaveLength(1)
   })
+})
+
+test('[PLACE4] a request that waits for a place and for a store that is away does not cost the socket', async () => {
+  const fake = await onlineFake()
+  fake.client.call(agent)
+  // As long as the service may take: 3 s for the verdict, 5 s for the store, and the way.
+  await fake.pass(9_000)
+  expect(fake.client.state.name).toBe('online')
+  fake.socket.fails('SERVICE_UNAVAILABLE')
+  await fake.pass(5_000)
+  expect(fake.sockets).toHaveLength(1)
 })
 
 describe('the token of a live socket', () => {

@@ -318,7 +318,10 @@ export interface CallClientOptions {
   readonly connectTimeoutMs?: number
   /** After so long without any message the service is asked for one, in ms. Default: 25 000. */
   readonly heartbeatMs?: number
-  /** Without an answer to that the socket counts as dead, in ms. Default: 5 000. */
+  /**
+   * Without an answer to that, or to any other request, the socket counts as dead, in ms. A request may wait 3 s for who
+   * has a place [PLACE4] and 5 s for a store that is away, while the socket still relays. Default: 10 000.
+   */
   readonly heartbeatTimeoutMs?: number
   /** Bounds of the pause before an attempt, which is random between 0 and min(max, base · 2^attempt). Default: 500 and 15 000. */
   readonly reconnectBaseMs?: number
