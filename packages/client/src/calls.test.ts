@@ -124,6 +124,30 @@ describe('a call', () => {
     expect(incoming.map(({ callUuid }) => callUuid)).toEqual([uuid(2), uuid(1)])
   })
 
+  test('[INV6] the same where it is found after a gap: it is the call that is answered, and no second one', async () => {
+    const fake = await onlineFake()
+    const incoming: Call[] = []
+    fake.client.on('incoming', (call) => incoming.push(call))
+    const call = fake.client.call(agent)
+    const calls = [active(uuid(1), { status: 'ringing', direction: 'incoming', holds_place: false })]
+    fake.socket.says({ event: 'session.reset', data: { session_id: 's1', epoch: 'e2', active_calls: calls }, seq: 1 })
+    expect([incoming, fake.client.calls]).toEqual([[], [call]])
+    fake.socket.fails('CALL_GLARE', { call_uuid: uuid(1) }, 'call.invite')
+    fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'accepted' }, 'call.accept')
+    expect([incoming, fake.client.calls, call.callUuid]).toEqual([[], [call], uuid(1)])
+    // And where it was no glare, it rings.
+    const other = fake.client.call({ userId: 'other', role: 'agent' })
+    const theirs = active(uuid(2), {
+      ...{ status: 'ringing', direction: 'incoming', holds_place: false },
+      peer: { user_id: 'other', role: 'agent', display_name: 'Other' },
+    })
+    const active_calls = [active(uuid(1)), theirs]
+    fake.socket.says({ event: 'session.reset', data: { session_id: 's1', epoch: 'e3', active_calls }, seq: 1 })
+    expect(incoming).toEqual([])
+    fake.socket.fails('CALLEE_BUSY', {}, 'call.invite')
+    expect([other.state.name, incoming.map(({ callUuid }) => callUuid)]).toEqual(['over', [uuid(2)]])
+  })
+
   test('[INV6] glare with a call that was not heard of is answered all the same', async () => {
     const fake = await onlineFake()
     const call = fake.client.call(agent)

@@ -67,6 +67,11 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     listeners.emit('incoming', it.call)
   }
 
+  function announceOrHold(it: LiveCall): void {
+    if (isInviting(it.call.peer)) held.add(it.call.callUuid)
+    else announce(it)
+  }
+
   function isInviting(peer: Participant): boolean {
     return [...live.values()].some(({ call }) => isUnanswered(call) && isSame(call.peer, peer))
   }
@@ -194,8 +199,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       metadata,
       state: { name: 'ringing', direction: 'incoming', answering: false, expiresAt },
     })
-    if (isInviting(it.call.peer)) held.add(callUuid)
-    else announce(it)
+    announceOrHold(it)
   }
 
   /** What the service says about a call that this client knows. */
@@ -275,10 +279,13 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       metadata: undefined,
       state: status === 'ringing' ? ringing : { name: status },
     })
+    if (status === 'ringing' && direction === 'incoming') {
+      announceOrHold(it)
+      return
+    }
     refresh()
-    const isRinging = status === 'ringing' && direction === 'incoming'
-    listeners.emit(isRinging ? 'incoming' : 'restored', it.call)
-    if (!isRinging) it.resync(true)
+    listeners.emit('restored', it.call)
+    it.resync(true)
   }
 
   return {
