@@ -18,6 +18,9 @@ const inputs: CallInput[] = [
   { type: 'taken', expiresAt: 7 },
   { type: 'accepted' },
   { type: 'connected' },
+  { type: 'stands', status: 'ringing' },
+  { type: 'stands', status: 'accepted' },
+  { type: 'stands', status: 'missed' },
   { type: 'over', reason: 'hangup', status: 'ended' },
 ]
 const rank = { ringing: 0, accepted: 1, connected: 2, over: 3 }

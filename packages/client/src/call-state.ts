@@ -12,6 +12,8 @@ export type CallInput =
   | { readonly type: 'taken'; readonly expiresAt: number }
   | { readonly type: 'accepted' }
   | { readonly type: 'connected' }
+  /** What the service says when it is asked: the notice was lost or is on its way. */
+  | { readonly type: 'stands'; readonly status: CallStatus }
   | {
       readonly type: 'over'
       readonly reason: string
@@ -30,6 +32,12 @@ export function nextCallState(state: CallState, input: CallInput): CallState {
     const { status, reason, by = null, error } = input
     return { name: 'over', status, reason, by, error }
   }
+  if (input.type === 'stands') {
+    const { status } = input
+    if (status === 'ringing') return state
+    const isAnswered = status === 'accepted' || status === 'connected'
+    return nextCallState(state, isAnswered ? { type: status } : { type: 'over', status, reason: ownReasons.lost })
+  }
   if (input.type === 'connected') return state.name === 'connected' ? state : { name: 'connected' }
   if (state.name !== 'ringing') return state
   if (input.type === 'accepted') return { name: 'accepted' }
@@ -43,14 +51,6 @@ export function nextCallState(state: CallState, input: CallInput): CallState {
   }
   if (input.type === 'answering') return { ...state, answering: input.on }
   return input.type === 'rings until' ? { ...state, expiresAt: input.expiresAt } : state
-}
-
-/** Where the service says that the call stands, though its notice was lost or is on its way. */
-export function standsAt(status: CallStatus): CallInput | undefined {
-  if (status === 'ringing') return undefined
-  return status === 'accepted' || status === 'connected'
-    ? { type: status }
-    : { type: 'over', status, reason: ownReasons.lost }
 }
 
 /** Payload of call.rejected, call.cancelled, call.ended and call.missed [END2]. */

@@ -1,7 +1,7 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { CallAck } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
-import { type CallInput, nextCallState, standsAt } from './call-state.ts'
+import { type CallInput, nextCallState } from './call-state.ts'
 import { RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
@@ -114,12 +114,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   function confirmed(reply: Reply): void {
     isConfirming = false
-    if (reply.ok) {
-      const now = standsAt((reply.data as CallAck).status)
-      if (now !== undefined) apply(now)
-    } else if (reply.error.code === 'CALL_INVALID_STATE' || reply.error.code === 'CALL_NOT_FOUND') {
-      apply({ type: 'over', status: reply.error.status as CallStatus, reason: ownReasons.lost })
-    }
+    if (reply.ok) apply({ type: 'stands', status: (reply.data as CallAck).status })
+    else overIfGone(reply.error)
   }
 
   function accept(): Promise<void> {
@@ -146,10 +142,13 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     const { error } = reply
     if (error.code === 'CALL_ALREADY_ANSWERED') {
       apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere', error })
-    } else if (error.code === 'CALL_INVALID_STATE' || error.code === 'CALL_NOT_FOUND') {
-      // Its final notice is on the way or was lost; in any case there is nothing left to answer.
-      apply({ type: 'over', reason: ownReasons.lost, error })
-    }
+    } else overIfGone(error)
+  }
+
+  /** Its final notice is on the way or was lost; in any case there is nothing left to ask for. */
+  function overIfGone(error: RingwireError): void {
+    if (error.code !== 'CALL_INVALID_STATE' && error.code !== 'CALL_NOT_FOUND') return
+    apply({ type: 'over', status: error.status as CallStatus, reason: ownReasons.lost, error })
   }
 
   /** Hanging up never fails [END1], so here the call is over at once. */

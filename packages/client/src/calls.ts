@@ -1,7 +1,7 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
-import { overFromWire, standsAt } from './call-state.ts'
+import { overFromWire } from './call-state.ts'
 import type { RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
@@ -143,8 +143,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     if (data.call_uuid !== call.callUuid) it.become({ callUuid: data.call_uuid })
     it.apply({ type: 'invited', delivered: data.delivered, expiresAt: localTime(data.expires_at) })
     it.invited()
-    const now = standsAt(data.status)
-    if (now !== undefined) it.apply(now)
+    it.apply({ type: 'stands', status: data.status })
     release()
   }
 
@@ -247,8 +246,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
         if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
         return
       }
-      it.apply({ type: active.status })
     }
+    it.apply({ type: 'stands', status: active.status })
     confirm(it, active)
     it.resync(false)
   }
