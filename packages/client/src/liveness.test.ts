@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { agent, createFake, onlineFake, start, turn } from '../test/support/fake.ts'
+import { agent, createFake, onlineFake, start, tokenFor, turn } from '../test/support/fake.ts'
 import { createClient } from './client.ts'
 
 describe('signs of life', () => {
@@ -106,6 +106,28 @@ describe('the token of a live socket', () => {
     await fake.pass(2_000)
     expect(reasons).toEqual(['first', 'expiring', 'expiring', 'refused'])
     expect(codes).toEqual(['TOKEN_FAILED', 'AUTH_TOKEN_INVALID'])
+  })
+
+  test('that its backend hands out again and again is asked for every 5 s at the most', async () => {
+    const fake = createFake()
+    const token = tokenFor(fake, 120_000)
+    const asked: number[] = []
+    const getToken = async () => {
+      asked.push(fake.env.now())
+      return token
+    }
+    const client = createClient({ getToken, heartbeatMs: 1e9, heartbeatTimeoutMs: 1e9 }, fake.env)
+    client.connect()
+    await turn()
+    fake.socket.ok()
+    for (let i = 0; i < 150; i++) {
+      await fake.pass(1_000)
+      for (const it of fake.socket.sent.splice(0))
+        fake.socket.says({ event: 'auth.refreshed', request_id: it.request_id })
+    }
+    const pauses = asked.slice(1).map((at, i) => at - asked[i]!)
+    expect(pauses.length).toBeGreaterThan(5)
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(5_000)
   })
 
   test('an older one that is sent again by a resume is followed by the newest', async () => {

@@ -7,6 +7,8 @@ import type { SessionToken } from './types.ts'
 
 /** The next token is asked for at the earliest when the held one has this much left. */
 const leadMs = 60_000
+/** A backend that hands out the same token until it ends is not asked without a pause. */
+const leastPauseMs = 5_000
 const retryBounds = { baseMs: 1_000, maxMs: 15_000 }
 
 /** Keeps a live socket going with a new token before the old one runs out [WS5]. */
@@ -28,7 +30,7 @@ export function createRenewal(
     const left = held === undefined ? 0 : tokens.msLeft(held)
     endTimer()
     const lead = Math.min(leadMs, left / 5) * (0.5 + env.random() / 2)
-    endTimer = env.after(Math.max(0, left - lead), renew)
+    endTimer = env.after(Math.max(leastPauseMs, left - lead), renew)
   }
 
   async function renew(): Promise<void> {
