@@ -25,8 +25,8 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   let self: Participant | null = null
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
-  /** The session that other pages leave alone, though they have a copy of the storage. */
-  let claimed: string | undefined
+  /** The session that other pages leave alone, though they have a copy of the storage; unless one was there before. */
+  let claimed: { readonly id: string; readonly isOurs: Promise<boolean> } | undefined
   let endListening: Unsubscribe = () => {}
 
   const report = (error: RingwireError) => listeners.emit('error', error)
@@ -44,10 +44,11 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   const { now, uuid } = env
   const calls = createCalls({ requests, listeners, uuid, self: () => self, now, localTime: tokens.localTime })
 
-  async function claim(id: string): Promise<boolean> {
-    if (options.storage === undefined || id === claimed) return true
-    claimed = id
-    return env.claim(`ringwire ${id}`)
+  function claim(id: string): Promise<boolean> {
+    if (options.storage === undefined) return Promise.resolve(true)
+    // Who asks again while the first answer is on its way gets the same one.
+    if (claimed?.id !== id) claimed = { id, isOurs: env.claim(`ringwire ${id}`) }
+    return claimed.isOurs
   }
 
   /** Goes on with what the page before this one left, unless another page does so at this moment. */

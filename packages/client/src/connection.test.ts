@@ -8,6 +8,7 @@ import {
   onlineFake,
   rings,
   start,
+  tokenFor,
   turn,
   uuid,
 } from '../test/support/fake.ts'
@@ -234,6 +235,27 @@ describe('coming back', () => {
       expect(client.state).toMatchObject({ name: 'closed', why: { cause: 'setup' } })
     }
   })
+})
+
+test('a tab that was duplicated leaves the session alone, also where it connects twice before it knows', async () => {
+  for (const isOurs of [false, true]) {
+    const left = JSON.stringify({ id: 'theirs', epoch: 'e1', seq: 3, replied: 2 })
+    const storage = { getItem: () => left, setItem: () => {}, removeItem: () => {} }
+    const fake = createFake()
+    const verdict = Promise.withResolvers<boolean>()
+    const env = { ...fake.env, claim: () => verdict.promise }
+    const client = createClient({ getToken: async () => tokenFor(fake, 3_600_000), storage }, env)
+    // As React does in its strict mode.
+    client.connect()
+    client.close()
+    client.connect()
+    await turn()
+    expect(fake.sockets).toEqual([])
+    verdict.resolve(isOurs)
+    await turn()
+    const resume = isOurs ? '&resume=theirs&epoch=e1&seq=3&n=2' : ''
+    expect(fake.sockets.map(({ url }) => url)).toEqual([`ws://service/v1/ws?ext=1${resume}`])
+  }
 })
 
 describe('close', () => {
