@@ -157,11 +157,20 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     if (shown.get().name === 'flowing') change({ receiving })
     else if (arrives && connection.connectionState === 'connected') {
       change({ name: 'flowing', receiving })
-      // The service takes it twice as once, but once is enough.
-      if (!reported) signal(call.connected())
-      reported = true
     }
-    if (shown.get().name === 'flowing') shown.emit('stats', stats)
+    if (shown.get().name !== 'flowing') return
+    report()
+    shown.emit('stats', stats)
+  }
+
+  /** The service takes it twice as once, but once is enough. One that did not get through is told again while media flows. */
+  function report(): void {
+    if (reported) return
+    reported = true
+    call.connected().catch((error: RingwireErrorShape) => {
+      reported = !passing.has(error.code) && !error.retryable
+      if (reported) failed(error)
+    })
   }
 
   async function restart(fresh: boolean): Promise<void> {
@@ -259,6 +268,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
           listen()
           proceed()
         }
+        // The call may be over already: no device is opened for it.
+        if (shown.isClosed()) throw new MediaError('CLOSED', 'start: the call is over')
         await capture.open(media)
       }),
     setMuted: (kind: MediaKind, muted) => asked('setMuted', () => capture.setMuted(kind, muted)),

@@ -126,8 +126,11 @@ export function createCapture({ environment, changed, screenEnded, failed }: Cap
     const stream = await mediaDevices.getDisplayMedia({ video: true, audio: false, ...wish }).catch((error) => {
       throw mediaError(error, 'getDisplayMedia')
     })
-    keepOwn(stream.getTracks())
+    const tracks = stream.getTracks()
+    keepOwn(tracks)
     const [track] = stream.getVideoTracks()
+    // Only the picture is sent: its sound would be recorded for nobody.
+    for (const other of tracks) if (other !== track) release(other)
     if (!track) throw new MediaError('NOT_FOUND', 'The shared screen has no picture')
     return track
   }

@@ -17,6 +17,7 @@ export interface SendersOptions {
 export function createSenders({ stream, receives, failed }: SendersOptions) {
   const tracks: Record<MediaKind, MediaStreamTrack | null> = { audio: null, video: null }
   const wanted = new Set<MediaKind>()
+  const replacements = new WeakMap<RTCRtpSender, Promise<void>>()
   let connection: RTCPeerConnection | undefined
   /** Kinds that this connection has had a transceiver for: one that the peer refused is not asked for again. */
   let asked = new Set<MediaKind>()
@@ -41,13 +42,23 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     })
   }
 
+  /** One after another: what the sender has is known only when the replacement before is through. */
+  function replace(sender: RTCRtpSender, kind: MediaKind): Promise<void> {
+    const before = replacements.get(sender) ?? Promise.resolve()
+    const replaced = before
+      .then(() => (sender.track === tracks[kind] ? undefined : sender.replaceTrack(tracks[kind])))
+      // The peer may have refused the kind in the meantime.
+      .catch(failed)
+    replacements.set(sender, replaced)
+    return replaced
+  }
+
   async function put(target: RTCRtpTransceiver, kind: MediaKind): Promise<void> {
     if (wanted.has(kind) && (target.direction === 'recvonly' || target.direction === 'inactive')) {
       target.direction = target.direction === 'recvonly' ? 'sendrecv' : 'sendonly'
       target.sender.setStreams?.(stream)
     }
-    // The peer may have refused the kind in the meantime.
-    if (target.sender.track !== tracks[kind]) await target.sender.replaceTrack(tracks[kind]).catch(failed)
+    await replace(target.sender, kind)
   }
 
   return {

@@ -73,6 +73,30 @@ test('a muted microphone sends silence, a muted camera sends nothing; both come 
   })
 }, 60_000)
 
+test('a camera that is switched twice in one turn is as it was said last', async () => {
+  await inPage(async (page) => {
+    await openCall(page, 'video')
+    const found = await page.evaluate(async () => {
+      const { pair, loopback } = window
+      const { caller, callee } = pair
+      const twice = async (first: boolean) => {
+        await Promise.all([caller.setMuted('video', first), caller.setMuted('video', !first)])
+        const transceivers = caller.connection?.getTransceivers() ?? []
+        return transceivers.some(({ sender }) => sender.track?.kind === 'video')
+      }
+      await loopback.until(() => callee.state.receiving.video)
+      const offAndOn = await twice(true)
+      await caller.setMuted('video', true)
+      const onAndOff = await twice(false)
+      await caller.setMuted('video', false)
+      await loopback.until(() => callee.state.receiving.video)
+      pair.close()
+      return { offAndOn, onAndOff, errors: pair.errors }
+    })
+    expect(found).toEqual({ offAndOn: true, onAndOff: false, errors: [] })
+  })
+}, 60_000)
+
 test('another camera goes out without negotiation; the old one is stopped, the mute stays', async () => {
   await inPage(async (page) => {
     await openCall(page, 'video')
@@ -150,6 +174,39 @@ test('the screen is sent in place of the camera, and stops with it or with the b
     expect(found.sharing).toBe(true)
     expect(found.stopped).toEqual({ sharing: false, kept: 'live' })
     expect(['monitor', 'window', 'browser']).toContain(found.surface ?? '')
+  })
+}, 60_000)
+
+test('the sound of a screen is not sent, so it is not recorded; nor is a screen without a picture', async () => {
+  await inPage(async (page) => {
+    await openCall(page, 'video')
+    const found = await page.evaluate(async () => {
+      const { pair, loopback } = window
+      const { caller } = pair
+      const sound = () =>
+        new AudioContext().createMediaStreamDestination().stream.getAudioTracks()[0] as MediaStreamTrack
+      const share = async (...tracks: MediaStreamTrack[]) => {
+        navigator.mediaDevices.getDisplayMedia = async () => new MediaStream(tracks)
+        const code = await caller.shareScreen({ audio: true }).then(
+          () => 'shared',
+          (error) => error.code,
+        )
+        return [code, ...tracks.map(({ readyState }) => readyState)]
+      }
+      const screen = loopback.drawnTrack(960, 540)
+      const both = await share(screen, sound())
+      await caller.stopScreen()
+      const alone = await share(sound())
+      const state = screen.readyState
+      pair.close()
+      return { both, stopped: state, alone, errors: pair.errors }
+    })
+    expect(found).toEqual({
+      both: ['shared', 'live', 'ended'],
+      stopped: 'ended',
+      alone: ['NOT_FOUND', 'ended'],
+      errors: [],
+    })
   })
 }, 60_000)
 
@@ -251,6 +308,63 @@ test('the end of the call closes the connection and stops what was opened, not w
       connections: ['closed', 'closed'],
       errors: [],
     })
+  })
+}, 60_000)
+
+test('a call that is over opens no device', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const pair = window.loopback.createPair('audio')
+      let opened = 0
+      navigator.mediaDevices.getUserMedia = () => {
+        opened++
+        return Promise.reject(new DOMException('', 'NotFoundError'))
+      }
+      await pair.callerCall.end()
+      const code = await pair.caller.start().catch((error) => error.code)
+      return { code, opened, state: pair.caller.state.name }
+    })
+    expect(found).toEqual({ code: 'CLOSED', opened: 0, state: 'closed' })
+  })
+}, 60_000)
+
+test('media that flows is reported until the service has it', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing } = window.loopback
+      const quick = { statsIntervalMs: 100 }
+      const pair = createPair('audio', { outgoing: quick, incoming: quick })
+      const fails = (...codes: string[]) => {
+        const told: string[] = []
+        return async () => {
+          const code = codes[told.length]
+          told.push(code ?? 'ok')
+          const retryable = code === 'SERVICE_UNAVAILABLE'
+          if (code !== undefined) throw Object.assign(new Error(code), { code, retryable })
+          done.push(told)
+        }
+      }
+      const done: string[][] = []
+      let refused = 0
+      pair.callerCall.connected = fails('TIMEOUT', 'CONNECTION_CLOSED', 'SERVICE_UNAVAILABLE')
+      pair.calleeCall.connected = async () => {
+        refused++
+        throw Object.assign(new Error('no'), { code: 'ACTION_NOT_ALLOWED', retryable: false })
+      }
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      pair.accept()
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      await window.loopback.until(() => done.length > 0)
+      // What was told once is told no more, and what may not be told neither.
+      await new Promise<void>((resolve) => {
+        let looks = 0
+        pair.caller.on('stats', () => ++looks === 10 && resolve())
+      })
+      pair.close()
+      return { done, refused, errors: pair.errors.length }
+    })
+    expect(found.done).toEqual([['TIMEOUT', 'CONNECTION_CLOSED', 'SERVICE_UNAVAILABLE', 'ok']])
+    expect(found).toMatchObject({ refused: 1, errors: 1 })
   })
 }, 60_000)
 
