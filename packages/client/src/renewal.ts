@@ -7,8 +7,8 @@ import type { SessionToken } from './types.ts'
 
 /** The next token is asked for at the earliest when the held one has this much left. */
 const leadMs = 60_000
-/** A backend that hands out the same token until it ends is not asked without a pause. */
-const leastPauseMs = 5_000
+/** A backend that hands out the same token until it ends is asked at most this often. */
+const samePauseMs = 5_000
 const retryBounds = { baseMs: 1_000, maxMs: 15_000 }
 
 /** Keeps a live socket going with a new token before the old one runs out [WS5]. */
@@ -25,21 +25,23 @@ export function createRenewal(
   const show = ({ token }: SessionToken) => requests.ask({ event: 'auth.refresh', data: { token } })
 
   /** Not at the same moment as everybody whose token is as old. */
-  function schedule(): void {
+  function schedule(atLeastMs = 0): void {
     const held = tokens.held()
     const left = held === undefined ? 0 : tokens.msLeft(held)
     endTimer()
     const lead = Math.min(leadMs, left / 5) * (0.5 + env.random() / 2)
-    endTimer = env.after(Math.max(leastPauseMs, left - lead), renew)
+    endTimer = env.after(Math.max(atLeastMs, left - lead), renew)
   }
 
   async function renew(): Promise<void> {
     const mine = run
     try {
-      await show(await tokens.renewed())
+      const before = tokens.held()
+      const token = await tokens.renewed()
+      await show(token)
       if (mine !== run) return
       failures = 0
-      schedule()
+      schedule(token.expires_at === before?.expires_at ? samePauseMs : 0)
     } catch (error) {
       if (mine !== run) return
       const { code, retryAfterMs } = error as RingwireError
