@@ -60,7 +60,6 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   let { state, callUuid, direction, callType, contextType, contextId, metadata } = seed
   const { peer } = seed
   let accepting: Promise<void> | undefined
-  let isConfirming = false
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error === undefined ? resolve() : reject(error))
@@ -105,15 +104,10 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   /** By a candidate that is none: the service looks whose place it is, and the peer hears nothing [ENV3, PLACE4]. */
   function confirm(): void {
-    if (isConfirming) return
-    isConfirming = true
-    ask('webrtc.ice_candidate', { candidate: null }, { insistent: true, onReply: confirmed }).catch(() => {
-      isConfirming = false
-    })
+    void ask('webrtc.ice_candidate', { candidate: null }, { insistent: true, onReply: confirmed })
   }
 
   function confirmed(reply: Reply): void {
-    isConfirming = false
     if (reply.ok) apply({ type: 'stands', status: (reply.data as CallAck).status })
     else overIfGone(reply.error)
   }

@@ -365,13 +365,13 @@ describe('a call', () => {
       expect(call.state).toMatchObject({ name: 'over', reason: 'hangup' })
     })
 
-    test('is asked for once at a time, however long the answer takes', async () => {
+    test('is asked for again in each session, until there is an answer', async () => {
       const { fake, call, elsewhere } = await answeredFake()
-      for (let i = 0; i < 3; i++) {
+      for (const recovered of [true, false]) {
         fake.socket.ends(1006)
         await fake.pass(2_000)
-        fake.socket.ok({ recovered: true, handled: 1, active_calls: [elsewhere] })
-        expect(fake.socket.events()).toEqual(['2 webrtc.ice_candidate'])
+        fake.socket.ok({ recovered, session_id: 's1', handled: 1, active_calls: [elsewhere] })
+        expect(fake.socket.events()).toEqual([`${recovered ? 2 : 1} webrtc.ice_candidate`])
       }
       fake.socket.fails('SERVICE_UNAVAILABLE', { retryable: true, retry_after_ms: 20_000 })
       await fake.pass(20_000)
