@@ -156,3 +156,40 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   expect(order[0]).toBe('before → after')
   expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })
+
+test('[REL2] a gate that was closed is opened by who closed it, also where somebody else says that all was told', async () => {
+  const first = accepted(ringing()).call
+  if (first.status !== 'accepted') throw new Error('unreachable')
+  const call: Call = first
+  const committed: Step[] = [{ call, event: { type: 'accepted', at: 1, by: null, notices: [] } }]
+  let told = 0
+  let isLost = true
+  const gates: string[] = []
+  const sessions = {
+    toldOf: () => told,
+    toldBefore: () => 0,
+    setTold: () => undefined,
+    // The callee's log has yet to begin again.
+    hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
+    takeKept: () => [],
+    openGate: (id: string) => void gates.push(id),
+  } as unknown as Sessions
+  const delivery = createDelivery({
+    sessions,
+    stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
+    isHeldElsewhere: () => true,
+    tell() {},
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  expect(await delivery.catchUp(call)).toBe('later')
+  expect(gates).toEqual([])
+  told = call.version
+  isLost = false
+  expect(await delivery.catchUp(call)).toBe('done')
+  expect(gates.sort()).toEqual([first.callerPlace.sessionId, first.calleePlace.sessionId].sort())
+  expect(await delivery.catchUp(call)).toBe('done')
+  expect(gates.length).toBe(2)
+})

@@ -73,6 +73,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** What was live as far as is known here, and not at the last sweep. */
   let missing = new Set<string>()
   const owed = new Set<string>()
+  /**
+   * Of calls of which missing steps are being told, or could not all be: after which version. A gate may be closed since,
+   * which only the one who closed it surely opens, whatever others say of how far the call was told.
+   */
+  const begun = new Map<string, number>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
@@ -117,6 +122,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { version } = step.call
     if (version === 1) return handOn(key, step)
     return andThen(sessions.toldOf(key, version - 1), (told) => {
+      if (begun.has(key)) return handOnMissing(key, step.call, told)
       if (told >= version) return
       return told === version - 1 ? handOn(key, step, before) : handOnMissing(key, step.call, told)
     })
@@ -124,15 +130,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
-    const all = await stepsAfter(call, told)
-    const before = told === 0 ? await sessions.toldBefore() : 0
+    const from = Math.min(told, begun.get(key) ?? told)
+    const all = await stepsAfter(call, from)
+    const before = from === 0 ? await sessions.toldBefore() : 0
     const steps = all.filter(({ event }) => event.at >= before)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
     // the answer is among them, nobody has a place before its gate is closed [REL2].
     const answer = steps.findIndex(isAnswer)
+    if (answer >= 0) begun.set(key, from)
     for (const step of steps) await makeMoves(key, step, answer >= 0)
     for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
     if (steps.length === 0) await sessions.setTold(key, call.version, !isLive(call))
+    begun.delete(key)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
@@ -258,7 +267,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await inTurn(key, async () => {
         try {
           const told = await sessions.toldOf(key, call.version)
-          if (told < call.version) await handOnMissing(key, call, told)
+          if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
           caught = 'done'
           owed.delete(key)
         } catch (error) {
@@ -269,7 +278,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return caught
     },
     owed,
-    forgive: (key) => void owed.delete(key),
+    forgive(key) {
+      owed.delete(key)
+      begun.delete(key)
+    },
     sweep(now, live) {
       const before = missing
       missing = new Set()
