@@ -1,10 +1,17 @@
-import { expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import { accepted, created, ended, participant, ringing } from '../test/contracts/calls.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { type Call, callKey, type LiveCall } from './call/call.ts'
+import { type Call, callKey, type LiveCall, type RingingCall } from './call/call.ts'
 import { overData, ringingData, type Step } from './call/effects.ts'
 import { createDelivery } from './delivery.ts'
 import { type Sessions, StoreError } from './ports.ts'
+
+/** Right after the calls of these tests have ended. */
+const justOver = 1_000_000 + 5_001
+let time = justOver
+beforeEach(() => {
+  time = justOver
+})
 
 /** A callee with one session, and what it was told. */
 function setUp() {
@@ -31,6 +38,7 @@ function setUp() {
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
     sessions: { ...sessions, liveOf: (participant) => (broken.on ? away() : sessions.liveOf(participant)) },
+    now: () => time,
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
     tell() {},
@@ -78,6 +86,15 @@ test('versions that nobody handed on go first', async () => {
   await delivery.apply(invited)
   await delivery.catchUp(final.call)
   expect(told).toEqual(['call.ringing', 'call.ended'])
+})
+
+test('[PLACE1] a call that is over for long does not ring, where nobody knows any more who has heard of it', async () => {
+  const { delivery, told, committed, invited, final } = setUp()
+  const over = withNotice(ended(invited.call as LiveCall), 'call.ringing', ringingData(invited.call as RingingCall, 0))
+  committed.push({ ...invited, call: over.call }, final)
+  time = justOver + 10_000
+  expect(await delivery.catchUp(final.call)).toBe('done')
+  expect(told).toEqual([])
 })
 
 test('what nobody handed on is found by who reads the call', async () => {
@@ -144,6 +161,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   } as unknown as Sessions
   const delivery = createDelivery({
     sessions,
+    now: () => time,
     stepsAfter: () => committed,
     isHeldElsewhere: () => false,
     tell() {},
@@ -176,6 +194,7 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
   } as unknown as Sessions
   const delivery = createDelivery({
     sessions,
+    now: () => time,
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => true,
     tell() {},

@@ -56,6 +56,7 @@ export interface DeliveryOptions {
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
   /** Whether another node that serves holds the socket: it makes up for a log that was lost, nobody else may. */
   readonly isHeldElsewhere: (place: Place) => boolean
+  readonly now: () => number
   /** Lets other nodes know of a step before its news arrives there. */
   readonly tell: (call: Call) => void
   /** Called with every version that was handed on: time may have something to do with it. */
@@ -64,9 +65,11 @@ export interface DeliveryOptions {
 }
 
 const sides = ['caller', 'callee'] as const
+/** Who could not be rung in time is told that a call rang, and how it ended, if that was no longer ago. In ms. */
+const lateRingMs = 10_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { sessions, stepsAfter, isHeldElsewhere, tell, onApplied, onError } = options
+  const { sessions, stepsAfter, isHeldElsewhere, now, tell, onApplied, onError } = options
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<void>>()
@@ -204,13 +207,18 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     const { to } = notice
     if (to.place !== 'rung') return appendToPlace(call, to.place, push)
-    // Told late of a call that was answered: who has come since would hear it ring.
-    if (push.kind === 'ringing' && placeOf(call, 'callee') !== null) return
+    if (push.kind === 'ringing' && !isWorthRinging(call)) return
     const callee = participantOf(call, 'callee')
     if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
     return andThen(sessions.liveOf(callee), (live) =>
       allDone(live.map((sessionId) => sessions.append(sessionId, push))),
     )
+  }
+
+  /** Told late, who has come since would hear a call ring that was answered, or is over for long. */
+  function isWorthRinging(call: Call): boolean {
+    if (isLive(call)) return call.status === 'ringing'
+    return call.calleePlace === null && now() - call.endedAt < lateRingMs
   }
 
   function appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult> {

@@ -178,6 +178,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
   const onError = (error: unknown) => logFailure(logger, error, 'a call could not be looked after')
   const delivery = createDelivery({
     sessions,
+    now: clock.now,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     tell: nodes.tell,

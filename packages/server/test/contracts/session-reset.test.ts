@@ -36,6 +36,7 @@ function compose() {
   })
   const delivery = createDelivery({
     sessions,
+    now: steady.now,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: () => false,
     tell() {},

@@ -46,15 +46,16 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const onError = (error: unknown) => {
     throw error
   }
+  const clock = createSteadyClock(createSystemClock())
   const delivery = createDelivery({
     sessions,
+    now: clock.now,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: options.isHeldElsewhere ?? (() => false),
     tell: nodes.tell,
     onApplied() {},
     onError,
   })
-  const clock = createSteadyClock(createSystemClock())
   const calls = createCalls({
     store,
     products: harness.stores().products,
