@@ -225,9 +225,15 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
     async run(name, keys, args) {
       const script = scripts.get(name)
       if (script === undefined) throw new Error(`no script ${name}`)
+      const send = () => within(() => client.evalsha(script.sha, keys.length, ...keys, ...args))
       try {
-        return (await within(() => client.evalsha(script.sha, keys.length, ...keys, ...args))) as Reply
+        return (await send()) as Reply
       } catch (error) {
+        // A cluster's client that lost a connection asks any server, and does not look by itself where the slot is.
+        if (client instanceof Cluster && error instanceof StoreError && error.message === 'MOVED') {
+          await within(() => refreshed(client))
+          return (await send()) as Reply
+        }
         if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
         return (await within(() => client.eval(script.text, keys.length, ...keys, ...args))) as Reply
       }
@@ -274,6 +280,11 @@ export function tellErrors(client: Client, onError: (error: unknown) => void, to
     told.add(what)
     onError(error)
   })
+}
+
+/** Resolves when the cluster was asked which server has which slots, or could not be. */
+function refreshed(cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => cluster.refreshSlotsCache(() => resolve()))
 }
 
 /** The servers that take writes. */

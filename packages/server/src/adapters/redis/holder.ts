@@ -16,6 +16,9 @@ import { openArgs } from './identity.ts'
 /** A socket that this node held last of a session, or holds. */
 export type LastSocket = Pick<Held, 'socket' | 'sink' | 'upstream' | 'identity'> & { readonly at: number }
 
+/** A log that could not be read is read again so much later, in ms. */
+const againMs = 1_000
+
 export interface HolderOptions {
   /** Runs a script over the session's slot; undefined for what is no session id. */
   readonly run: (name: ScriptName, sessionId: string, args: readonly (string | number)[]) => Promise<Reply | undefined>
@@ -90,9 +93,20 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (session.reading || !session.ready) return
     session.reading = true
     const reading = readOn(session)
-      .catch(onError)
+      .catch((error) => {
+        onError(error)
+        readLater(session)
+      })
       .finally(() => reads.delete(reading))
     reads.add(reading)
+  }
+
+  /** Nobody else says once more that something is there. */
+  function readLater(session: Held): void {
+    const timer = setTimeout(() => {
+      if (held.get(session.identity.sessionId) === session && session.head > session.delivered) read(session)
+    }, againMs)
+    timer.unref()
   }
 
   async function readOn(session: Held): Promise<void> {

@@ -169,6 +169,8 @@ function registerReplaced(service: () => Service): void {
       expect((await before).code).toBe(4409)
       await Promise.all(replies)
     }
+    // From another node the last may come a moment after its acknowledgement.
+    await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate === `candidate:${mark - 1}`)
     await pair.callee.settle()
     expect(candidatesOf(pair.callee, callUuid)).toEqual(upTo(mark))
   })
