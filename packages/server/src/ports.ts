@@ -336,6 +336,8 @@ export interface Sessions {
    * emptied since then. 0 where it never was.
    */
   toldBefore(): MaybePromise<number>
+  /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
+  tellAll(): MaybePromise<void>
   /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
   setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
   /** Forgets what is older than the window. */

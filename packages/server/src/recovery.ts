@@ -59,6 +59,7 @@ export function createRecovery({
 
   /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
   async function recoverShared(now: number): Promise<void> {
+    await sessions.tellAll()
     const live = await store.liveCalls()
     await Promise.all(
       live.map(async (call) => {

@@ -130,6 +130,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     reset: (id, epoch, text) => home(id).reset(id, epoch, text),
     toldOf: (call, enough) => next().toldOf(call, enough),
     toldBefore: () => next().toldBefore(),
+    tellAll: () => next().tellAll(),
     setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),

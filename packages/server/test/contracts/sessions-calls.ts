@@ -166,4 +166,14 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1])
   })
+
+  test('[PLACE1] who has the place by now is not told that the call was answered elsewhere', async () => {
+    const seen = await openReady(sessions())
+    await sessions().append(seen.id, ringing('c', 1, 1))
+    await sessions().hold(seen.id, 'c', true, false, 5)
+    await sessions().appendRung(seen.identity.participant, pushes.stop('c', 2, 2), ['the session of before'])
+    await given().settled()
+    expect(numbersOf(seen.socket)).toEqual([1])
+    expect(await sessions().append(seen.id, pushes.state('c', 8, 3))).toBe('sent')
+  })
 }

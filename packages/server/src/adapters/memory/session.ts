@@ -153,7 +153,7 @@ export function pass(session: Session, call: string): void {
 export function noteVersion(session: Session, { call, version }: Push): void {
   if (version === undefined) return
   session.versions ??= new Map()
-  session.versions.set(call, version)
+  session.versions.set(call, Math.max(version, session.versions.get(call) ?? 0))
 }
 
 /** Nothing waits in it, nothing can come to it, and nobody can resume it. */

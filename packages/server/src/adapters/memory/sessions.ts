@@ -240,7 +240,9 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       for (const index of [live, detached]) {
         for (const session of [...(index.get(key) ?? [])]) {
           if (!session.ringing?.has(push.call)) continue
-          if (except.includes(session.identity.sessionId)) {
+          // It may have the place by now, from the session of before.
+          const hasPlace = push.kind === 'stop' && session.places?.has(push.call) === true
+          if (hasPlace || except.includes(session.identity.sessionId)) {
             session.ringing.delete(push.call)
             if (!session.places?.has(push.call)) session.kept?.delete(push.call)
             // Whoever is late to say that it rings is not believed.
@@ -334,6 +336,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     },
     toldOf: (call) => told.get(call)?.version ?? 0,
     toldBefore: () => 0,
+    tellAll() {},
     setTold(call, version, isOver) {
       if ((told.get(call)?.version ?? 0) <= version) told.set(call, { version, overAt: isOver ? now : undefined })
     },

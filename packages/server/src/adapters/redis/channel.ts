@@ -30,8 +30,6 @@ export interface Channel {
   isAlive(node: string): boolean
   /** The same, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
-  /** Whether no other node is known to serve. */
-  isAlone(): boolean
   /** How long ago the store was there for sure, in ms. */
   awayMs(): number
   /** Resolves when everything that was published to this node before is heard. */
@@ -270,7 +268,6 @@ export function createChannel(options: ChannelOptions): Channel {
       if (!isAlive(other)) await beat()
       return isAlive(other)
     },
-    isAlone: () => [...living].every((each) => each === node),
     awayMs: () => performance.now() - beatAt,
     heard,
     async close() {

@@ -319,6 +319,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     toldOf: told.toldOf,
     toldBefore: told.toldBefore,
+    tellAll: told.tellAll,
     setTold: told.setTold,
     owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
     async collectFinals(identity) {
@@ -416,7 +417,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     async start() {
       await store.ready()
       await channel.start()
-      if (channel.isAlone()) await told.begin()
       comparing = setInterval(() => {
         comparisons++
         if (isComparing) return

@@ -65,8 +65,7 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
     async toldBefore(): Promise<number> {
       return since(Math.floor(now() - awayMs() - handedOnMs))
     },
-    /** No node has served: nothing is known, and nothing was lost. */
-    async begin(): Promise<void> {
+    async tellAll(): Promise<void> {
       await since(0)
     },
     async setTold(call: string, version: number, isOver: boolean): Promise<void> {

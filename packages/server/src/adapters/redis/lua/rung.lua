@@ -4,7 +4,8 @@ for i = 11, #ARGV do except[ARGV[i]] = true end
 for _, letter in ipairs({ 'a:', 'd:' }) do
   for _, h in ipairs(each(letter, ARGV[6])) do
     if h['R' .. name] then
-      if except[h.sid] then
+      -- It may have the place by now, from the session of before.
+      if except[h.sid] or (ARGV[7] == 'stop' and h['P' .. name]) then
         drop(h, 'R' .. name)
         tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 0 ' .. name)
         -- Whoever is late to say that it rings is not believed.
@@ -15,7 +16,7 @@ for _, letter in ipairs({ 'a:', 'd:' }) do
           finish(h, name)
           tell(h, 'F ' .. h.sid .. ' ' .. h.s .. ' ' .. name)
         else
-          put(h, 'V' .. name, ARGV[9])
+          if tonumber(h['V' .. name] or '0') < tonumber(ARGV[9]) then put(h, 'V' .. name, ARGV[9]) end
           pass(h, name)
         end
       else deliver(h, ARGV[7], name, ARGV[9], ARGV[10], ARGV[3]) end
