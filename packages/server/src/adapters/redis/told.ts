@@ -10,13 +10,13 @@ const mostTold = 20_000
 /** What was committed so long before the store was emptied was told, by its node or by another one for a dead one. In ms. */
 const handedOnMs = 15_000
 
-/** What this node told of a call, or read that another did. */
+/** What this node told of a call. */
 interface Telling {
   readonly version: number
   readonly isOver: boolean
   readonly at: number
-  /** Whether the store is known to have it as well. */
-  isSure: boolean
+  /** After how many doubts it was told: the store surely has what was told after the last. */
+  readonly doubts: number
 }
 
 export interface ToldOptions {
@@ -28,10 +28,11 @@ export interface ToldOptions {
 /** Up to which version each call was told, by any node: see `toldOf` and `setTold` of `Sessions`. */
 export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   const told = new Map<string, Telling>()
+  let doubts = 0
 
   function note(call: string, version: number, isOver: boolean): void {
     told.delete(call)
-    told.set(call, { version, isOver, at: now(), isSure: true })
+    told.set(call, { version, isOver, at: now(), doubts })
     forgetOldest(told, mostTold)
   }
 
@@ -43,7 +44,7 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   return {
     /** The store may know less: from now on it is asked again. */
     doubt(): void {
-      for (const telling of told.values()) telling.isSure = false
+      doubts++
     },
     /** The store was emptied, perhaps: it is told again what it does not know, of what may still be asked for. */
     async restore(): Promise<void> {
@@ -57,7 +58,7 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
     },
     async toldOf(call: string, enough: number): Promise<number> {
       const known = told.get(call)
-      if (known?.isSure && known.version >= enough) return known.version
+      if (known?.doubts === doubts && known.version >= enough) return known.version
       const [version = 0] = await store.run('told', [keyOf(call)], ['', 0, '0'])
       return Number(version)
     },
