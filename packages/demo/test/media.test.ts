@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from './support/browser.ts'
-import { measureFlow, selectedPair } from './support/flow.ts'
+import { expectFlow, measureFlow, selectedPair } from './support/flow.ts'
 import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
 import { drawAsCamera, portraits } from './support/portrait.ts'
 import { type Service, startService } from './support/service.ts'
@@ -29,10 +29,7 @@ async function expectSteadyMedia(people: Participant[]): Promise<void> {
   const flows = await Promise.all(people.map(({ page }) => measureFlow(page, 5)))
   for (const flow of flows) {
     expect(flow.length).toBeGreaterThanOrEqual(5)
-    for (const window of flow) {
-      expect(window.audio).toBeGreaterThan(0)
-      expect(window.video).toBeGreaterThan(0)
-    }
+    expectFlow(flow, ['audio', 'video'])
   }
 }
 

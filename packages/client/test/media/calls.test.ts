@@ -32,7 +32,7 @@ const ufrag = (page: Page) =>
     () => /a=ice-ufrag:(\S+)/.exec(window.phone.media?.connection?.currentLocalDescription?.sdp ?? '')?.[1] ?? '',
   )
 
-test('[REL2] both hear and see each other in every 500 ms, and both report it; the end closes both', async () => {
+test('[REL2] both hear each other in every 500 ms and see each other, and both report it; the end closes both', async () => {
   const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
   await connect('video')
   await expectMedia(4, ['audio', 'video'])

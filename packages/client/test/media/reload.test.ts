@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { expectFlow } from '../../../demo/test/support/flow.ts'
 import { withLoopback } from './support/stage.ts'
 
 /*
@@ -39,10 +40,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
       expect(found.tracks).toEqual(['live', 'live'])
       // Without noticing, ICE would time out first.
       expect(found.ms).toBeLessThan(4000)
-      for (const window of found.flows.flat()) {
-        expect(window.audio).toBeGreaterThan(0)
-        expect(window.video).toBeGreaterThan(0)
-      }
+      for (const flow of found.flows) expectFlow(flow, ['audio', 'video'])
     })
   }, 60_000)
 }

@@ -1,3 +1,4 @@
+import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 
 declare global {
@@ -47,6 +48,16 @@ export async function measureFlow(page: Page, windows: number): Promise<FlowWind
     { polling: 50, timeout: 20_000 },
   )
   return state.evaluate(({ found }) => found)
+}
+
+/**
+ * Sound in every window, and pictures in all of them together: a browser that is short of processor time or bandwidth
+ * sends sound and leaves out frames.
+ */
+export function expectFlow(flow: readonly FlowWindow[], kinds: readonly ('audio' | 'video')[]): void {
+  const heard = flow.map(({ ms, audio }) => ({ ms, isHeard: audio > 0 }))
+  if (kinds.includes('audio')) expect(heard).toEqual(heard.map(({ ms }) => ({ ms, isHeard: true })))
+  if (kinds.includes('video')) expect(flow.reduce((sum, { video }) => sum + video, 0)).toBeGreaterThan(0)
 }
 
 /** Which kinds of candidates carry the call. */

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expectFlow } from '../../../../demo/test/support/flow.ts'
 
 export interface Phone {
   userId: string
@@ -55,12 +56,10 @@ export async function openPhones(browser: Browser, url: string, query = '', dela
       await agent.page.waitForFunction(() => window.phone.media !== undefined)
       await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
     },
-    /** Media in every window of 500 ms, at both. */
+    /** Sound in every window of 500 ms at both, and pictures in all of them together. */
     async expectMedia(windows: number, kinds: readonly ('audio' | 'video')[]): Promise<void> {
       const flows = both.map(({ page }) => page.evaluate((count) => window.phone.measureFlow(count), windows))
-      for (const window of (await Promise.all(flows)).flat()) {
-        for (const kind of kinds) expect(window[kind]).toBeGreaterThan(0)
-      }
+      for (const flow of await Promise.all(flows)) expectFlow(flow, kinds)
     },
     async close(): Promise<void> {
       const errors = await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.errors)))
