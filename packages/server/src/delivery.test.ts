@@ -2,9 +2,9 @@ import { beforeEach, expect, test } from 'bun:test'
 import { accepted, created, ended, participant, ringing } from '../test/contracts/calls.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { type Call, callKey, type LiveCall, type RingingCall } from './call/call.ts'
-import { overData, ringingData, type Step } from './call/effects.ts'
+import { type Notice, overData, ringingData, type Step } from './call/effects.ts'
 import { createDelivery } from './delivery.ts'
-import { type Sessions, StoreError } from './ports.ts'
+import { type Push, type Sessions, StoreError } from './ports.ts'
 
 /** Right after the calls of these tests have ended. */
 const justOver = 1_000_000 + 5_001
@@ -153,6 +153,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   }
   const sessions = {
     toldOf: () => 1,
+    toldBefore: () => 0,
     setTold: () => undefined,
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
     hold: (id: string) => noted(`hold ${id}`, true),
@@ -211,4 +212,39 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
   expect(gates.sort()).toEqual([first.callerPlace.sessionId, first.calleePlace.sessionId].sort())
   expect(await delivery.catchUp(call)).toBe('done')
   expect(gates.length).toBe(2)
+})
+
+test('[RES4] what was told before the store was emptied is not told again, also where somebody knows a part of it', async () => {
+  const { call } = accepted(ringing())
+  if (call.status !== 'accepted') throw new Error('unreachable')
+  const committed: Step[] = [2, 3, 4].map((version) => {
+    const notice = { to: { place: 'caller' }, event: 'call.status', data: {} } as Notice
+    return { call: { ...call, version }, event: { type: 'connected', at: version * 10, by: null, notices: [notice] } }
+  })
+  const heard: (number | undefined)[] = []
+  const told: number[] = []
+  const sessions = {
+    toldOf: () => 1,
+    toldBefore: () => 30,
+    setTold: (_: string, version: number) => void told.push(version),
+    hold: () => true,
+    append(_: string, { version }: Push) {
+      heard.push(version)
+      return 'sent'
+    },
+  } as unknown as Sessions
+  const delivery = createDelivery({
+    sessions,
+    now: () => time,
+    stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
+    isHeldElsewhere: () => false,
+    tell() {},
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
+  expect(heard).toEqual([3, 4])
+  expect(told).toEqual([3, 4])
 })

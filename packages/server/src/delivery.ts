@@ -77,10 +77,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let missing = new Set<string>()
   const owed = new Set<string>()
   /**
-   * Of calls of which missing steps are being told, or could not all be: after which version. A gate may be closed since,
-   * which only the one who closed it surely opens, whatever others say of how far the call was told.
+   * Of calls of which missing steps are being told, or could not all be: after which version, and but for which. A gate may be
+   * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
    */
-  const begun = new Map<string, number>()
+  const begun = new Map<string, { readonly from: number; readonly before: number }>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
@@ -133,14 +133,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
-    const from = Math.min(told, begun.get(key) ?? told)
+    const begin = begun.get(key)
+    const isAgain = begin !== undefined && begin.from <= told
+    const { from, before } = isAgain ? begin : { from: told, before: await sessions.toldBefore(key) }
     const all = await stepsAfter(call, from)
-    const before = from === 0 ? await sessions.toldBefore() : 0
     const steps = all.filter(({ event }) => event.at >= before)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
     // the answer is among them, nobody has a place before its gate is closed [REL2].
     const answer = steps.findIndex(isAnswer)
-    if (answer >= 0) begun.set(key, from)
+    if (answer >= 0) begun.set(key, { from, before })
     for (const step of steps) await makeMoves(key, step, answer >= 0)
     for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
     if (steps.length === 0) await sessions.setTold(key, call.version, !isLive(call))

@@ -332,10 +332,10 @@ export interface Sessions {
    */
   toldOf(call: string, enough: number): MaybePromise<number>
   /**
-   * Before when, in ms since the epoch, everything that was committed has been told, though `toldOf` answers 0: the store was
-   * emptied since then. 0 where it never was.
+   * Before when, in ms since the epoch, everything that was committed to a call has been told, whatever `toldOf` answers: the
+   * store was emptied since then, and who told the call may be gone. 0 where it was not.
    */
-  toldBefore(): MaybePromise<number>
+  toldBefore(call: string): MaybePromise<number>
   /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
   tellAll(): MaybePromise<void>
   /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */

@@ -93,19 +93,39 @@ test('[RES4] what a node told it tells a store that was emptied, and nothing to 
   expect(await other.sessions.toldOf('emptied', 3)).toBe(1)
 })
 
+test('[RES4] of several nodes that told a call the store that was emptied knows the last, in whatever order they say so', async () => {
+  const both = [node, await nodes.start(server.url)]
+  const others = [both, both.toReversed()]
+  for (const [n, [first, second]] of others.entries()) {
+    await first!.sessions.setTold(`c${n}`, 3, false)
+    await second!.sessions.setTold(`c${n}`, 4, false)
+  }
+  const asker = await nodes.start(server.url)
+  await asker.sessions.sweep(Date.now())
+  for (const call of ['c0', 'c1']) expect(await asker.sessions.toldBefore(call)).toBe(0)
+  await admin.flushall()
+  for (const call of ['c0', 'c1']) {
+    await until('both have said so', async () => (await asker.sessions.toldOf(call, 4)) === 4, 4_000)
+    // One that is gone may have told more.
+    expect(await asker.sessions.toldBefore(call)).toBeGreaterThan(0)
+    await asker.sessions.setTold(call, 5, false)
+    expect(await asker.sessions.toldBefore(call)).toBe(0)
+  }
+})
+
 test('[ORD3] of what was committed before the store was emptied, only the last is told again', async () => {
   const at = Date.now()
   await node.sessions.sweep(at)
   // Where nobody served, nothing was lost.
   await node.sessions.tellAll()
-  expect(await node.sessions.toldBefore()).toBe(0)
+  expect(await node.sessions.toldBefore('c')).toBe(0)
   await admin.flushall()
   // One that starts just now knows nobody yet.
   await nodes.start(server.url)
-  const before = await node.sessions.toldBefore()
+  const before = await node.sessions.toldBefore('c')
   expect(before).toBeWithin(at - 18_000, at - 14_000)
   await node.sessions.sweep(at + 60_000)
-  expect(await node.sessions.toldBefore()).toBe(before)
+  expect(await node.sessions.toldBefore('c')).toBe(before)
 })
 
 test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {

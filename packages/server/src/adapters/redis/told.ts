@@ -63,8 +63,9 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
       return Number(version)
     },
     /** See `toldBefore` of `Sessions`: it is the first who misses something that says when that was. */
-    async toldBefore(): Promise<number> {
-      return since(Math.floor(now() - awayMs() - handedOnMs))
+    async toldBefore(call: string): Promise<number> {
+      const [, isSure] = await store.run('told', [keyOf(call)], ['', 0, '0'])
+      return isSure === 1 ? 0 : since(Math.floor(now() - awayMs() - handedOnMs))
     },
     async tellAll(): Promise<void> {
       await since(0)
