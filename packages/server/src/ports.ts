@@ -296,9 +296,9 @@ export interface Sessions {
   takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
   /**
    * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
-   * call are held back in front of the log until `openGate`: what was kept before the accept comes first. False where
-   * there is no such session. `version` is of the call: where several processes tell of it, what one says late of an older
-   * version changes nothing.
+   * call are held back in front of the log until `openGate`, or the end of the call: what was kept before the accept comes
+   * first. False where there is no such session. `version` is of the call: where several processes tell of it, what one says
+   * late of an older version changes nothing.
    */
   hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
   /** Appends what comes first, and then what was held back; nothing where there is no gate. */

@@ -157,6 +157,31 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(numbersOf(to.socket)).toEqual([1, 2, 3, 4])
   })
 
+  test('[ORD2] what is held back at a gate goes in front of the end of the call, and nothing of it after that', async () => {
+    const seen = await openReady(sessions())
+    await sessions().hold(seen.id, 'c', true, true)
+    await sessions().append(seen.id, pushes.relay('c', 1))
+    await sessions().append(seen.id, pushes.relay('c', 2))
+    await sessions().append(seen.id, final('c', 4, 3))
+    await sessions().openGate(seen.id, 'c', [pushes.relay('c', 4)])
+    await given().settled()
+    expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
+  })
+
+  test('[REL2] nothing is held back from who was told of what came after the answer', async () => {
+    const [seen, other] = [await openReady(sessions()), await openReady(sessions())]
+    for (const { id } of [seen, other]) await sessions().hold(id, 'c', true, false, 2)
+    await sessions().append(seen.id, pushes.state('c', 3, 1))
+    await sessions().append(other.id, pushes.state('c', 2, 1))
+    for (const { id } of [seen, other]) {
+      await sessions().hold(id, 'c', true, true, 2)
+      await sessions().append(id, pushes.relay('c', 2))
+    }
+    await given().settled()
+    expect(numbersOf(seen.socket)).toEqual([1, 2])
+    expect(numbersOf(other.socket)).toEqual([1])
+  })
+
   test('[REL2] what a session sent for a call that it then rejected is kept no longer', async () => {
     const seen = await openReady(sessions())
     await sessions().append(seen.id, ringing('c', 1, 1))

@@ -113,6 +113,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   }
 
   function append(session: Session, push: Push, at = now): AppendResult {
+    // What is held back goes in front of the call's end: after it nobody opens the gate.
+    if (push.kind === 'final') openGate(session, push.call, [])
     if (!isNews(session, push)) return 'dropped'
     const gate = push.kind === 'relay' ? session.gates?.get(push.call) : undefined
     if (gate !== undefined) {
@@ -131,6 +133,13 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     if (!session.ready) return 'kept'
     hand(session, session.sink, seq, push)
     return 'sent'
+  }
+
+  function openGate(session: Session, call: string, first: readonly Push[]): void {
+    const held = session.gates?.get(call)
+    if (held === undefined) return
+    session.gates?.delete(call)
+    for (const push of [...first, ...held]) append(session, push)
   }
 
   function release(session: Session, call: string): void {
@@ -273,19 +282,17 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const session = sessions.get(sessionId)
       return session === undefined ? [] : takeKept(session, call)
     },
-    hold(sessionId, call, settled, gate = false) {
+    hold(sessionId, call, settled, gate = false, version = Number.POSITIVE_INFINITY) {
       const session = sessions.get(sessionId)
       if (session === undefined) return false
       hold(session, call, settled)
-      if (gate) closeGate(session, call)
+      // Who was told of what came after the answer has the answer's gate behind it.
+      if (gate && (session.versions?.get(call) ?? 0) <= version) closeGate(session, call)
       return true
     },
     openGate(sessionId, call, first) {
       const session = sessions.get(sessionId)
-      const held = session?.gates?.get(call)
-      if (session === undefined || held === undefined) return
-      session.gates?.delete(call)
-      for (const push of [...first, ...held]) append(session, push)
+      if (session !== undefined) openGate(session, call, first)
     },
     release(sessionId, call) {
       const session = sessions.get(sessionId)

@@ -123,6 +123,18 @@ local function isNews(h, kind, name, version)
   return true
 end
 
+local deliver
+
+-- What is held back goes in front of the call's end: nobody opens the gate in time, or it was closed again by somebody who
+-- did not know how far the call was told.
+local function openAtEnd(h, name)
+  if h['G' .. name] ~= '1' or h['F' .. name] then return end
+  put(h, 'G' .. name, '0')
+  local key = base .. 'g:' .. h.sid .. ':' .. name
+  for _, text in ipairs(call('LRANGE', key, 0, -1)) do deliver(h, 'relay', name, '', text, ARGV[3]) end
+  call('DEL', key)
+end
+
 -- Puts a push into the log: sent, kept, full or dropped, and its seq.
 local function push(h, kind, name, version, text, at, source, n, forPlace)
   local numbered = source ~= nil and source ~= ''
@@ -136,6 +148,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
       return 'kept'
     end
   end
+  if kind == 'final' then openAtEnd(h, name) end
   if not isNews(h, kind, name, version) then return 'dropped' end
   local bytes = tonumber(h.b)
   if h.n == '' then
@@ -163,7 +176,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
 end
 
 -- The same, and whoever holds the socket is told.
-local function deliver(h, kind, name, version, text, at, source, n, forPlace)
+function deliver(h, kind, name, version, text, at, source, n, forPlace)
   local result, seq = push(h, kind, name, version, text, at, source, n, forPlace)
   if result == 'sent' then
     tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)

@@ -9,7 +9,11 @@ if what == 'ring' then
     tell(h, 'R ' .. h.sid .. ' ' .. h.s .. ' 1 ' .. name)
   end
 elseif what == 'hold' then
-  if hold(h, name, ARGV[9], ARGV[11]) and ARGV[10] == '1' and not h['G' .. name] then put(h, 'G' .. name, '1') end
+  -- Who was told of what came after the answer has the answer's gate behind it.
+  local isPast = tonumber(h['V' .. name] or '0') > tonumber(ARGV[11])
+  if hold(h, name, ARGV[9], ARGV[11]) and ARGV[10] == '1' and not h['G' .. name] and not isPast then
+    put(h, 'G' .. name, '1')
+  end
 else
   drop(h, 'V' .. name)
   drop(h, 'Q' .. name)
