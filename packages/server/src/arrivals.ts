@@ -110,7 +110,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   /** A new session. Where nobody calls and nothing waits, and that is nearly always so, it is in at once. */
   function enter(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     const identity = identityOf(session)
-    return andThen(sessions.open(identity, sink), (open) => {
+    return andThen(sessions.open(identity, sink, clock.now()), (open) => {
       const arrival: Arrival = { sessionId: session.sessionId, recovered: false, activeCalls: [], ...open }
       return andThen(liveCallsOf(session), (live) =>
         // The phone that changed networks may have left a socket behind that never heard how its last call ended.

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { accepted, created, ended, participant, ringing } from '../test/contracts/calls.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { type Call, callKey, type LiveCall, type RingingCall } from './call/call.ts'
+import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from './call/call.ts'
 import { type Notice, overData, ringingData, type Step } from './call/effects.ts'
 import { createDelivery } from './delivery.ts'
 import { type Push, type Sessions, StoreError } from './ports.ts'
@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 
 /** A callee with one session, and what it was told. */
-function setUp() {
+function setUp(openedAt = 0) {
   const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
   const callee = participant('callee', 'doctor')
   const told: string[] = []
@@ -30,6 +30,7 @@ function setUp() {
       isBusy: false,
       isClosed: false,
     },
+    openedAt,
   )
   sessions.ready('s')
   const committed: Step[] = []
@@ -37,7 +38,7 @@ function setUp() {
   const broken = { on: false }
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
-    sessions: { ...sessions, liveOf: (participant) => (broken.on ? away() : sessions.liveOf(participant)) },
+    sessions: { ...sessions, liveOf: (...whose) => (broken.on ? away() : sessions.liveOf(...whose)) },
     now: () => time,
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
@@ -95,6 +96,19 @@ test('[PLACE1] a call that is over for long does not ring, where nobody knows an
   time = justOver + 10_000
   expect(await delivery.catchUp(final.call)).toBe('done')
   expect(told).toEqual([])
+})
+
+test('[PLACE1] a call that was over before a session came does not ring there, whoever is late to tell of it', async () => {
+  const { endedAt } = setUp().final.call as OverCall
+  for (const [openedAt, names] of [
+    [endedAt, ['call.ringing', 'call.ended']],
+    [endedAt + 1, []],
+  ] as const) {
+    const { delivery, told, committed, invited, final } = setUp(openedAt)
+    committed.push({ ...invited, call: { ...final.call, version: 1 } }, final)
+    expect(await delivery.catchUp(final.call)).toBe('done')
+    expect(told).toEqual([...names])
+  }
 })
 
 test('what nobody handed on is found by who reads the call', async () => {

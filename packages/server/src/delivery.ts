@@ -211,7 +211,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (push.kind === 'ringing' && !isWorthRinging(call)) return
     const callee = participantOf(call, 'callee')
     if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
-    return andThen(sessions.liveOf(callee), (live) =>
+    // Who came after the end found no such call.
+    return andThen(sessions.liveOf(callee, isLive(call) ? undefined : call.endedAt), (live) =>
       allDone(live.map((sessionId) => sessions.append(sessionId, push))),
     )
   }

@@ -239,7 +239,7 @@ export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
  */
 export interface Sessions {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
-  open(identity: SessionIdentity, sink: Sink): MaybePromise<OpenSession>
+  open(identity: SessionIdentity, sink: Sink, at: number): MaybePromise<OpenSession>
   /**
    * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
    * what came on it may still be under way.
@@ -278,8 +278,8 @@ export interface Sessions {
    * store has no record of the session, that node is asked, for a missing record proves nothing.
    */
   sinkOf(sessionId: string, node?: string): MaybePromise<Sink | undefined>
-  /** The sessions of a participant that have a socket, oldest first. */
-  liveOf(participant: Participant): MaybePromise<readonly string[]>
+  /** The sessions of a participant that have a socket, oldest first; `at`: those that were opened until then. */
+  liveOf(participant: Participant, at?: number): MaybePromise<readonly string[]>
   append(sessionId: string, push: Push): MaybePromise<AppendResult>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>

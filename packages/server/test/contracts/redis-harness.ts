@@ -85,9 +85,9 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
   const home = (id: string) => homes.get(id) ?? one
   const away = (id: string) => (home(id) === one ? two : one)
   return {
-    async open(identity, sink) {
+    async open(identity, sink, at) {
       homes.set(identity.sessionId, next())
-      return home(identity.sessionId).open(identity, sink)
+      return home(identity.sessionId).open(identity, sink, at)
     },
     sinkToReplace: (id, identity) => home(id).sinkToReplace(id, identity),
     async resume(request, identity, sink, at) {
@@ -113,7 +113,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       return false
     },
     sinkOf: (id) => home(id).sinkOf(id),
-    liveOf: (participant) => next().liveOf(participant),
+    liveOf: (participant, at) => next().liveOf(participant, at),
     append: (id, push) => away(id).append(id, push),
     appendRung: (participant, push, except) => next().appendRung(participant, push, except),
     ring: (id, call) => away(id).ring(id, call),

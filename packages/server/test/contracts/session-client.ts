@@ -19,7 +19,7 @@ export interface WalkingClient {
 export async function connectClient(sessions: Sessions, wish: Wish): Promise<WalkingClient> {
   const identity = identityOf(wish)
   const socket = createSocket()
-  const { epoch } = await sessions.open(identity, socket)
+  const { epoch } = await sessions.open(identity, socket, 0)
   await sessions.ready(identity.sessionId)
   return { identity, epoch, seen: [], proven: 0, line: { socket, read: 0 }, lostAt: 0 }
 }

@@ -91,10 +91,10 @@ export interface Seen extends OpenSession {
 }
 
 /** A new session that has been told what there was. */
-export async function openReady(sessions: Sessions, wish: Wish = {}): Promise<Seen> {
+export async function openReady(sessions: Sessions, wish: Wish = {}, at = 0): Promise<Seen> {
   const identity = identityOf(wish)
   const socket = createSocket()
-  const open = await sessions.open(identity, socket)
+  const open = await sessions.open(identity, socket, at)
   await sessions.ready(identity.sessionId)
   return { ...open, identity, id: identity.sessionId, socket }
 }

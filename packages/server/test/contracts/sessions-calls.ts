@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Push } from '../../src/ports.ts'
-import { numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
+import { comeBack, numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
 
 const { ringing, stop, final } = pushes
 
@@ -166,6 +166,19 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await sessions().openGate(seen.id, 'c', [pushes.relay('c', 4)])
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
+  })
+
+  test('[PLACE1] the sessions of a participant that had come by a certain time, whatever became of them since', async () => {
+    const participant = somebody()
+    const early = await openReady(sessions(), { participant, extended: true }, 1_000)
+    const late = await openReady(sessions(), { participant, extended: true }, 3_000)
+    const there = async () => [1_000, 2_999, 3_000].map((at) => sessions().liveOf(participant, at))
+    const expected = [[early.id], [early.id], [early.id, late.id]]
+    expect(await Promise.all(await there())).toEqual(expected)
+    await sessions().detach(early.id, early.socket, false, 4_000)
+    expect(await comeBack(sessions(), early, 0, 5_000)).toBeDefined()
+    await given().loseLogs()
+    expect((await Promise.all(await there())).map((ids) => [...ids].sort())).toEqual(expected.map((ids) => ids.sort()))
   })
 
   test('[REL2] nothing is held back from who was told of what came after the answer', async () => {

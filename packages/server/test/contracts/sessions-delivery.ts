@@ -22,7 +22,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
       test('[ORD3] pushes are kept back until it is ready, and then come in order', async () => {
         const identity = identityOf({ extended })
         const socket = createSocket()
-        await sessions().open(identity, socket)
+        await sessions().open(identity, socket, 0)
         expect(await sessions().append(identity.sessionId, ringing('c', 1, 1))).toBe('kept')
         expect(await sessions().append(identity.sessionId, relay('c', 2))).toBe('kept')
         await settled()

@@ -116,7 +116,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         const identity = isResumed ? seen.identity : identityOf()
         const socket = createSocket()
         if (isResumed) await sessions().resume(resumeOf(seen, 2), identity, socket, 0)
-        else await sessions().open(identity, socket)
+        else await sessions().open(identity, socket, 0)
         const { sessionId } = identity
         await relays(sessions(), sessionId, 'c', upTo(sessionLogLimits.events + 6, 4))
         await sessions().ready(sessionId)

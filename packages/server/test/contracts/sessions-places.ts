@@ -101,7 +101,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         await drop(seen)
         const identity = identityOf({ participant })
         const socket = createSocket()
-        await sessions().open(identity, socket)
+        await sessions().open(identity, socket, 0)
         await sessions().move('c', seen.id, identity.sessionId, true)
         await given().settled()
         expect(socket.told).toEqual([])
@@ -114,7 +114,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         const participant = somebody()
         const identity = identityOf({ participant, extended })
         const socket = createSocket()
-        await sessions().open(identity, socket)
+        await sessions().open(identity, socket, 0)
         const { sessionId } = identity
         await sessions().hold(sessionId, 'c', false)
         await relays(sessions(), sessionId, 'c', [1])

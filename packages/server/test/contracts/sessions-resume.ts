@@ -81,7 +81,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
     test('[RES1] of a session that was lost before it was ready', async () => {
       const identity = identityOf()
       const first = createSocket()
-      const { epoch } = await sessions().open(identity, first)
+      const { epoch } = await sessions().open(identity, first, 0)
       await relays(sessions(), identity.sessionId, 'c', [1, 2])
       await sessions().detach(identity.sessionId, first, false, 0)
       const seen = {

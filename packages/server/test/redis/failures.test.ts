@@ -173,7 +173,7 @@ test('[RES1] a session whose socket another node has taken meanwhile is let go, 
   const { sessions } = node
   const identity = identityOf()
   const socket = createSocket()
-  await sessions.open(identity, socket)
+  await sessions.open(identity, socket, 0)
   const client = new Redis(server.url)
   // As if the one that took it over could not say so.
   const [key = ''] = await client.keys(`rw:*:s:${identity.sessionId}`)

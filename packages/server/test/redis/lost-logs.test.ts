@@ -174,7 +174,7 @@ test('[RES4] a log that begins again while a session is made ready', async () =>
     const identity = identityOf({ extended })
     const { sessionId: id } = identity
     const socket = createSocket()
-    await one.sessions.open(identity, socket)
+    await one.sessions.open(identity, socket, 0)
     await relays(two.sessions, id, 'c', upTo(3))
     const found = one.lost.length
     one.onScript = async (name, _args, send) => {

@@ -39,7 +39,7 @@ test('[RES1] a socket that the store knows of and nobody holds is taken back', a
   expect(resumed).toBe('unknown')
   const identity = identityOf()
   loseFirstReply(node, 'open')
-  expect(await outcomeOf(() => sessions.open(identity, createSocket()))).toBe('unknown')
+  expect(await outcomeOf(() => sessions.open(identity, createSocket(), 0))).toBe('unknown')
   const live = async () => [
     await other.sessions.liveOf(seen.identity.participant),
     await other.sessions.liveOf(identity.participant),

@@ -103,7 +103,7 @@ for (const version of recordings.redis) {
       await loadRedis(client, recorded.keys)
       const identity = { ...base.identity, sessionId: newSessionId(base.identity.participant) }
       const socket = createRecorder()
-      await redis.sessions.open(identity, socket)
+      await redis.sessions.open(identity, socket, 0)
       await redis.sessions.collectFinals(identity)
       await redis.sessions.ready(identity.sessionId)
       await redis.settled()

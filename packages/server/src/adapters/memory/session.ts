@@ -31,6 +31,7 @@ export interface Session {
   readyFrom: number
   /** The client has received everything up to here. */
   provenSeq: number
+  readonly openedAt: number
   lostAt: number
   /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
   idleSince: number
@@ -87,6 +88,7 @@ export function createSession(
     due: undefined,
     readyFrom: 0,
     provenSeq: 0,
+    openedAt: at,
     lostAt: at,
     idleSince: at,
     closedByClient: false,

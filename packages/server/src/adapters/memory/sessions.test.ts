@@ -35,7 +35,7 @@ function sink(sessionId: string): Sink {
 
 /** A session with a socket, ready to be sent to. */
 function connect(sessionId: string, deviceId: string | null = null): string {
-  sessions.open(identity(sessionId, deviceId), sink(sessionId))
+  sessions.open(identity(sessionId, deviceId), sink(sessionId), 0)
   sessions.ready(sessionId)
   return sessionId
 }
@@ -55,7 +55,7 @@ const event = (kind: Push['kind'], version: number, text: string = kind, call = 
 })
 
 test('[ORD3] pushes wait until the session is ready, then come in order', () => {
-  sessions.open(identity('a'), sink('a'))
+  sessions.open(identity('a'), sink('a'), 0)
   expect(sessions.append('a', relay('1'))).toBe('kept')
   expect(sessions.append('a', event('ringing', 1, '2', 'other'))).toBe('kept')
   expect(heard('a')).toEqual([])
@@ -320,7 +320,7 @@ test('[RES2] and no more of those whose resume was refused while they had a sock
     const next = sink(`s${n}`)
     const unprovable = { sessionId: `s${n - 1}`, epoch: 'another', seq: 0, replied: 0 }
     expect(sessions.resume(unprovable, extended(`s${n}`), next, 0)).toBeUndefined()
-    sessions.open(extended(`s${n}`), next)
+    sessions.open(extended(`s${n}`), next, 0)
     sessions.ready(`s${n}`)
     sessions.append(`s${n}`, event('ringing', 1))
   }

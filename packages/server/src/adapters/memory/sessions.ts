@@ -182,8 +182,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   }
 
   return {
-    open(identity, sink) {
-      const session = create(identity, sink, 0)
+    open(identity, sink, at) {
+      const session = create(identity, sink, at)
       return { epoch: session.epoch, upstream: session.upstream }
     },
     sinkToReplace(sessionId, identity) {
@@ -237,8 +237,9 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       return session?.sink === undefined ? undefined : session.identity
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
-    liveOf(participant) {
-      return live.get(participantKey(participant))?.map((session) => session.identity.sessionId) ?? []
+    liveOf(participant, at = Number.POSITIVE_INFINITY) {
+      const there = live.get(participantKey(participant))?.filter(({ openedAt }) => openedAt <= at) ?? []
+      return there.map(({ identity }) => identity.sessionId)
     },
     append(sessionId, push) {
       const session = sessions.get(sessionId)

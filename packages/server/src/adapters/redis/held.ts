@@ -9,6 +9,8 @@ export interface Held {
   readonly socket: string
   readonly sink: Sink
   readonly upstream: Upstream
+  /** In ms since the epoch. */
+  readonly openedAt: number
   epoch: string
   /** What waits may be handed over. */
   ready: boolean
@@ -46,12 +48,14 @@ export function createHeld(
   sink: Sink,
   epoch: string,
   upstream: Upstream,
+  openedAt: number,
 ): Held {
   return {
     identity,
     socket,
     sink,
     upstream,
+    openedAt,
     epoch,
     ready: false,
     opened: false,

@@ -168,7 +168,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     forgetUntold(session)
     // The first of the new log is for what is told of the loss.
     const fields = extended ? ['rd', '0', 'q', '1', 'rf', '1'] : ['rd', session.ready ? '1' : '0']
-    fields.push(...callFields(session))
+    fields.push('op', String(session.openedAt), ...callFields(session))
     const id = session.identity.sessionId
     const [epoch = '', ...messages] =
       (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []

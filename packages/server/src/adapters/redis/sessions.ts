@@ -192,12 +192,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   const sessions: Sessions = {
-    async open(identity, sink) {
+    async open(identity, sink, at) {
       const socket = newSocket()
-      const opened = run('open', identity.sessionId, openArgs(identity, socket, 0))
+      const opened = run('open', identity.sessionId, openArgs(identity, socket, at))
       const [epoch = '', ...messages] = (await opened.catch(mayHaveSocket(identity.sessionId, socket, '1'))) ?? []
       hearAll(messages)
-      const session = createHeld(identity, socket, sink, String(epoch), newUpstream())
+      const session = createHeld(identity, socket, sink, String(epoch), newUpstream(), at)
       held.set(identity.sessionId, session)
       return { epoch: session.epoch, upstream: session.upstream }
     },
@@ -208,7 +208,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const { sessionId, replied } = request
       const socket = newSocket()
       const { own, reply } = await takeOver(request, identity, sink, socket, at, retired)
-      const [epoch, stored, isOwnSocket, calls] = reply
+      const [epoch, stored, isOwnSocket, calls, openedAt] = reply
       if (epoch === '') {
         hearAll(reply.slice(1))
         return undefined
@@ -216,7 +216,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
       // Of a node that died less may be stored than it answered; what was answered was handled.
       upstream.handled = Math.max(upstream.handled, replied ?? 0)
-      const session = createHeld({ ...identity, sessionId }, socket, sink, String(epoch), upstream)
+      const session = createHeld({ ...identity, sessionId }, socket, sink, String(epoch), upstream, Number(openedAt))
       session.delivered = seenSeq(request)
       learnCalls(session, calls as unknown as string[])
       // One that came back here at the same time, and was a moment faster: the newest wins.
@@ -259,7 +259,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (found !== undefined) return sockets.at(found.holder, id, found.socket)
       return at === node ? undefined : sockets.at(at, id, anySocket)
     },
-    liveOf: (participant) => live(participant, 'all'),
+    liveOf: (participant, at = newest) => live(participant, 'all', String(at)),
     append: appendOrHand,
     async appendRung(participant, push, except) {
       hearAll(await runFor('rung', participant, [push.kind, nameOf(push), push.version ?? '', push.text, ...except]))

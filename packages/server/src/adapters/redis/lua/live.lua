@@ -1,9 +1,9 @@
--- KEYS: index. 6 ph; 7 'owing' 8 device 9 but this one: those that have not proven to have a final notice [PLACE4].
--- Each with the node that holds its socket, and the socket.
+-- KEYS: index. 6 ph; 7 'owing' 8 device 9 but this one: those that have not proven to have a final notice [PLACE4];
+-- 7 'all' 8 until when they were opened. Each with the node that holds its socket, and the socket.
 local found = {}
 for _, h in ipairs(each('a:', ARGV[6])) do
-  local wanted = ARGV[7] ~= 'owing'
-  if not wanted and h.sid ~= ARGV[9] and h.d == ARGV[8] then
+  local wanted = ARGV[7] ~= 'owing' and tonumber(h.op) <= tonumber(ARGV[8])
+  if ARGV[7] == 'owing' and h.sid ~= ARGV[9] and h.d == ARGV[8] then
     local from = h.x == '1' and tonumber(h.pv) + 1 or 1
     for _, entry in ipairs(call('XRANGE', h.log, from, '+')) do
       if isLast(entry[2][2]) then wanted = true break end

@@ -27,4 +27,4 @@ call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)
 expire(h)
-return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRV')) }
+return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRV')), tonumber(h.op) }
