@@ -262,3 +262,48 @@ test('[RES4] what was told before the store was emptied is not told again, also 
   expect(heard).toEqual([3, 4])
   expect(told).toEqual([3, 4])
 })
+
+test('[RES4] a call that is over waits for a lost log no longer than its holder takes to begin it again', async () => {
+  const { call: answered } = accepted(ringing())
+  if (answered.status !== 'accepted') throw new Error('unreachable')
+  const { call, event } = ended(answered)
+  const told: number[] = []
+  const heard: string[] = []
+  const sessions = {
+    toldOf: () => told.at(-1) ?? answered.version,
+    toldBefore: () => 0,
+    setTold: (_: string, version: number) => void told.push(version),
+    hold: () => false,
+    append(id: string) {
+      if (id === answered.calleePlace.sessionId) return 'gone'
+      heard.push(id)
+      return 'sent'
+    },
+    release() {},
+  } as unknown as Sessions
+  const both = (['caller', 'callee'] as const).map(
+    (place) => ({ to: { place }, event: 'call.ended', data: {} }) as Notice,
+  )
+  const delivery = createDelivery({
+    sessions,
+    now: () => time,
+    stepsAfter: () => [{ call, event: { ...event, notices: both } }],
+    isHeldElsewhere: () => true,
+    tell() {},
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  // However long the store was away before.
+  time = justOver + 60_000
+  expect(await delivery.catchUp(call)).toBe('later')
+  time += 9_999
+  expect(await delivery.catchUp(call)).toBe('later')
+  expect([told, [...delivery.owed]]).toEqual([[], [callKey(call)]])
+  time++
+  expect(await delivery.catchUp(call)).toBe('done')
+  expect(told).toEqual([call.version])
+  expect(heard).toContain(answered.callerPlace.sessionId)
+  expect([...delivery.owed]).toEqual([])
+})

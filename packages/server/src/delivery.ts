@@ -67,6 +67,8 @@ export interface DeliveryOptions {
 const sides = ['caller', 'callee'] as const
 /** Who could not be rung in time is told that a call rang, and how it ended, if that was no longer ago. In ms. */
 const lateRingMs = 10_000
+/** A node that holds a session whose log was lost begins it again in less, in ms. */
+const lostLogMs = 10_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { sessions, stepsAfter, isHeldElsewhere, now, tell, onApplied, onError } = options
@@ -81,6 +83,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
    * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
    */
   const begun = new Map<string, { readonly from: number; readonly before: number }>()
+  /** Of calls that are over, and wait for a log that was lost, since when. */
+  const lostSince = new Map<string, number>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
     const key = callKey(step.call)
@@ -108,6 +112,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     } catch (error) {
       failed(key, error)
     }
+  }
+
+  function forget(key: string): void {
+    owed.delete(key)
+    lostSince.delete(key)
   }
 
   /** A bug would be one again and again. */
@@ -191,12 +200,23 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { sessionId, deviceId, settled } = place
     return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
-      if (isHeldElsewhere(place)) throw new LostLog()
+      if (isHeldElsewhere(place)) {
+        if (mayBeginAgain(key, call)) throw new LostLog()
+        return
+      }
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
         sessions.hold(sessionId, key, settled, gate, call.version),
       )
     })
+  }
+
+  /** The place of a call that is over is never lost: where its holder has left, nobody is there to be told. */
+  function mayBeginAgain(key: string, call: Call): boolean {
+    if (isLive(call)) return true
+    const since = lostSince.get(key) ?? now()
+    lostSince.set(key, since)
+    return now() - since < lostLogMs
   }
 
   function deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
@@ -279,7 +299,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           const told = await sessions.toldOf(key, call.version)
           if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
           caught = 'done'
-          owed.delete(key)
+          forget(key)
         } catch (error) {
           if (error instanceof LostLog) caught = 'later'
           throw error
@@ -289,7 +309,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     owed,
     forgive(key) {
-      owed.delete(key)
+      forget(key)
       begun.delete(key)
     },
     sweep(now, live) {
