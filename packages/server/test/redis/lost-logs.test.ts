@@ -8,6 +8,7 @@ import {
   openReady,
   pushes,
   relays,
+  resumeOf,
   seqsOf,
   upTo,
 } from '../contracts/session-parts.ts'
@@ -48,6 +49,45 @@ async function recordHints(): Promise<{ hints: [string, string][]; stop(): void 
     if (message.startsWith('E ')) hints.push([channel, message])
   })
   return { hints, stop: () => subscriber.disconnect() }
+}
+
+for (const isAway of [false, true]) {
+  const when = isAway ? ', once the store is back' : ''
+  test(`[EXT4] [WS4] of a socket that is gone with its log whoever comes back waits for the last request${when}`, async () => {
+    const { one, two } = both()
+    const seen = await openReady(one.sessions)
+    const { upstream, socket, identity } = seen
+    await one.sessions.hold(seen.id, 'live', true, false, 2)
+    await one.sessions.append(seen.id, pushes.final('over', 3, 1))
+    await one.settled()
+    await admin.flushall()
+    if (isAway) {
+      one.onScript = async (name, _args, send) => {
+        if (name === 'detach') throw new StoreError('unavailable', 'away')
+        return send()
+      }
+    }
+    socket.isBusy = true
+    expect(await one.sessions.detach(seen.id, socket, false, 1)).toBe(true)
+    one.onScript = sendAll
+    if (isAway) await until('the store is told', async () => (await admin.keys('rw:*:s:*')).length === 1, 8_000)
+    const { promise: done, resolve } = Promise.withResolvers<void>()
+    socket.retire = async () => {
+      upstream.handled = 7
+      resolve()
+    }
+    const last = await two.sessions.sinkToReplace(seen.id, identity)
+    expect(last).toBeDefined()
+    await last?.retire()
+    await done
+    // Nobody is told twice, and what is its own waits for it.
+    expect(await two.sessions.append(seen.id, pushes.final('over', 3, 2))).toBe('dropped')
+    expect(await two.sessions.append(seen.id, pushes.state('live', 3, 3))).toBe('kept')
+    // Its client is not to take the new log for the one that it knew.
+    expect(
+      await two.sessions.resume({ ...resumeOf(seen, 1), replied: 7 }, identity, createSocket(), 2, last),
+    ).toBeUndefined()
+  })
 }
 
 test('[RES4] a store that goes away between session.reset and what comes after it', async () => {

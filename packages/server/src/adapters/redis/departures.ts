@@ -1,4 +1,5 @@
 import { StoreError } from '../../ports.ts'
+import type { Held } from './held.ts'
 import type { Holder, HolderOptions } from './holder.ts'
 
 /** What `detach` takes; `upstream` is what the client asked for [EXT4], or '' where nothing is known of that here. */
@@ -15,8 +16,8 @@ export type DeparturesOptions = Pick<HolderOptions, 'run' | 'now' | 'onError'>
 
 /** Sockets that are gone, and what the store knows of that. */
 export interface Departures {
-  /** Of a socket that this node held. False where the session is lost; what the store cannot be told now it is told later. */
-  leave(departure: Departure): Promise<boolean>
+  /** Of a socket that this node held. False where the session has another; what the store cannot be told now it is told later. */
+  leave(departure: Departure, session: Held): Promise<boolean>
   /** The socket of a session is gone with the node that held it. */
   leaveFor(sessionId: string, socket: string): Promise<void>
   /** For an open or a resume that fails: nobody will have the socket that the store may have been told of. */
@@ -25,24 +26,28 @@ export interface Departures {
   tellLeft(): Promise<void>
 }
 
-export function createDepartures({ hearAll }: Holder, { run, now, onError }: DeparturesOptions): Departures {
+export function createDepartures({ hearAll, restore }: Holder, { run, now, onError }: DeparturesOptions): Departures {
   /** Sockets that are gone, of which the store does not know yet. */
-  const left = new Map<string, Departure>()
+  const left = new Map<string, { readonly departure: Departure; readonly session?: Held }>()
 
-  async function detach(departure: Departure): Promise<boolean> {
+  async function detach(departure: Departure, session?: Held): Promise<boolean> {
     const [result = 0, ...messages] = (await run('detach', departure[0], departure)) ?? []
     hearAll(messages)
-    // A log that the store lost meanwhile is lost with its session.
-    return result !== 0
+    if (result !== -1) return result !== 0
+    // The store lost the session with its log. Whoever comes back is told once how its calls ended, and waits for what was
+    // asked on this socket [EXT4, WS4]: a missing record says neither.
+    if (session === undefined) return true
+    await restore(session)
+    return detach(departure)
   }
 
   return {
-    async leave(departure) {
+    async leave(departure, session) {
       try {
-        return await detach(departure)
+        return await detach(departure, session)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
-        left.set(departure[1], departure)
+        left.set(departure[1], { departure, session })
         return true
       }
     },
@@ -50,7 +55,8 @@ export function createDepartures({ hearAll }: Holder, { run, now, onError }: Dep
       await detach([id, socket, '0', now(), '', 0])
     },
     mayHaveSocket: (id, socket, clean) => (error) => {
-      if (error instanceof StoreError && error.kind === 'unknown') left.set(socket, [id, socket, clean, now(), '', 0])
+      if (error instanceof StoreError && error.kind === 'unknown')
+        left.set(socket, { departure: [id, socket, clean, now(), '', 0] })
       throw error
     },
     async tellLeft() {
@@ -58,9 +64,9 @@ export function createDepartures({ hearAll }: Holder, { run, now, onError }: Dep
       let failure: unknown
       for (let i = 0; i < all.length; i += 100) {
         await Promise.all(
-          all.slice(i, i + 100).map(async ([socket, departure]) => {
+          all.slice(i, i + 100).map(async ([socket, { departure, session }]) => {
             try {
-              await detach(departure)
+              await detach(departure, session)
               left.delete(socket)
             } catch (error) {
               // Its part of the store is away; others may be there.

@@ -38,6 +38,8 @@ export interface Holder {
   /** Reads on where something was heard of that was not handed over. */
   catchUp(session: Held): void
   giveUp(session: Held): void
+  /** Gives the store what is known here of a session that it lost; answers the epoch of its log, or '' where it knows it. */
+  restore(session: Held): Promise<string>
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
   beginAgain(session: Held): Promise<void>
   compare(session: Held): Promise<void>
@@ -162,8 +164,8 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     read(session)
   }
 
-  /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
-  async function beginAgain(session: Held): Promise<void> {
+  /** Gives the store what is known here of a session that it lost; answers the epoch of its log, or '' where it knows it. */
+  async function restore(session: Held): Promise<string> {
     const { extended } = session.identity
     forgetUntold(session)
     // The first of the new log is for what is told of the loss.
@@ -173,8 +175,14 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     const [epoch = '', ...messages] =
       (await run('open', id, [...openArgs(session.identity, session.socket, now()), ...fields])) ?? []
     hearAll(messages)
+    return String(epoch)
+  }
+
+  /** The store lost the log of a session with a socket: it begins again [RES4]. */
+  async function beginAgain(session: Held): Promise<void> {
+    const epoch = await restore(session)
     if (epoch === '') leave(session)
-    else lost(session, String(epoch))
+    else lost(session, epoch)
   }
 
   async function compare(session: Held): Promise<void> {
@@ -212,6 +220,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       if (session.head > session.delivered) read(session)
     },
     giveUp,
+    restore,
     beginAgain,
     compare,
     compareHeads,

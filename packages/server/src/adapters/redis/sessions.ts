@@ -249,7 +249,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const { socket, upstream } = session
       const departure: Departure = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
       giveUp(session)
-      return departures.leave(departure)
+      return departures.leave(departure, session)
     },
     heldHere: (id) => held.get(id)?.identity,
     async sinkOf(id, at = node) {
