@@ -77,6 +77,24 @@ test('[RES4] of calls that are over the last are remembered, wherever a session 
   }
 })
 
+test('[RES4] of calls that are over the first are forgotten first, also where the store knows only the last of them', async () => {
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  for (const n of upTo(64)) await sessions.append(seen.id, pushes.final(`c${n}`, 2, n))
+  await until('all are told', () => numbersOf(seen.socket).includes(64))
+  const [key = ''] = await admin.keys(`rw:*:s:${seen.id}`)
+  const names = ((await admin.hget(key, 'fc')) ?? '').split(' ')
+  // The last of them, and one of which its holder has not heard.
+  await admin.hdel(key, ...upTo(54).map((n) => `Fc${n}`))
+  await admin.hset(key, { fc: [...names.slice(54), '1:unheard'].join(' '), Funheard: '1' })
+  await admin.call('DEBUG', 'CHANGE-REPL-ID')
+  await node.compareHeads()
+  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
+  const known = ((await admin.hget(key, 'fc')) ?? '').split(' ').map((entry) => entry.split(':')[1])
+  expect(known).toEqual([...upTo(64, 2).map((n) => `c${n}`), 'unheard'])
+  expect(await fieldsOf(seen.id, 'F')).toBe(64)
+})
+
 test('[RES4] what a node told it tells a store that was emptied, and nothing to one that knows something', async () => {
   const { sessions } = node
   await sessions.setTold('emptied', 3, false)

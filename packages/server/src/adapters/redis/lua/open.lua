@@ -21,10 +21,15 @@ call('HSET', h.key, 'ph', ARGV[7], 'd', ARGV[8], 'x', ARGV[9], 'n', h.n, 's', so
   'rf', '0', 'e', ARGV[11], 'run', run, 'q', '0', 'pv', '0', 'b', '0', 'lo', at, 'id', at, 'cl', '0', 'br', '0',
   'up', '', 'ud', '0', 'pk', '0', 'op', at)
 if #ARGV == 12 and socket ~= '' then put(h, 'oo', '1') end
+-- Of calls that are over, those of which its holder has not heard yet are the last ones.
+local unheard = finishedOf(h, {})
+dropAll(h, 'F')
+drop(h, 'fc')
 for i = 13, #ARGV, 2 do
   local field = ARGV[i]
   if string.sub(field, 1, 1) == 'F' then finish(h, string.sub(field, 2)) else put(h, field, ARGV[i + 1]) end
 end
+for i = 1, #unheard, 2 do finish(h, string.sub(unheard[i], 2)) end
 index(socket ~= '' and 'a:' or 'd:', h)
 expire(h)
 return { h.n == '' and '' or ARGV[11], unpack(out) }
