@@ -127,11 +127,3 @@ test('[RES4] [REL2] a store that does not know how far a call was told is told a
   await domain.arrivals.reset(callee.identity, callee.epoch, [])
   expect(opened).toBe(4)
 })
-
-test('[RES1] a connection that its client gave up takes the session from nobody', async () => {
-  const { domain, callee } = await setUp()
-  const givenUp = { ...createSocket(), isClosed: true }
-  const arrive = async () => domain.arrivals.arrive(again(callee), givenUp, resumeOf(callee, 0))
-  expect(await arrive().then(() => 'resumed', String)).toMatch(/closed meanwhile/)
-  expect(await domain.sessions.sinkOf(callee.id)).toBe(callee.socket)
-})

@@ -88,8 +88,6 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     resume: ResumeRequest,
     retired: Sink | undefined,
   ): MaybePromise<Arrival> {
-    // Its client gave it up while the socket of before was waited for, and may have another one by now [RES1].
-    if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
     return andThen(sessions.resume(resume, identityOf(session), sink, clock.now(), retired), (open) =>
       open === undefined
         ? enter(session, sink, resume)

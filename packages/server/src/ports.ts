@@ -248,7 +248,8 @@ export interface Sessions {
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
    * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
-   * `retired`: the socket of before, after which there is to be none; one that came in between is retired first.
+   * `retired`: the socket of before, after which there is to be none; one that came in between is retired first. Throws a
+   * `StoreError` where the new socket is closed by then: its client gave it up, and may have another one by now [RES1].
    */
   resume(
     request: ResumeRequest,

@@ -129,6 +129,16 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       expect(back && numbersOf(back.socket)).toEqual([6])
     })
 
+    test('[RES1] a connection that its client gave up takes the session from nobody', async () => {
+      const seen = await fiveTold()
+      const givenUp = { ...createSocket(), isClosed: true }
+      const resume = async () => sessions().resume(resumeOf(seen, 5), seen.identity, givenUp, 0)
+      expect(await resume().then(String, (error) => error.message)).toMatch(/closed meanwhile/)
+      await relays(sessions(), seen.id, 'c', [6])
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual(upTo(6))
+    })
+
     test('[EXT4] a socket that was lost has to be retired first, as long as something that came on it is under way', async () => {
       for (const isBusy of [true, false]) {
         const seen = await fiveTold()

@@ -184,6 +184,27 @@ test('[RES1] a session whose socket another node has taken meanwhile is let go, 
   expect(socket.closes).toEqual([1013])
 })
 
+test('[RES1] a connection that its client gives up while another socket is waited for takes the session from nobody', async () => {
+  const [one, two, three] = [await startNode(), await startNode(), await startNode()]
+  const seen = await openReady(one.sessions)
+  const older = await two.sessions.sinkToReplace(seen.id, seen.identity)
+  await older?.retire()
+  // Its client was faster elsewhere.
+  const between = createSocket()
+  const elsewhere = await three.sessions.sinkToReplace(seen.id, seen.identity)
+  await three.sessions.resume(resumeOf(seen, 0), seen.identity, between, 0, elsewhere)
+  await three.sessions.ready(seen.id)
+  const givenUp = createSocket()
+  between.isBusy = true
+  between.retire = async () => void Object.assign(givenUp, { isClosed: true })
+  const late = two.sessions.resume(resumeOf(seen, 0), seen.identity, givenUp, 0, older)
+  expect(await Promise.resolve(late).then(String, (error) => error.message)).toMatch(/closed meanwhile/)
+  expect(await three.sessions.sinkOf(seen.id)).toBe(between)
+  expect(await one.sessions.append(seen.id, pushes.state('c', 2, 1))).toBe('sent')
+  await three.settled()
+  expect(numbersOf(between)).toEqual([1])
+})
+
 for (const where of ['another node', 'the same node'] as const) {
   test(`[RES1] [EXT4] a session that ${where} resumes meanwhile: what it was asked there is known before it is resumed`, async () => {
     const [one, two, three] = [await startNode(), await startNode(), await startNode()]

@@ -7,6 +7,7 @@ import {
   type SessionIdentity,
   type Sessions,
   type Sink,
+  StoreError,
   type Upstream,
 } from '../../ports.ts'
 import {
@@ -191,6 +192,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       return session?.sink ?? session?.lostSink
     },
     resume(request, identity, sink, at) {
+      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
       const session = owned(request.sessionId, identity)
       if (session === undefined) return undefined
       if (!canResume(session, request, at, options.resumeWindowMs)) {

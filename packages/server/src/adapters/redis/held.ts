@@ -71,6 +71,10 @@ export function createHeld(
   }
 }
 
+export function newUpstream(): Upstream {
+  return { handled: 0, replies: [], dropped: 0 }
+}
+
 /**
  * Hands over what is next; true where something is missing before it, or the socket is not ready: it has to be read from
  * the log then. Appends of several nodes cross, and the replies of this node's own come in another order [ORD2].

@@ -16,3 +16,8 @@ export function deviceField({ deviceId }: SessionIdentity): string {
   if (deviceId === undefined) return ''
   return deviceId === null ? 'n' : `s${deviceId}`
 }
+
+/** Names a socket in the store. */
+export function newSocket(): string {
+  return randomBytes(9).toString('base64url')
+}

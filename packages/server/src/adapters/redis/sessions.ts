@@ -1,23 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { type Call, type Participant, placeOf } from '../../call/call.ts'
-import type {
-  AppendResult,
-  KeepResult,
-  Push,
-  ResumeRequest,
-  SessionIdentity,
-  Sessions,
-  Sink,
-  Upstream,
-} from '../../ports.ts'
+import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
 import { createDepartures, type Departure } from './departures.ts'
-import { createHeld, type Heard, type Held, learnCalls, nameOf, offerAll, tellReset } from './held.ts'
+import { createHeld, type Heard, type Held, nameOf, newUpstream, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
-import { deviceField, openArgs } from './identity.ts'
+import { deviceField, newSocket, openArgs } from './identity.ts'
+import { createResume, type Found } from './resume.ts'
 import { answer, anySocket, createSockets } from './sockets.ts'
 import { createTold } from './told.ts'
 
@@ -53,8 +44,6 @@ export interface RedisSessions {
 
 /** Of a call's versions, where none is named. */
 const newest = Number.MAX_SAFE_INTEGER
-/** A session whose socket is replaced so often while it is resumed has to wait. */
-const mostReplaced = 5
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
 const compareAllEvery = 12
@@ -62,8 +51,6 @@ const compareAllEvery = 12
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
   const { node, onError } = options
-  /** Which sockets those are that have to be retired. */
-  const handedOut = new WeakMap<Sink, string>()
   const store = options.store ?? createStore(options.url, onError)
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   /** The time, as whoever uses this last said. */
@@ -93,6 +80,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const departures = createDepartures(holder, { run, now: () => now, onError })
   const { leaveFor, mayHaveSocket } = departures
   const sockets = createSockets(holder, { node, channel, leaveFor, onError })
+  const resumes = createResume(holder, { run, sockets, look, mayHaveSocket, windowMs: options.resumeWindowMs, onError })
 
   /** Runs a script over the session's slot; undefined for what is no session id. */
   async function run(name: ScriptName, id: string, args: readonly (string | number)[], log = false) {
@@ -176,13 +164,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     return again === 1
   }
 
-  async function look(id: string) {
-    const [at, socket, lastAt, lastSocket, hash, device, extended, holds, rings, ...messages] =
-      (await run('look', id, [id])) ?? []
-    if (at === undefined) return undefined
-    hearAll(messages)
-    const names = { holder: String(at), socket: String(socket), lastHolder: String(lastAt) }
-    return { ...names, lastSocket: String(lastSocket), hash, device, extended, holds: holds === 1, rings: rings === 1 }
+  async function look(id: string): Promise<Found | undefined> {
+    const reply = (await run('look', id, [id])) ?? []
+    if (reply.length === 0) return undefined
+    hearAll(reply.slice(9))
+    const [holder = '', socket = '', lastHolder = '', lastSocket = '', hash = '', device = ''] = reply.map(String)
+    const [extended, holds, rings] = reply.slice(6)
+    const who = { hash, device, extended: extended === '1' }
+    return { holder, socket, lastHolder, lastSocket, ...who, holds: holds === 1, rings: rings === 1 }
   }
 
   /** What its client asked for, for the node on which it comes back [EXT4]. */
@@ -201,30 +190,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       held.set(identity.sessionId, session)
       return { epoch: session.epoch, upstream: session.upstream }
     },
-    async sinkToReplace(id, identity) {
-      return (await lastSocketOf(id, identity))?.sink
-    },
-    async resume(request, identity, sink, at, retired) {
-      const { sessionId, replied } = request
-      const socket = newSocket()
-      const { own, reply } = await takeOver(request, identity, sink, socket, at, retired)
-      const [epoch, stored, isOwnSocket, calls, openedAt] = reply
-      if (epoch === '') {
-        hearAll(reply.slice(1))
-        return undefined
-      }
-      const upstream = isOwnSocket === 1 && own !== undefined ? own.upstream : readUpstream(String(stored))
-      // Of a node that died less may be stored than it answered; what was answered was handled.
-      upstream.handled = Math.max(upstream.handled, replied ?? 0)
-      const session = createHeld({ ...identity, sessionId }, socket, sink, String(epoch), upstream, Number(openedAt))
-      session.delivered = seenSeq(request)
-      learnCalls(session, calls as unknown as string[])
-      // One that came back here at the same time, and was a moment faster: the newest wins.
-      void held.get(sessionId)?.sink.retire().catch(onError)
-      held.set(sessionId, session)
-      last.delete(sessionId)
-      return { epoch: session.epoch, upstream }
-    },
+    ...resumes,
     async ready(id, sink) {
       const session = held.get(id)
       if (session === undefined || (sink !== undefined && session.sink !== sink)) return
@@ -331,49 +297,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
   }
 
-  /**
-   * The session's new socket is here, unless it is over. Another socket may have come in between, on this node or another:
-   * what it was asked for has to be known first, so that nothing takes effect twice [EXT4].
-   */
-  async function takeOver(
-    request: ResumeRequest,
-    identity: SessionIdentity,
-    sink: Sink,
-    socket: string,
-    at: number,
-    retired?: Sink,
-  ) {
-    const { sessionId, epoch, replied = 0 } = request
-    const whose = [sessionId, participantHash(identity.participant), deviceField(identity)]
-    let before = retired === undefined ? '' : (handedOut.get(retired) ?? '')
-    for (let tries = 0; tries < mostReplaced; tries++) {
-      const here = held.get(sessionId)
-      if (here !== undefined && here.sink !== retired && isSame(here.identity, identity)) await here.sink.retire()
-      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
-      const own = held.get(sessionId) ?? last.get(sessionId)
-      const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
-      const args = [...whose, epoch, seenSeq(request), replied, socket, at, options.resumeWindowMs, ...mine, before]
-      const reply = (await run('resume', sessionId, args).catch(mayHaveSocket(sessionId, socket, '0'))) ?? ['']
-      if (reply[0] !== 'other') return { own, reply }
-      hearAll(reply.slice(1))
-      const older = await lastSocketOf(sessionId, identity)
-      await older?.sink?.retire()
-      before = older?.name ?? ''
-    }
-    throw new StoreError('unavailable', 'the session gets a new socket again and again')
-  }
-
-  /** The socket that a session has, or had last; `sink` where there is something to wait for. */
-  async function lastSocketOf(id: string, identity: SessionIdentity) {
-    const found = await look(id)
-    if (found === undefined || !isOwn(found, identity)) return undefined
-    const isHeld = found.socket !== ''
-    const name = isHeld ? found.socket : found.lastSocket
-    const sink = sockets.at(isHeld ? found.holder : found.lastHolder, id, name)
-    if (sink !== undefined) handedOut.set(sink, name)
-    return { name, sink }
-  }
-
   /** Hands over what waited until its client was told who it is, and of a loss [ORD3, RES4]. */
   async function handOut(session: Held): Promise<void> {
     if (session.ready || !tellReset(session)) return
@@ -397,14 +320,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     hearAll(messages)
     offerAll(session, entries as Entry[], Number(head))
     holder.catchUp(session)
-  }
-
-  function isOwn(found: { hash: unknown; device: unknown; extended: unknown }, identity: SessionIdentity): boolean {
-    return (
-      found.extended === '1' &&
-      found.hash === participantHash(identity.participant) &&
-      found.device === deviceField(identity)
-    )
   }
 
   return {
@@ -455,17 +370,6 @@ function heardOf(seq: number, push: Push): Heard {
   return { seq, kind, call: nameOf(push), version: version === undefined ? '' : String(version), text }
 }
 
-/** Whether the one may go on as the other; nobody else touches its socket [RES2]. */
-function isSame(session: SessionIdentity, identity: SessionIdentity): boolean {
-  if (!session.extended || deviceField(session) !== deviceField(identity)) return false
-  return participantHash(session.participant) === participantHash(identity.participant)
-}
-
-/** What a client names that was never given out is in no log. */
-function seenSeq({ seq }: ResumeRequest): number {
-  return Number.isSafeInteger(seq) ? seq : -1
-}
-
 function keptOf(call: string, elements: readonly string[]): Push[] {
   const pushes: Push[] = []
   for (let i = 0; i < elements.length; i += 3) {
@@ -473,16 +377,4 @@ function keptOf(call: string, elements: readonly string[]): Push[] {
     pushes.push({ kind: 'relay', call, version: undefined, text, source: { sessionId, n: Number(n) } })
   }
   return pushes
-}
-
-function newSocket(): string {
-  return randomBytes(9).toString('base64url')
-}
-
-function newUpstream(): Upstream {
-  return { handled: 0, replies: [], dropped: 0 }
-}
-
-function readUpstream(text: string): Upstream {
-  return text === '' ? newUpstream() : JSON.parse(text)
 }
