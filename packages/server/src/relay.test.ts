@@ -82,6 +82,31 @@ test('[ORD2] a step that could not be handed on is told before a relay of who kn
   expect([...domain.delivery.owed]).toEqual([])
 })
 
+test('[ORD2] a relay waits for a step that waits for a lost log, and is refused for now where that takes too long', async () => {
+  let isLost = false
+  let looks = 0
+  const { domain, caller, callee } = await setUp({
+    isHeldElsewhere: () => true,
+    sessions: (real) => ({
+      hold(id, ...how) {
+        if (isLost) looks++
+        return isLost ? false : real.hold(id, ...how)
+      },
+    }),
+  })
+  const callUuid = await invited(domain, caller, callee)
+  isLost = true
+  done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+  looks = 0
+  expect(await send(domain, callee, callUuid, 1)).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true })
+  expect(looks).toBeGreaterThan(2)
+  expect(candidatesOf(caller)).toEqual([])
+  isLost = false
+  expect(await send(domain, callee, callUuid, 2)).toBe('accepted')
+  expect(eventsOf(caller)).toEqual(['call.accepted', 'webrtc.ice_candidate'])
+  expect(candidatesOf(caller)).toEqual(['candidate:2'])
+})
+
 describe('a place that is not where it was', () => {
   for (const answer of ['elsewhere', 'gone'] as const) {
     test(`[PLACE2] a relay is sent again, until the answer is another one than ${answer}`, async () => {
