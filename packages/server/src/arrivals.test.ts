@@ -6,6 +6,7 @@ import {
   type Domain,
   type DomainOptions,
   eventsOf,
+  invited,
   openDomain,
   type Peer,
 } from '../test/support/domain.ts'
@@ -108,6 +109,31 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   expect(passedOn).toMatchObject({ calleePlace: { sessionId: next.sessionId, state: 'held' } })
   expect(await domain.delivery.catchUp(passedOn)).toBe('done')
   expect(eventsOf({ socket })).toEqual([])
+})
+
+test('[RES4] a call that a reset says rings, and that stops before anybody knows that it rings there, is over there too', async () => {
+  const inBetween = once()
+  let isForgotten = false
+  let looks = 0
+  const { domain, caller, callee } = await setUp({
+    sessions: (real) => ({
+      // Where it rings was lost with the log.
+      appendRung: (...how) => (isForgotten ? undefined : real.appendRung(...how)),
+    }),
+    store: (real) => ({
+      async liveCallsOf(participant) {
+        // The first look is for what the reset lists.
+        if (isForgotten && ++looks === 2) await inBetween.happen()
+        return real.liveCallsOf(participant)
+      },
+    }),
+  })
+  const callUuid = await invited(domain, caller, callee)
+  const told = eventsOf(callee).length
+  isForgotten = true
+  inBetween.plan(() => Promise.resolve(domain.calls.verb(caller.actor, 'cancel', callUuid, null)))
+  await domain.arrivals.reset(callee.identity, callee.epoch, [])
+  expect(eventsOf(callee).slice(told)).toEqual(['call.cancelled'])
 })
 
 test('[RES4] [REL2] a store that does not know how far a call was told is told again: no gate stays closed', async () => {
