@@ -1,13 +1,12 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createSocket, resumeOf, somebody } from '../test/contracts/session-parts.ts'
 import {
   answered,
   connectPeer,
-  type Domain,
   type DomainOptions,
   eventsOf,
   invited,
-  openDomain,
+  openDomains,
   type Peer,
 } from '../test/support/domain.ts'
 import type { Arriving } from './arrivals.ts'
@@ -15,15 +14,11 @@ import { callKey, type LiveCall } from './call/call.ts'
 import { StoreError } from './ports.ts'
 import { newSessionId } from './session-id.ts'
 
-const opened: Domain[] = []
-afterEach(async () => {
-  for (const domain of opened.splice(0)) await domain.close()
-})
+const openDomain = openDomains()
 
 /** A call that was answered. */
 async function setUp(options: DomainOptions = {}) {
   const domain = await openDomain(options)
-  opened.push(domain)
   const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
   const callee = await connectPeer(domain, somebody())
   return { domain, caller, callee, call: await answered(domain, caller, callee) }

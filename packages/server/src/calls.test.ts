@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { accepted, ended, ringing } from '../test/contracts/calls.ts'
 import { somebody } from '../test/contracts/session-parts.ts'
-import { answered, connectPeer, eventsOf, openDomain, type Peer } from '../test/support/domain.ts'
+import { answered, connectPeer, eventsOf, openDomains, type Peer } from '../test/support/domain.ts'
 import { type Call, callKey, type LiveCall, refOf } from './call/call.ts'
 import { type CallsOptions, createCalls } from './calls.ts'
 import { StoreError } from './ports.ts'
@@ -113,10 +113,7 @@ test('[EXT3] of many calls that are owed none is forgotten, and a few are tried 
 })
 
 describe('a holder that goes while another session asks for its place', () => {
-  const closing: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closing.splice(0)) await close()
-  })
+  const openDomain = openDomains()
 
   /** An answered call, and what is done at the next load of it. */
   async function setUpCall() {
@@ -129,7 +126,6 @@ describe('a holder that goes while another session asks for its place', () => {
         },
       }),
     })
-    closing.push(domain.close)
     const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
     const holder = await connectPeer(domain, somebody())
     const call = await answered(domain, caller, holder)

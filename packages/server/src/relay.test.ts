@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { somebody } from '../test/contracts/session-parts.ts'
 import {
   answered,
@@ -8,16 +8,13 @@ import {
   done,
   eventsOf,
   invited,
-  openDomain,
+  openDomains,
   type Peer,
 } from '../test/support/domain.ts'
 import { callKey } from './call/call.ts'
 import { type AppendResult, type Push, StoreError } from './ports.ts'
 
-const opened: Domain[] = []
-afterEach(async () => {
-  for (const domain of opened.splice(0)) await domain.close()
-})
+const openDomain = openDomains()
 
 interface Pair {
   readonly domain: Domain
@@ -27,7 +24,6 @@ interface Pair {
 
 async function setUp(options: DomainOptions = {}): Promise<Pair> {
   const domain = await openDomain(options)
-  opened.push(domain)
   const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
   return { domain, caller, callee: await connectPeer(domain, somebody()) }
 }

@@ -1,3 +1,4 @@
+import { afterEach } from 'bun:test'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import { type Arrivals, createArrivals } from '../../src/arrivals.ts'
 import type { Call, Participant } from '../../src/call/call.ts'
@@ -35,6 +36,19 @@ export interface Peer extends Seen {
 
 const self = 'one'
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
+
+/** Domains that are closed after each test of the file that calls this. */
+export function openDomains(): (options?: DomainOptions) => Promise<Domain> {
+  const opened: Domain[] = []
+  afterEach(async () => {
+    for (const domain of opened.splice(0)) await domain.close()
+  })
+  return async (options) => {
+    const domain = await openDomain(options)
+    opened.push(domain)
+    return domain
+  }
+}
 
 export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const harness = await openHarness()
