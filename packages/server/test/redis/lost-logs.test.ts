@@ -110,6 +110,25 @@ test('[RES4] a store that goes away between session.reset and what comes after i
   expect(seen.socket.closes).toEqual([])
 })
 
+test('[ORD2] what could not be read is read again in a moment, though nobody says any more that it is there', async () => {
+  const { one, two } = both()
+  const seen = await openReady(one.sessions)
+  one.onScript = async (name, _args, send) => {
+    if (name !== 'read') return send()
+    one.onScript = sendAll
+    throw new StoreError('unavailable', 'just now')
+  }
+  // Of the first nothing is heard.
+  const [key = ''] = await admin.keys(`rw:*:s:${seen.id}`)
+  const text = JSON.stringify({ event: 'webrtc.ice_candidate', data: { n: 1 } })
+  await admin.xadd(key.replace(':s:', ':l:'), '1-0', 'k', 'relay', 'c', 'c', 'v', '', 'a', '0', 't', text)
+  await admin.hset(key, { q: '1', b: String(text.length) })
+  await relays(two.sessions, seen.id, 'c', [2])
+  await until('both are handed over', () => seen.socket.told.length === 2, 4_000)
+  expect(numbersOf(seen.socket)).toEqual([1, 2])
+  expect(one.ran.filter((name) => name === 'read').length).toBe(2)
+})
+
 test('[ORD2] a late hint of a lost log sets nobody looking for what will not come', async () => {
   const { one, two } = both()
   const seen = await openReady(one.sessions, { extended: false })
