@@ -167,7 +167,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   }
   const sessions = {
     toldOf: () => 1,
-    toldBefore: () => 0,
+    toldExactly: () => ({ version: 1, before: 0 }),
     setTold: () => undefined,
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
     hold: (id: string) => noted(`hold ${id}`, true),
@@ -200,7 +200,7 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
   const gates: string[] = []
   const sessions = {
     toldOf: () => told,
-    toldBefore: () => 0,
+    toldExactly: () => ({ version: told, before: 0 }),
     setTold: () => undefined,
     // The callee's log has yet to begin again.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
@@ -237,9 +237,10 @@ test('[RES4] what was told before the store was emptied is not told again, also 
   })
   const heard: (number | undefined)[] = []
   const told: number[] = []
+  let exact = { version: 1, before: 30 }
   const sessions = {
     toldOf: () => 1,
-    toldBefore: () => 30,
+    toldExactly: () => exact,
     setTold: (_: string, version: number) => void told.push(version),
     hold: () => true,
     append(_: string, { version }: Push) {
@@ -261,6 +262,12 @@ test('[RES4] what was told before the store was emptied is not told again, also 
   expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
   expect(heard).toEqual([3, 4])
   expect(told).toEqual([3, 4])
+  // Somebody else has told it since it was looked at.
+  exact = { version: 4, before: 0 }
+  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
+  exact = { version: 3, before: 0 }
+  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
+  expect(heard).toEqual([3, 4, 4])
 })
 
 test('[RES4] a call that is over waits for a lost log no longer than its holder takes to begin it again', async () => {
@@ -271,7 +278,7 @@ test('[RES4] a call that is over waits for a lost log no longer than its holder 
   const heard: string[] = []
   const sessions = {
     toldOf: () => told.at(-1) ?? answered.version,
-    toldBefore: () => 0,
+    toldExactly: () => ({ version: told.at(-1) ?? answered.version, before: 0 }),
     setTold: (_: string, version: number) => void told.push(version),
     hold: () => false,
     append(id: string) {

@@ -82,7 +82,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
    * Of calls of which missing steps are being told, or could not all be: after which version, and but for which. A gate may be
    * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
    */
-  const begun = new Map<string, { readonly from: number; readonly before: number }>()
+  const begun = new Map<string, { readonly version: number; readonly before: number }>()
   /** Of calls that are over, and wait for a log that was lost, since when. */
   const lostSince = new Map<string, number>()
 
@@ -143,14 +143,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Another node, or this one in an outage, left steps behind. */
   async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
     const begin = begun.get(key)
-    const isAgain = begin !== undefined && begin.from <= told
-    const { from, before } = isAgain ? begin : { from: told, before: await sessions.toldBefore(key) }
+    const isAgain = begin !== undefined && begin.version <= told
+    const { version: from, before } = isAgain ? begin : await sessions.toldExactly(key)
+    // Somebody else was faster.
+    if (begin === undefined && from >= call.version) return
     const all = await stepsAfter(call, from)
     const steps = all.filter(({ event }) => event.at >= before)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
     // the answer is among them, nobody has a place before its gate is closed [REL2].
     const answer = steps.findIndex(isAnswer)
-    if (answer >= 0) begun.set(key, { from, before })
+    if (answer >= 0) begun.set(key, { version: from, before })
     for (const step of steps) await makeMoves(key, step, answer >= 0)
     for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
     if (steps.length === 0) await sessions.setTold(key, call.version, !isLive(call))

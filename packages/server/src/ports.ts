@@ -333,10 +333,11 @@ export interface Sessions {
    */
   toldOf(call: string, enough: number): MaybePromise<number>
   /**
-   * Before when, in ms since the epoch, everything that was committed to a call has been told, whatever `toldOf` answers: the
-   * store was emptied since then, and who told the call may be gone. 0 where it was not.
+   * The same as the store has it at this moment, and `before` when, in ms since the epoch, everything that was committed to the
+   * call has been told, whatever the version is: the store was emptied since then, and who told the call may be gone. 0 where
+   * it was not.
    */
-  toldBefore(call: string): MaybePromise<number>
+  toldExactly(call: string): MaybePromise<{ readonly version: number; readonly before: number }>
   /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
   tellAll(): MaybePromise<void>
   /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */

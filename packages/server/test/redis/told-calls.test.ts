@@ -120,14 +120,14 @@ test('[RES4] of several nodes that told a call the store that was emptied knows 
   }
   const asker = await nodes.start(server.url)
   await asker.sessions.sweep(Date.now())
-  for (const call of ['c0', 'c1']) expect(await asker.sessions.toldBefore(call)).toBe(0)
+  for (const call of ['c0', 'c1']) expect((await asker.sessions.toldExactly(call)).before).toBe(0)
   await admin.flushall()
   for (const call of ['c0', 'c1']) {
     await until('both have said so', async () => (await asker.sessions.toldOf(call, 4)) === 4, 4_000)
     // One that is gone may have told more.
-    expect(await asker.sessions.toldBefore(call)).toBeGreaterThan(0)
+    expect((await asker.sessions.toldExactly(call)).before).toBeGreaterThan(0)
     await asker.sessions.setTold(call, 5, false)
-    expect(await asker.sessions.toldBefore(call)).toBe(0)
+    expect((await asker.sessions.toldExactly(call)).before).toBe(0)
   }
 })
 
@@ -136,14 +136,14 @@ test('[ORD3] of what was committed before the store was emptied, only the last i
   await node.sessions.sweep(at)
   // Where nobody served, nothing was lost.
   await node.sessions.tellAll()
-  expect(await node.sessions.toldBefore('c')).toBe(0)
+  expect((await node.sessions.toldExactly('c')).before).toBe(0)
   await admin.flushall()
   // One that starts just now knows nobody yet.
   await nodes.start(server.url)
-  const before = await node.sessions.toldBefore('c')
+  const before = (await node.sessions.toldExactly('c')).before
   expect(before).toBeWithin(at - 18_000, at - 14_000)
   await node.sessions.sweep(at + 60_000)
-  expect(await node.sessions.toldBefore('c')).toBe(before)
+  expect((await node.sessions.toldExactly('c')).before).toBe(before)
 })
 
 test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {

@@ -345,7 +345,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       target.overSinceOpen = undefined
     },
     toldOf: (call) => told.get(call)?.version ?? 0,
-    toldBefore: () => 0,
+    toldExactly: (call) => ({ version: told.get(call)?.version ?? 0, before: 0 }),
     tellAll() {},
     setTold(call, version, isOver) {
       if ((told.get(call)?.version ?? 0) <= version) told.set(call, { version, overAt: isOver ? now : undefined })

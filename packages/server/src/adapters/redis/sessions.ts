@@ -284,7 +284,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return found === 1
     },
     toldOf: told.toldOf,
-    toldBefore: told.toldBefore,
+    toldExactly: told.toldExactly,
     tellAll: told.tellAll,
     setTold: told.setTold,
     owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),

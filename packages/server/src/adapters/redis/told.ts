@@ -62,10 +62,11 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
       const [version = 0] = await store.run('told', [keyOf(call)], ['', 0, '0'])
       return Number(version)
     },
-    /** See `toldBefore` of `Sessions`: it is the first who misses something that says when that was. */
-    async toldBefore(call: string): Promise<number> {
-      const [, isSure] = await store.run('told', [keyOf(call)], ['', 0, '0'])
-      return isSure === 1 ? 0 : since(Math.floor(now() - awayMs() - handedOnMs))
+    /** See `toldExactly` of `Sessions`: it is the first who misses something that says since when the store knows less. */
+    async toldExactly(call: string): Promise<{ version: number; before: number }> {
+      const [version = 0, isSure] = await store.run('told', [keyOf(call)], ['', 0, '0'])
+      const before = isSure === 1 ? 0 : await since(Math.floor(now() - awayMs() - handedOnMs))
+      return { version: Number(version), before }
     },
     async tellAll(): Promise<void> {
       await since(0)
