@@ -90,3 +90,22 @@ test('[ORD2] a session that cannot be asked for keeps no other from what it miss
   await node.settled()
   expect(numbersOf(last.socket)).toEqual([1])
 })
+
+test('[EXT3] [EXT4] a relay past the log is for who can be told so: anybody else asks again, and it would come twice', async () => {
+  const { sessions } = node
+  const [sender, receiver] = [await openReady(sessions), await openReady(sessions)]
+  node.onScript = async (name, _args, send) => {
+    if (name === 'append') throw new StoreError('unavailable', 'away')
+    return send()
+  }
+  const relay = (n: number) =>
+    outcomeOf(() => sessions.append(receiver.id, { ...pushes.relay('c', n), source: { sessionId: sender.id, n } }))
+  expect(await relay(1)).toBe('volatile')
+  // A base session asks once.
+  expect(await outcomeOf(() => sessions.append(receiver.id, pushes.relay('c', 2)))).toBe('volatile')
+  Object.assign(sender.socket, { isClosed: true })
+  expect(await relay(3)).toBe('unavailable')
+  await sessions.detach(sender.id, sender.socket, false, 0)
+  expect(await relay(4)).toBe('unavailable')
+  expect(numbersOf(receiver.socket)).toEqual([1, 2])
+})

@@ -126,10 +126,15 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     } catch (error) {
       const session = held.get(id)
       const isAway = error instanceof StoreError && error.kind === 'unavailable'
-      if (!isAway || push.kind !== 'relay' || session?.ready !== true) throw error
+      if (!isAway || push.kind !== 'relay' || session?.ready !== true || !isHeard(push)) throw error
       session.sink.send(push.text)
       return 'volatile'
     }
+  }
+
+  /** Who asked for a push, and cannot be told that it may be lost, asks again: it would arrive twice. */
+  function isHeard({ source }: Push): boolean {
+    return source === undefined || held.get(source.sessionId)?.sink.isClosed === false
   }
 
   /** Sessions with a socket; one that a dead node held has none, though nobody has said so. */
