@@ -112,13 +112,14 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
 
 /**
  * Whether the receiver was told in time that something is missing. Not if more of the same sender came in that part of
- * its session, or how the call ended: then it was passed over in silence.
+ * its session, or how the call ended: then it was passed over in silence. What came past the log says nothing of it.
  */
 function isExcused(from: number, at: number, { came, fact, receiver, patience }: Stream, mark: number): boolean {
   const stretch = receiver.stretches.findLast((each) => each.from <= from)
   // It never was there.
   if (stretch === undefined) return receiver.stretches.length === 0
-  const laterCame = came.some((arrival) => arrival.stretch === stretch && arrival.mark > mark)
+  const later = came.filter((arrival) => arrival.mark > mark && arrival.push.frame.seq !== undefined)
+  const laterCame = later.some((arrival) => arrival.stretch === stretch)
   const endCame = stretch.pushes.some(
     ({ frame }) => frame.data?.call_uuid === fact.row.call_uuid && overStatuses.includes(frame.data.status ?? ''),
   )

@@ -1,6 +1,7 @@
 import {
   answer,
   arrivalOf,
+  callOf,
   type Draft,
   type DraftTrace,
   firstOf,
@@ -110,6 +111,38 @@ export const tolerances: readonly Tolerance[] = [
       const before = arrivalAt(arrival.trace, arrival.index - 1)
       lose(arrival)
       reset(before, draft)
+      draft.header.faults.push({ kind: 'Redis killed', target: 'Redis', from: before.at - 100, until: before.at })
+    },
+  },
+  {
+    name: 'a log that was lost with a relay that was in it, after which another one came past the log',
+    nodes: 'several',
+    change(draft) {
+      const all = relays(draft)
+      const { lost, later } = firstOf(
+        all.flatMap((each) => {
+          const { trace, index, frame } = each.arrival
+          const isNext = ({ arrival }: typeof each) =>
+            arrival.trace === trace && arrival.index === index + 1 && callOf(arrival) === callOf(each.arrival)
+          const next = all.find(
+            (other) => isNext(other) && other.arrival.frame.data?.from_user_id === frame.data?.from_user_id,
+          )
+          const [previous, after] = [trace.entries[index - 1], trace.entries[index + 2]]
+          const isQuiet = after !== undefined && after.at - trace.entries[index + 1]!.at > 20
+          const isFollowing = previous?.kind === 'in' && isPush({ ...arrivalAt(trace, index - 1) })
+          return next !== undefined && isQuiet && isFollowing ? [{ lost: each, later: next }] : []
+        }),
+        'two relays with nothing near them',
+      )
+      const { trace, index } = lost.arrival
+      const before = arrivalAt(trace, index - 1)
+      later.reply.frame.data = { ...later.reply.frame.data, volatile: true }
+      lose(later.arrival)
+      lose(lost.arrival)
+      reset(before, draft)
+      const { socket } = trace.entries[index] as { socket: number }
+      const { seq: _, ...frame } = later.arrival.frame
+      trace.entries.splice(index, 0, { kind: 'in', at: before.at, socket, frame })
       draft.header.faults.push({ kind: 'Redis killed', target: 'Redis', from: before.at - 100, until: before.at })
     },
   },
