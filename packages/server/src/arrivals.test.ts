@@ -137,6 +137,7 @@ test('[RES4] [REL2] a store that does not know how far a call was told is told a
   const { domain, callee } = await setUp({
     sessions: (real) => ({
       toldOf: (key, enough) => (isBehind ? 1 : real.toldOf(key, enough)),
+      toldExactly: (key) => (isBehind ? { version: 1, before: 0 } : real.toldExactly(key)),
       openGate(id, key, first) {
         opened++
         return real.openGate(id, key, first)

@@ -72,3 +72,23 @@ test('[REL2] whoever was told of the end of a call keeps nothing more for it', a
   expect(await node.sessions.keep(id, pushes.relay('c', 4))).toBe('closed')
   expect(numbersOf(socket)).toEqual([1, 3])
 })
+
+for (const hasSocket of [false, true]) {
+  const when = hasSocket ? ', and whose socket goes after that' : ''
+  test(`[PLACE2] told late, what was kept reaches nobody by way of a session that passed its place on${when}`, async () => {
+    const { sessions, before, after } = await twoOfOne()
+    const kept = [{ ...pushes.relay('c', 1), source: { sessionId: 'the caller', n: 1 } }]
+    const leave = () => sessions.detach(before.id, before.socket, false, 0)
+    if (!hasSocket) await leave()
+    await sessions.hold(before.id, 'c', true, true, 2)
+    await sessions.openGate(before.id, 'c', kept)
+    expect(await sessions.move('c', before.id, after.id, true, 4)).toBe(true)
+    if (hasSocket) await leave()
+    // Another node tells of the answer, and of the place, as it was and as it is.
+    expect(await sessions.hold(before.id, 'c', true, true, 2)).toBe(true)
+    await sessions.openGate(before.id, 'c', kept)
+    expect(await sessions.move('c', before.id, after.id, true, 4)).toBe(true)
+    await node.settled()
+    expect(numbersOf(after.socket)).toEqual([1])
+  })
+}

@@ -7,7 +7,7 @@ if h.n == me and ARGV[10] ~= '' then call('HSET', h.key, 'up', ARGV[10], 'ud', A
 -- Where that node lives after all, its client has to come back: nobody would ring it here.
 if h.n ~= me then tell(h, 'W ' .. h.sid .. ' ' .. h.s) end
 loseSocket(h, ARGV[8], ARGV[9])
-if isForgettable(h) then forget(h) return { 1, unpack(out) } end
+if isForgettable(h) then letGo(h) return { 1, unpack(out) } end
 -- A client that connects and dies again and again does not fill the store [WS7].
 local dead = base .. 'd:' .. h.ph
 if call('ZCARD', dead) > 20 then

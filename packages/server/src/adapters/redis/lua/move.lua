@@ -25,7 +25,9 @@ for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
     and tonumber(n) > tonumber(string.match(source[field], '(%d+)$'))
   if source[field] and not isLater then put(target, field, source[field]) end
 end
-for _, f in ipairs(takeUnproven(source, function(_, of) return of == name end)) do
+-- Another node may have told of it before: what an extended one with a socket had stays in its log.
+local isPassed = not source['P' .. name] and tonumber(source['Q' .. name] or '0') >= tonumber(ARGV[10])
+for _, f in ipairs(takeUnproven(source, function(_, of) return of == name and not isPassed end)) do
   deliver(target, f[2], f[4], f[6], f[10], f[8])
 end
 local gate, own = source['G' .. name], target['G' .. name]
@@ -39,6 +41,6 @@ elseif gate == '1' then
 elseif not own and (gate or ARGV[11] == '1') then put(target, 'G' .. name, gate or '1') end
 release(source, name)
 put(source, 'Q' .. name, ARGV[10])
-if source.n == '' and isForgettable(source) then forget(source) end
+if source.n == '' and isForgettable(source) then letGo(source) end
 expire(target)
 return { 1, unpack(out) }

@@ -75,6 +75,13 @@ local function isForgettable(h)
   return h.b == '0' and isIdle(h)
 end
 
+-- Nothing waits in it. Whoever tells late of a place that it had has to find that it passed on: for so long it stays.
+local function letGo(h)
+  if not has(h, 'Q') then return forget(h) end
+  call('DEL', h.log)
+  call('PEXPIRE', h.key, graceMs)
+end
+
 -- What may be forgotten goes by itself in the end; a session with a place when its call is long over.
 local function expire(h)
   if has(h, 'P') then
@@ -240,7 +247,7 @@ local function giveFinals(source, target, only)
     end
   else entries = takeUnproven(source, isOwed) end
   for _, f in ipairs(entries) do deliver(target, f[2], f[4], f[6], f[10], f[8]) end
-  if isForgettable(source) then forget(source) end
+  if isForgettable(source) then letGo(source) end
 end
 
 -- A notice that came when its device was already back: whoever connected meanwhile has looked and found nothing.
