@@ -20,7 +20,7 @@ import { checkInvite, decideInvite, type InviteDecision } from './call/invite.ts
 import type { Delivery } from './delivery.ts'
 import { isUnheld } from './holders.ts'
 import type { MaybePromise } from './maybe.ts'
-import { type CallStore, type Nodes, type ProductStore, type Sessions, StoreError } from './ports.ts'
+import { type CallStore, type Nodes, type ProductStore, type Push, type Sessions, StoreError } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** A connected client as the calls see it. */
@@ -76,7 +76,7 @@ export interface Calls {
   /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
   seat(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
-  alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
+  alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
   /** Hands on what was committed and nobody was told. */
@@ -306,7 +306,7 @@ export function createCalls(options: CallsOptions): Calls {
     return true
   }
 
-  async function alerting(session: ClientSession, callUuid: string): Promise<Outcome<Call>> {
+  async function alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>> {
     const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
     const call = await store.load(ref)
     const side = call === undefined ? undefined : sideOf(call, session.participant)
@@ -316,7 +316,14 @@ export function createCalls(options: CallsOptions): Calls {
     const { userId, role } = session.participant
     const data: CallAlertingBy = { call_uuid: ref.callUuid, by: { user_id: userId, role } }
     const text = JSON.stringify({ event: 'call.alerting', data })
-    await delivery.appendToPlace(call, 'caller', { kind: 'notice', call: callKey(ref), version: undefined, text })
+    const push: Push = {
+      kind: 'notice',
+      call: callKey(ref),
+      version: undefined,
+      text,
+      ...(n !== undefined && { source: { sessionId: session.sessionId, n } }),
+    }
+    await delivery.appendToPlace(call, 'caller', push)
     return { ok: true, value: call }
   }
 

@@ -94,7 +94,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'call.end':
         return calls.verb(session, 'end', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
       case 'call.alerting':
-        return calls.alerting(session, request.data.call_uuid).then(acknowledged)
+        return calls.alerting(session, request.data.call_uuid, request.n).then(acknowledged)
       case 'auth.refresh':
         return refresh(session, request.data.token)
     }

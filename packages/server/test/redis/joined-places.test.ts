@@ -77,7 +77,7 @@ for (const hasSocket of [false, true]) {
   const when = hasSocket ? ', and whose socket goes after that' : ''
   test(`[PLACE2] told late, what was kept reaches nobody by way of a session that passed its place on${when}`, async () => {
     const { sessions, before, after } = await twoOfOne()
-    const kept = [{ ...pushes.relay('c', 1), source: { sessionId: 'the caller', n: 1 } }]
+    const kept = [{ ...pushes.relay('c', 1), source: { sessionId: 'of-the-caller', n: 1 } }]
     const leave = () => sessions.detach(before.id, before.socket, false, 0)
     if (!hasSocket) await leave()
     await sessions.hold(before.id, 'c', true, true, 2)

@@ -109,3 +109,13 @@ test('[EXT3] [EXT4] a relay past the log is for who can be told so: anybody else
   expect(await relay(4)).toBe('unavailable')
   expect(numbersOf(receiver.socket)).toEqual([1, 2])
 })
+
+test('[EXT4] a notice that is asked for again, because its node died before it could say so, is told once', async () => {
+  const seen = await openReady(node.sessions)
+  const alerting = (n: number) => ({ ...pushes.notice('c', undefined, n), source: { sessionId: 'of-the-callee', n } })
+  expect(await node.sessions.append(seen.id, alerting(4))).toBe('sent')
+  expect(await other.sessions.append(seen.id, alerting(4))).toBe('dropped')
+  expect(await other.sessions.append(seen.id, alerting(5))).toBe('sent')
+  await node.settled()
+  expect(numbersOf(seen.socket)).toEqual([4, 5])
+})

@@ -1,4 +1,4 @@
-import type { OpenSession, ResumeRequest, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import type { ResumeRequest, SessionIdentity, Sessions, Sink, Upstream } from '../../ports.ts'
 import { StoreError } from '../../ports.ts'
 import { participantHash } from '../../session-id.ts'
 import type { Departures } from './departures.ts'
@@ -30,16 +30,7 @@ export interface ResumeOptions extends Pick<HolderOptions, 'run' | 'onError'>, P
 }
 
 /** Sessions that come back, here or from another node: see `sinkToReplace` and `resume` of `Sessions`. */
-export interface Resume {
-  sinkToReplace(sessionId: string, identity: SessionIdentity): Promise<Sink | undefined>
-  resume(
-    request: ResumeRequest,
-    identity: SessionIdentity,
-    sink: Sink,
-    at: number,
-    retired?: Sink,
-  ): Promise<OpenSession | undefined>
-}
+export type Resume = Pick<Sessions, 'sinkToReplace' | 'resume'>
 
 /** A session whose socket is replaced so often while it is resumed has to wait. */
 const mostReplaced = 5

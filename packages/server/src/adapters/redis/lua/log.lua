@@ -147,7 +147,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
       if numbered then put(h, 'N' .. name, source .. ' ' .. n) end
       return 'kept'
     end
-  end
+  elseif numbered and isRepeat(h, name, source, n) then return 'dropped' end
   if kind == 'final' then openAtEnd(h, name) end
   if not isNews(h, kind, name, version) then return 'dropped' end
   local bytes = tonumber(h.b)
