@@ -1,14 +1,13 @@
 #!/usr/bin/env node
 // Starts Ringwire on the Bun that was installed with it. Needs nothing but Node.
-import { spawn } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { launch, linksToNpm } from './launch.mjs'
 
 const main = join(dirname(dirname(fileURLToPath(import.meta.url))), 'src', 'main.ts')
-const args = [main, ...process.argv.slice(2)]
+const args = process.argv.slice(2)
 
 function fail(message) {
   console.error(message)
@@ -33,25 +32,19 @@ function findBun() {
   return program
 }
 
-/** Becomes Bun where Node can: one process, so that signals and the exit code are Bun's own. */
+/** Becomes Bun where Node can: one process, so that whoever started it has the service itself. */
 function become(program) {
   if (typeof process.execve !== 'function') return
   // It is an experiment in Node; the warning would only puzzle.
   process.removeAllListeners('warning')
   try {
-    process.execve(program, [program, ...args], process.env)
+    process.execve(program, [program, main, ...args], process.env)
   } catch {
     // Then as a child.
   }
 }
 
-function runAsChild(program) {
-  const child = spawn(program, args, { stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => child.kill(signal))
-  child.on('error', (error) => fail(`Bun could not be started: ${error.message}`))
-  child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)))
-}
-
-const bun = findBun()
-become(bun)
-runAsChild(bun)
+const program = findBun()
+const links = linksToNpm()
+if (links.length === 0) become(program)
+launch({ program, main, args, links })

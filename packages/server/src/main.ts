@@ -1,10 +1,10 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import { openStore } from './backend.ts'
-import type { Surroundings } from './cli/command.ts'
+import type { StartedBy, Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { serve } from './cli/serve.ts'
 import type { StopSignal } from './cli/stop-signal.ts'
-import { claimPort, endOfParent, giveSigns, startWorkerProcess } from './cli/worker-process.ts'
+import { claimPort, endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config.ts'
 import { migrateToPostgres } from './migration.ts'
@@ -23,7 +23,8 @@ const surroundings: Surroundings = {
   serve: runService,
 }
 
-async function runService(config: Config, warnings: readonly string[], worker?: number): Promise<number> {
+async function runService(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number> {
+  const { worker } = startedBy
   const logger = createLogger({ level: config.logLevel }).child({ nodeId: config.nodeId })
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (error) => {
@@ -40,6 +41,7 @@ async function runService(config: Config, warnings: readonly string[], worker?: 
     onSignal,
     exit: (code: number) => process.exit(code),
     monotonic: () => performance.now(),
+    orphaned: endOfStarter(startedBy),
   }
   if (worker === undefined && config.workers > 1) {
     const { nodeId, workers } = config
@@ -49,11 +51,15 @@ async function runService(config: Config, warnings: readonly string[], worker?: 
   }
   const workerOf = worker === undefined ? undefined : nodeOfWorker(config.nodeId, worker)
   const service = createServer({ config, logger, workerOf })
-  const orphaned = worker === undefined ? undefined : endOfParent(Bun.stdin.stream())
   const onListening = () => {
     if (worker !== undefined) giveSigns(surroundings.out)
   }
-  return serve({ ...surrounded, service, orphaned, onListening })
+  return serve({ ...surrounded, service, onListening })
+}
+
+function endOfStarter({ worker, isLaunched }: StartedBy): Promise<void> | undefined {
+  if (worker !== undefined) return endOfParent(Bun.stdin.stream())
+  return isLaunched ? endOfParent(Bun.file(launcherDescriptor).stream()) : undefined
 }
 
 function onSignal(listener: (signal: StopSignal) => void): () => void {

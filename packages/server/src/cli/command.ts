@@ -21,11 +21,15 @@ export interface Surroundings {
   openStore(config: Config): Promise<OpenStore>
   /** Copies the data directory into the database. */
   migrate(options: MigrationOptions): Promise<Migrated>
-  /**
-   * Runs the service until it is told to stop, and gives the exit code. `worker`: as that one of several that another
-   * process has started.
-   */
-  serve(config: Config, warnings: readonly string[], worker?: number): Promise<number>
+  /** Runs the service until it is told to stop, and gives the exit code. */
+  serve(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number>
+}
+
+/** The process that started this one, where this one ends with it. */
+export interface StartedBy {
+  /** By the first of several: which of them this is. */
+  readonly worker?: number | undefined
+  readonly isLaunched: boolean
 }
 
 export const exitCodes = {

@@ -13,7 +13,7 @@ import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
-import { workerOption } from './worker-process.ts'
+import { launchedOption, workerOption } from './worker-process.ts'
 
 const help = `
 Start here:
@@ -29,6 +29,12 @@ Settings are environment variables: ringwire config list explains them, ringwire
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such key or token not valid.
 `
+
+interface ServeFlags {
+  readonly workers?: string
+  readonly asWorkerOfThisNode?: number
+  readonly asChildOfTheLauncher?: boolean
+}
 
 export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
   let exitCode: number = exitCodes.done
@@ -60,12 +66,13 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     .description('Run the service until SIGTERM or SIGINT. It prints one line with its URL when it listens.')
     .option('--workers <count>', 'processes that share the port, or auto: one a core (instead of RINGWIRE_WORKERS)')
     .addOption(new Option(`${workerOption} <number>`, 'be one of them').argParser(readWorker).hideHelp())
-    .action(async ({ workers, asWorkerOfThisNode: worker }: { workers?: string; asWorkerOfThisNode?: number }) => {
+    .addOption(new Option(launchedOption, 'end with the launcher').hideHelp())
+    .action(async ({ workers, asWorkerOfThisNode: worker, asChildOfTheLauncher: isLaunched = false }: ServeFlags) => {
       const env = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
       const { config, warnings } = requireConfig({ ...surroundings, env })
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
-      exit(await surroundings.serve(config, worker === undefined ? warnings : [], worker))
+      exit(await surroundings.serve(config, worker === undefined ? warnings : [], { worker, isLaunched }))
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)

@@ -19,13 +19,13 @@ export interface ServeOptions extends StopSignalSource {
   err(text: string): void
   /** Ends the process at once. */
   exit(code: number): void
-  /** Of a worker: resolves when the process that started it is gone. */
+  /** Resolves when the process that started this one, and that it ends with, is gone. */
   readonly orphaned?: Promise<void> | undefined
   /** It listens, and has said so. */
   readonly onListening?: () => void
 }
 
-/** How long a worker whose parent is gone may take to end, in ms: another one may be started for it. */
+/** How long a process whose parent is gone may take to end, in ms: another one may be started for it. */
 const orphanMs = 5_000
 
 /** Runs the service until a signal stops it, and gives the exit code. */
@@ -58,7 +58,7 @@ export function listensText(url: string, config: Config): string {
 }
 
 async function endOrphaned({ logger, service, exit }: ServeOptions): Promise<number> {
-  logger.error({}, 'the process that started this worker is gone: it ends')
+  logger.error({}, 'the process that started this one is gone: it ends')
   const patience = setTimeout(() => exit(exitCodes.failed), orphanMs)
   await service.stop(true)
   clearTimeout(patience)

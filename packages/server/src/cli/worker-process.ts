@@ -6,6 +6,9 @@ export const signMs = 1_000
 
 /** For this program alone: no slip of the finger leads from an option that people type to this one. */
 export const workerOption = '--as-worker-of-this-node'
+/** What bin/launch.mjs adds: it holds the other end of this descriptor. */
+export const launchedOption = '--as-child-of-the-launcher'
+export const launcherDescriptor = 3
 
 export interface WorkerStart {
   /** The program and its first arguments, up to the command. */
@@ -67,9 +70,9 @@ export function giveSigns(out: (text: string) => void): void {
   setInterval(() => out('.'), signMs).unref()
 }
 
-/** Resolves when the process at the other end of a worker's stdin is gone. */
-export async function endOfParent(stdin: ReadableStream<Uint8Array>): Promise<void> {
-  for await (const _ of stdin) {
+/** Resolves when the process at the other end of the pipe is gone, whatever ended it. */
+export async function endOfParent(pipe: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of pipe) {
     // Nothing is written to it.
   }
 }

@@ -105,3 +105,13 @@ test('one that does not end in order shows in the exit code', async () => {
   expect(await running).toBe(1)
   expect(seen.signals).toEqual(['1 SIGTERM', '3 SIGTERM'])
 })
+
+test('when the launcher is killed it ends at once; the workers follow their pipes', async () => {
+  const orphaned = Promise.withResolvers<void>()
+  const exited = Promise.withResolvers<number>()
+  const { options, seen } = setUp({ orphaned: orphaned.promise, exit: exited.resolve, claimPort() {} })
+  void runWorkers(options)
+  orphaned.resolve()
+  expect(await exited.promise).toBe(1)
+  expect(seen.log).toContain('the process that started this one is gone')
+})

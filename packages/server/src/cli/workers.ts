@@ -29,6 +29,8 @@ export interface WorkersOptions extends StopSignalSource {
   err(text: string): void
   /** Ends this process at once. */
   exit(code: number): void
+  /** Resolves when the process that started this one, and that it ends with, is gone. */
+  readonly orphaned?: Promise<void> | undefined
 }
 
 /** A worker that lived for so long was well: it is started again without a pause. All in ms. */
@@ -53,6 +55,10 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   const stop = listenForStop(options, (code) => {
     crew.signalAll('SIGKILL')
     options.exit(code)
+  })
+  void options.orphaned?.then(() => {
+    logger.error({}, 'the process that started this one is gone: it ends')
+    options.exit(exitCodes.failed)
   })
   void stop.first.then((signal) => {
     logger.info({ signal }, 'stopping')
