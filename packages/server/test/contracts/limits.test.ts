@@ -3,14 +3,13 @@ import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import type { Counters } from '../../src/ports.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 import { type CountersHarness, registerLimitsContract } from './limits.ts'
 
 /** One server for all; each test has a database of its own. */
-let server: RedisServer
-let databases = 0
+let server: RedisDatabases
 beforeAll(async () => {
-  server = await startRedis(['--databases', '64'])
+  server = await openRedisDatabases()
 })
 afterAll(() => server.stop())
 
@@ -19,10 +18,10 @@ registerLimitsContract('redis', () => openNodes(1))
 registerLimitsContract('redis, two nodes', () => openNodes(2))
 
 async function openNodes(count: number): Promise<CountersHarness> {
-  databases++
+  const url = await server.database()
   const failures: unknown[] = []
   const nodes = Array.from({ length: count }, () => {
-    const store = createStore(`${server.url}/${databases}`, (error) => void failures.push(error))
+    const store = createStore(url, (error) => void failures.push(error))
     const counters = createRedisCounters({
       store,
       fallback: createMemoryCounters(),

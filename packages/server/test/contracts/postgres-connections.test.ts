@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { SQL } from 'bun'
 import { Connections } from '../../src/adapters/postgres/connections.ts'
 import { type CuttingLink, CuttingProxy } from '../support/cutting-proxy.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 
 /*
  * Two connections to a real server, through a proxy that lets one of them not come about. A statement is under way for as
@@ -11,10 +11,10 @@ import { Postgres } from '../support/postgres.ts'
 
 const limitMs = 2_000
 
-let server: Postgres
+let server: Databases
 let beside: SQL
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
   beside = new SQL({ url: server.url(), max: 1, idleTimeout: 0 })
 })
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { SQL } from 'bun'
 import { commitSql, encodeBatch, writeOf } from '../../src/adapters/postgres/batch.ts'
 import { openPostgres, type PostgresOptions, type PostgresStores } from '../../src/adapters/postgres/open.ts'
 import type { Step } from '../../src/call/effects.ts'
-import type { Postgres } from '../support/postgres.ts'
+import type { Databases } from '../support/postgres.ts'
 import type { CallStoreHarness } from './call-store.ts'
 
 export interface PostgresHarness extends CallStoreHarness {
@@ -12,7 +12,7 @@ export interface PostgresHarness extends CallStoreHarness {
 }
 
 /** Stores in the given server, on a database of their own where none is named. */
-export async function openHarness(server: Postgres, options: Partial<PostgresOptions> = {}): Promise<PostgresHarness> {
+export async function openHarness(server: Databases, options: Partial<PostgresOptions> = {}): Promise<PostgresHarness> {
   const url = options.url ?? (await server.database())
   const open = () => openPostgres({ ...options, url })
   let stores = await open()

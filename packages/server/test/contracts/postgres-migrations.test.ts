@@ -4,7 +4,7 @@ import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { StoreError } from '../../src/ports.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 
 const first: Migration = { number: 1, name: '0001_a.sql', sql: 'CREATE TABLE a (x integer); INSERT INTO a VALUES (1);' }
 const second: Migration = { number: 2, name: '0002_b.sql', sql: 'CREATE TABLE b (x integer); UPDATE a SET x = x + 1;' }
@@ -16,10 +16,10 @@ const broken: Migration = {
 }
 
 describe('migrations', () => {
-  let server: Postgres
+  let server: Databases
   let url: string
   beforeAll(async () => {
-    server = await Postgres.start()
+    server = await openDatabases()
   })
   beforeEach(async () => {
     url = await server.database()

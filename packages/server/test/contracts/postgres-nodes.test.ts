@@ -4,12 +4,12 @@ import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/node-name.ts'
 import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
 import { until } from '../failures/world.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 
-let server: Postgres
+let server: Databases
 let url = ''
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
   url = await makeSkewed(server)
   await (await openPostgres({ url })).close()
 })

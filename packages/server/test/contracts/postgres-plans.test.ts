@@ -12,18 +12,18 @@ import {
 } from '../../src/adapters/postgres/call-reads.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { pruneSql } from '../../src/adapters/postgres/retention.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { created, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** What PostgreSQL does for each read, on tables as a busy service has them. */
 describe('every read finds its rows through an index', () => {
-  let server: Postgres
+  let server: Databases
   let harness: PostgresHarness
   let sql: SQL
   beforeAll(async () => {
-    server = await Postgres.start()
+    server = await openDatabases()
     harness = await openHarness(server)
     sql = new SQL({ url: harness.url, max: 1, connection: plannerSettings })
     // 200,000 calls of 2,000 people; one of them, user-0, is in every tenth; 200 are live.

@@ -5,13 +5,13 @@ import { openBackend } from '../../src/backend.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/observability/logger.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 import { created, ended, ringing } from './calls.ts'
 import { openHarness } from './postgres-harness.ts'
 
-let server: Postgres
+let server: Databases
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
 })
 afterAll(() => server.dispose())
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerCallStoreNodesContract } from './call-store-nodes.ts'
 import { openHarness } from './postgres-harness.ts'
 import { registerProductStoreContract } from './product-store.ts'
 
-let server: Postgres
+let server: Databases
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
 })
 afterAll(() => server.dispose())
 

@@ -3,7 +3,7 @@ import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import type { MaybePromise } from '../../src/maybe.ts'
 import type { Sessions, Sink } from '../../src/ports.ts'
-import type { RedisServer } from '../support/redis.ts'
+import type { RedisDatabases } from '../support/redis.ts'
 import { type OpenSessions, resetText, type SessionsHarness } from './session-parts.ts'
 
 /** What a node sends its commands through, where it is not what this build has. */
@@ -19,13 +19,9 @@ interface Nodes {
   close(): Promise<void>
 }
 
-const used = new WeakMap<RedisServer, number>()
-
 /** Nodes on a database of their own, because a suite may empty it. */
-async function startNodes(server: RedisServer, wraps: readonly WrapStore[], windows: Windows): Promise<Nodes> {
-  const database = (used.get(server) ?? 0) + 1
-  used.set(server, database)
-  const url = `${server.url}/${database}`
+async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], windows: Windows): Promise<Nodes> {
+  const url = await server.database()
   const lost: { sessionId: string; epoch: string }[] = []
   const failures: unknown[] = []
   const resets: MaybePromise<void>[] = []
@@ -141,13 +137,13 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
 }
 
 /** One node. */
-export async function openOne(server: RedisServer, windows: Windows): Promise<SessionsHarness> {
+export async function openOne(server: RedisDatabases, windows: Windows): Promise<SessionsHarness> {
   const started = await startNodes(server, [asIs], windows)
   return harnessOf(started, started.nodes[0]!.sessions)
 }
 
 /** Two nodes, the second of which may be of another version. */
-export async function openTwo(server: RedisServer, windows: Windows, second = asIs): Promise<SessionsHarness> {
+export async function openTwo(server: RedisDatabases, windows: Windows, second = asIs): Promise<SessionsHarness> {
   const started = await startNodes(server, [asIs, second], windows)
   const settled = async () => void (await Promise.all(started.nodes.map((node) => node.settled())))
   const sessions = started.nodes.map((node) => node.sessions)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from 'bun:test'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 import { openOne, openTwo } from './redis-harness.ts'
 import { registerSessionsContract } from './sessions.ts'
 
-let server: RedisServer
+let server: RedisDatabases
 beforeAll(async () => {
-  server = await startRedis(['--databases', '64'])
+  server = await openRedisDatabases()
 })
 afterAll(() => server.stop())
 

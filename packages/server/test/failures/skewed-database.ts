@@ -1,7 +1,7 @@
-import type { Postgres } from '../support/postgres.ts'
+import type { Databases } from '../support/postgres.ts'
 
 /** A database whose clock a test sets, and whose answers about it take as long as the test says. Answers its URL. */
-export async function makeSkewed(postgres: Postgres): Promise<string> {
+export async function makeSkewed(postgres: Databases): Promise<string> {
   const url = await postgres.database()
   const name = new URL(url).pathname.slice(1)
   for (const statement of [
@@ -23,6 +23,6 @@ export async function makeSkewed(postgres: Postgres): Promise<string> {
 }
 
 /** Its clock jumps to so many ms away from the right time. */
-export async function jumpTo(postgres: Postgres, url: string, ms: number, answerS = 0): Promise<void> {
+export async function jumpTo(postgres: Databases, url: string, ms: number, answerS = 0): Promise<void> {
   await postgres.query(`UPDATE public.skew SET ms = ${ms}, answer_s = ${answerS}`, url)
 }

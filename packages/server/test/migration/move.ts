@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'bun:test'
 import { type Box, createBox, type Ended } from '../cli/command.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 
 /** A data directory and a database that calls move to: new ones for each test. */
 export interface Move {
-  readonly server: Postgres
+  readonly server: Databases
   readonly box: Box
   readonly url: string
   /** From now on they move to another database. */
@@ -16,14 +16,14 @@ export interface Move {
 
 /** For the tests of a file, on a server of this file alone. */
 export function moveFor(): Move {
-  let server: Postgres
+  let server: Databases
   let box: Box
   let url: string
   const toAnother = async () => {
     url = await server.database()
   }
   beforeAll(async () => {
-    server = await Postgres.start()
+    server = await openDatabases()
   })
   beforeEach(async () => {
     box = createBox()

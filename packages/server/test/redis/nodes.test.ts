@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { hangUp, numbersTo, pairOn, stopAll } from '../failures/people.ts'
 import { insist, toldOf, until } from '../failures/world.ts'
-import { type Env, finish, type SharedRedis, sharedStores, startSharedCluster } from '../scenarios/calls/composition.ts'
+import { type Env, finish, nodeStores, openCluster, type PairRedis } from '../scenarios/calls/composition.ts'
 import type { ExtendedClient } from '../support/extended-client.ts'
 import { about, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { candidate } from '../support/flows.ts'
@@ -12,14 +12,14 @@ import { answer, offer, recordOf } from '../support/sessions.ts'
 
 /** Whole nodes on what the other tests here take apart: a cluster, and servers that Sentinel watches. */
 let group: SentinelGroup | undefined
-async function startSharedGroup(): Promise<SharedRedis> {
+async function openGroup(): Promise<PairRedis> {
   const started = await startSentinelGroup()
   group = started
-  return { envOf: () => ({ REDIS_URL: started.url }), stop: started.stop }
+  return { next: async () => ({ REDIS_URL: started.url }), stop: started.stop }
 }
 
-const onCluster = sharedStores(startSharedCluster)
-const onSentinel = sharedStores(startSharedGroup)
+const onCluster = nodeStores(openCluster)
+const onSentinel = nodeStores(openGroup)
 
 async function withNodes(env: Env, body: (one: Service, two: Service) => Promise<void>): Promise<void> {
   const [one, two] = [

@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path'
 import { SQL, type Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 
+type Settings = Readonly<Record<string, string>>
+
 const superuser = 'ringwire'
 /** Test hosts may have little shared memory; nothing of a killed server may stay behind outside of its directory. */
 const settings = {
@@ -18,8 +20,56 @@ const settings = {
   unix_socket_directories: '',
 }
 
+/** A server in which tests make databases of their own. */
+export interface Databases {
+  url(database?: string): string
+  /** The address of a new, empty database. */
+  database(): Promise<string>
+  /** Runs one statement on a connection of its own. */
+  // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement gives.
+  query(statement: string, url?: string): Promise<any[]>
+  dispose(): Promise<void>
+}
+
+/**
+ * The server that a run of the tests shares, where there is one, else a server of its own. What is broken or configured
+ * on purpose is never shared: for that there is `Postgres.start()`.
+ */
+export async function openDatabases(): Promise<Databases> {
+  const shared = process.env.RINGWIRE_TEST_POSTGRES
+  return shared === undefined ? await Postgres.start() : new SharedPostgres(shared)
+}
+
+class SharedPostgres implements Databases {
+  private readonly server: string
+  private readonly made: string[] = []
+
+  constructor(server: string) {
+    this.server = server
+  }
+
+  url(database = 'postgres'): string {
+    return `${this.server}/${database}`
+  }
+
+  query(statement: string, url = this.url()) {
+    return queryOnce(statement, url)
+  }
+
+  async database(): Promise<string> {
+    const name = newDatabaseName()
+    this.made.push(name)
+    await this.query(`CREATE DATABASE ${name}`)
+    return this.url(name)
+  }
+
+  async dispose(): Promise<void> {
+    for (const name of this.made) await this.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  }
+}
+
 /** A PostgreSQL server of its own, with all of its data in a directory that is removed at the end. */
-export class Postgres {
+export class Postgres implements Databases {
   /** What the server wrote to its log. */
   log = ''
   readonly port: number
@@ -28,7 +78,6 @@ export class Postgres {
   private readonly directory: string
   private readonly user: string[]
   private server: Subprocess<'ignore', 'ignore', 'pipe'> | undefined
-  private databases = 0
 
   private constructor(bin: string, directory: string, user: string[], port: number) {
     this.bin = bin
@@ -38,8 +87,29 @@ export class Postgres {
     this.port = port
   }
 
-  /** Makes a cluster and starts it. PostgreSQL refuses to run as root: then it runs as the system's own user for it. */
-  static async start(): Promise<Postgres> {
+  /** The files of a cluster, in a directory of their own that its maker removes: each server of a run begins with a copy. */
+  static makeTemplate(): string {
+    const postgres = Postgres.create(0)
+    output(postgres.initdb())
+    return postgres.directory
+  }
+
+  /** Starts a server on a cluster of its own. `extra` are settings of it. */
+  static async start(extra: Settings = {}): Promise<Postgres> {
+    const postgres = Postgres.create(await freePort())
+    try {
+      const made = process.env.RINGWIRE_TEST_POSTGRES_FILES
+      output(made === undefined ? postgres.initdb() : ['cp', '-a', join(made, 'data'), postgres.dataDir])
+      await postgres.up(extra)
+    } catch (error) {
+      await postgres.dispose()
+      throw error
+    }
+    return postgres
+  }
+
+  /** PostgreSQL refuses to run as root: then it runs as the system's own user for it. */
+  private static create(port: number): Postgres {
     const program = findSystemProgram('postgresql')
     if (program === undefined) throw new Error('PostgreSQL is missing: node scripts/system.mjs postgresql')
     const directory = mkdtempSync(join(tmpdir(), 'ringwire-postgres-'))
@@ -49,17 +119,23 @@ export class Postgres {
       chownSync(directory, uid as number, gid as number)
       user = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--']
     }
-    const postgres = new Postgres(dirname(program), directory, user, await freePort())
-    try {
-      // The server itself runs with fsync; only making the files does not wait for the disk.
-      const initdb = ['-D', postgres.dataDir, '-U', superuser, '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C']
-      output(postgres.command('initdb', initdb))
-      await postgres.up()
-    } catch (error) {
-      await postgres.dispose()
-      throw error
-    }
-    return postgres
+    return new Postgres(dirname(program), directory, user, port)
+  }
+
+  /** The server itself runs with fsync; only making the files does not wait for the disk. */
+  private initdb(): string[] {
+    return this.command('initdb', [
+      '-D',
+      this.dataDir,
+      '-U',
+      superuser,
+      '-A',
+      'trust',
+      '--no-sync',
+      '-E',
+      'UTF8',
+      '--locale=C',
+    ])
   }
 
   private command(program: string, args: readonly string[]): string[] {
@@ -70,12 +146,17 @@ export class Postgres {
     return this.server?.pid ?? 0
   }
 
+  /** Its address without a database. */
+  get address(): string {
+    return `postgres://${superuser}@127.0.0.1:${this.port}`
+  }
+
   url(database = 'postgres'): string {
-    return `postgres://${superuser}@127.0.0.1:${this.port}/${database}`
+    return `${this.address}/${database}`
   }
 
   /** Starts the server, or starts it again on the same data; resolves when it takes connections. */
-  async up(extra: Readonly<Record<string, string>> = {}): Promise<void> {
+  async up(extra: Settings = {}): Promise<void> {
     const options = Object.entries({ ...settings, port: String(this.port), ...extra })
     const args = ['-D', this.dataDir, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
     const server = Bun.spawn(this.command('postgres', args), {
@@ -99,22 +180,14 @@ export class Postgres {
     for await (const bytes of stream) this.log += decoder.decode(bytes, { stream: true })
   }
 
-  /** The address of a new, empty database. */
   async database(): Promise<string> {
-    const name = `test_${++this.databases}`
+    const name = newDatabaseName()
     await this.query(`CREATE DATABASE ${name}`)
     return this.url(name)
   }
 
-  /** Runs one statement on a connection of its own. */
-  // biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement gives.
-  async query(statement: string, url = this.url()): Promise<any[]> {
-    const sql = new SQL({ url, max: 1 })
-    try {
-      return await sql.unsafe(statement)
-    } finally {
-      await sql.close()
-    }
+  query(statement: string, url = this.url()) {
+    return queryOnce(statement, url)
   }
 
   /** Ends every other connection, as an administrator or a failover does. */
@@ -165,6 +238,20 @@ export class Postgres {
       clearTimeout(patience)
     }
     rmSync(this.directory, { recursive: true, force: true })
+  }
+}
+
+function newDatabaseName(): string {
+  return `test_${crypto.randomUUID().replaceAll('-', '')}`
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are whatever the statement gives.
+async function queryOnce(statement: string, url: string): Promise<any[]> {
+  const sql = new SQL({ url, max: 1 })
+  try {
+    return await sql.unsafe(statement)
+  } finally {
+    await sql.close()
   }
 }
 

@@ -19,6 +19,31 @@ export interface RedisServer {
 
 type Args = readonly string[]
 
+/** A server in which tests have numbered databases of their own. */
+export interface RedisDatabases {
+  /** The address of a database that nobody has used. */
+  database(): Promise<string>
+  stop(): Promise<void>
+}
+
+/**
+ * The server that a run of the tests shares, where there is one, else a server of its own. Who stops a server, empties all
+ * of it or configures it, starts one: `startRedis()`.
+ */
+export async function openRedisDatabases(): Promise<RedisDatabases> {
+  const shared = process.env.RINGWIRE_TEST_REDIS
+  const server = shared === undefined ? await startRedis(['--databases', '10000']) : undefined
+  const url = shared ?? server?.url ?? ''
+  const client = new Redis(url)
+  return {
+    database: async () => `${url}/${await client.incr('databases')}`,
+    async stop() {
+      client.disconnect()
+      await server?.stop()
+    },
+  }
+}
+
 /** A throw-away redis-server on a free port of the loopback address; nothing of it stays. `more` is asked for each try. */
 export async function startRedis(more: Args | (() => Promise<Args>) = []): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'ringwire-redis-'))

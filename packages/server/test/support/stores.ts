@@ -1,30 +1,25 @@
-import { Postgres } from './postgres.ts'
-import { type RedisServer, startRedis } from './redis.ts'
+import { type Databases, openDatabases } from './postgres.ts'
+import { openRedisDatabases, type RedisDatabases } from './redis.ts'
 
-/** What nodes share: servers of its own, in which each `next` gets a database and a Redis that nobody has used. */
+/** What nodes share: each `next` is a database and a Redis that nobody has used. */
 export class SharedStores {
-  readonly postgres: Postgres
-  private readonly redis: RedisServer
-  private databases = 0
+  readonly postgres: Databases
+  private readonly redis: RedisDatabases
 
-  private constructor(postgres: Postgres, redis: RedisServer) {
+  private constructor(postgres: Databases, redis: RedisDatabases) {
     this.postgres = postgres
     this.redis = redis
   }
 
   static async start(): Promise<SharedStores> {
-    const [postgres, redis] = await Promise.all([Postgres.start(), startRedis(['--databases', '64'])])
+    const [postgres, redis] = await Promise.all([openDatabases(), openRedisDatabases()])
     return new SharedStores(postgres, redis)
   }
 
   /** The settings of a node. */
   async next() {
-    this.databases++
-    return {
-      DATABASE_URL: await this.postgres.database(),
-      REDIS_URL: `${this.redis.url}/${this.databases}`,
-      RINGWIRE_JWT_SECRETS: `test:${'A'.repeat(43)}`,
-    }
+    const [DATABASE_URL, REDIS_URL] = await Promise.all([this.postgres.database(), this.redis.database()])
+    return { DATABASE_URL, REDIS_URL, RINGWIRE_JWT_SECRETS: `test:${'A'.repeat(43)}` }
   }
 
   async dispose(): Promise<void> {

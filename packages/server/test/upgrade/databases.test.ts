@@ -10,13 +10,13 @@ import { clockFrom } from '../fixtures/clock.ts'
 import { loadPostgres, loadSqlite, readFixture, recordings } from '../fixtures/load.ts'
 import { hex, type RecordedContent, recordPostgres, recordSqlite } from '../fixtures/record-databases.ts'
 import { InProcessService } from '../support/in-process.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 import { answer, offer, recordOf, request } from '../support/sessions.ts'
 
 /** What earlier versions have left behind, as it was recorded then: this build reads all of it, and goes on with it. */
-let server: Postgres
+let server: Databases
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
 })
 afterAll(() => server.dispose())
 

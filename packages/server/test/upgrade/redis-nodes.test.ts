@@ -4,12 +4,12 @@ import { openTwo } from '../contracts/redis-harness.ts'
 import type { OpenSessions } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { readFixture, recordings } from '../fixtures/load.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
 
 /** Nodes of two versions on one Redis: each runs the scripts of its own over what the other has written. */
-let server: RedisServer
+let server: RedisDatabases
 beforeAll(async () => {
-  server = await startRedis(['--databases', '64'])
+  server = await openRedisDatabases()
 })
 afterAll(() => server.stop())
 

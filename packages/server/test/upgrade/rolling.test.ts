@@ -8,7 +8,7 @@ import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { type Box, createBox } from '../cli/command.ts'
 import { created, ringing } from '../contracts/calls.ts'
 import { connectPair, type Pair } from '../support/flows.ts'
-import { Postgres } from '../support/postgres.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
 import { setProduct } from '../support/products.ts'
 import { Service } from '../support/service.ts'
 import { inviteOf, recordOf, request } from '../support/sessions.ts'
@@ -39,11 +39,11 @@ const next = later(
 )
 const breaking = later(2, 'breaking_names', 'ALTER TABLE calls RENAME COLUMN note TO remark;')
 
-let server: Postgres
+let server: Databases
 let url: string
 let service: Service
 beforeAll(async () => {
-  server = await Postgres.start()
+  server = await openDatabases()
 })
 beforeEach(async () => {
   url = await server.database()

@@ -1,20 +1,24 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { NodePair } from '../../support/node-pair.ts'
-import { Postgres } from '../../support/postgres.ts'
-import { startCluster, startRedis } from '../../support/redis.ts'
+import { openDatabases } from '../../support/postgres.ts'
+import { openRedisDatabases, startCluster } from '../../support/redis.ts'
 import { Service } from '../../support/service.ts'
+import type { CompositionName } from '../table.ts'
 
 export type Env = Readonly<Record<string, string>>
 
 /** How a service is put together: the same scenarios run on every composition. */
 export type Start = (env?: Env) => Promise<Service>
 
-/** Bursts are what these scenarios are about: no socket is slowed down. */
+/** Bursts are what most scenarios are about: no socket is slowed down. */
 const unlimited: Env = { RINGWIRE_WS_RATE: 'off' }
 
+const jwtSecrets = `test:${'A'.repeat(43)}`
+
 /** One process, SQLite, everything else in memory. */
-export const startEmbedded: Start = async (env = {}) => {
-  const service = new Service({ ...unlimited, ...env })
+export const startEmbedded: Start = (env = {}) => started(new Service({ ...unlimited, ...env }))
+
+async function started<S extends Service>(service: S): Promise<S> {
   try {
     return await service.start()
   } catch (error) {
@@ -23,72 +27,85 @@ export const startEmbedded: Start = async (env = {}) => {
   }
 }
 
-/** One process, PostgreSQL, everything else in memory; every service has a database of its own. */
-export function startOnPostgres(): Start {
-  let server: Postgres | undefined
+/** Stores that tests of this file use, opened before the first one and closed after the last one. */
+function opened<T>(open: () => Promise<T>, close: (it: T) => Promise<void>): () => T {
+  let it: T | undefined
   beforeAll(async () => {
-    server = await Postgres.start()
-  })
-  afterAll(() => server?.dispose())
-  return async (env = {}) => startEmbedded({ DATABASE_URL: (await server?.database()) ?? '', ...env })
+    it = await open()
+  }, 30_000)
+  afterAll(async () => it !== undefined && (await close(it)))
+  return () => it as T
 }
 
-const jwtSecrets = `test:${'A'.repeat(43)}`
-
-/** A Redis that pairs of nodes share, and what tells each of them which part of it is its own. */
-export interface SharedRedis {
-  envOf(pair: number): Env
+/** Settings of a Redis that each pair of nodes has for itself. */
+export interface PairRedis {
+  next(): Promise<Env>
   stop(): Promise<void>
 }
 
-/** One server; each pair has a database of its own. */
-async function startDatabases(): Promise<SharedRedis> {
-  const { url, stop } = await startRedis(['--databases', '256'])
-  return { envOf: (pair) => ({ REDIS_URL: `${url}/${pair}` }), stop }
+async function openNumbered(): Promise<PairRedis> {
+  const { database, stop } = await openRedisDatabases()
+  return { next: async () => ({ REDIS_URL: await database() }), stop }
 }
 
 /** A cluster has no numbered databases: what its nodes are called tells the pairs apart. */
-export async function startSharedCluster(): Promise<SharedRedis> {
+export async function openCluster(): Promise<PairRedis> {
   const { url, stop } = await startCluster()
-  return { envOf: (pair) => ({ REDIS_URL: url, RINGWIRE_NODE_ID: `pair-${pair}-` }), stop }
-}
-
-/** What makes a service a node: a database and a Redis of its own, in servers that the tests of a file share. */
-export function sharedStores(startShared: () => Promise<SharedRedis>): () => Promise<Env> {
-  let server: Postgres | undefined
-  let redis: SharedRedis | undefined
   let pairs = 0
-  beforeAll(async () => {
-    ;[server, redis] = await Promise.all([Postgres.start(), startShared()])
-  }, 30_000)
-  afterAll(async () => {
-    await Promise.all([server?.dispose(), redis?.stop()])
-  })
-  return async () => {
-    // Of its own before anything is waited for: pairs start at the same time.
-    const pair = ++pairs
-    return {
-      DATABASE_URL: (await server?.database()) ?? '',
-      ...redis?.envOf(pair),
-      RINGWIRE_JWT_SECRETS: jwtSecrets,
-      // Nodes that stop together have nobody to send their clients to.
-      RINGWIRE_DRAIN_MS: '0',
-    }
-  }
+  return { next: async () => ({ REDIS_URL: url, RINGWIRE_NODE_ID: `pair-${++pairs}-` }), stop }
 }
 
-/** Two nodes on PostgreSQL and Redis; whoever connects does so to the one and the other in turn. */
-export function startTwoNodes(base: Env = unlimited, startShared = startDatabases): Start {
-  const stores = sharedStores(startShared)
-  return async (env = {}) => {
-    const pair = new NodePair({ ...base, ...(await stores()), ...env })
-    try {
-      return await pair.start()
-    } catch (error) {
-      await pair.dispose()
-      throw error
-    }
-  }
+/** What makes a service a node: a database and a Redis of its own. */
+export function nodeStores(openRedis: () => Promise<PairRedis>): () => Promise<Env> {
+  const postgres = opened(openDatabases, (it) => it.dispose())
+  const redis = opened(openRedis, (it) => it.stop())
+  return async () => ({
+    DATABASE_URL: await postgres().database(),
+    ...(await redis().next()),
+    RINGWIRE_JWT_SECRETS: jwtSecrets,
+    // Nodes that stop together have nobody to send their clients to.
+    RINGWIRE_DRAIN_MS: '0',
+  })
+}
+
+export interface Composition {
+  /** As the names of tests have it. */
+  readonly name: string
+  /** Without a limit of messages. */
+  readonly start: Start
+  /** With the limits that people have. */
+  readonly startLimited: Start
+  /** Sessions, and who was rung, are known after a restart. */
+  readonly areSessionsKept: boolean
+}
+
+/** To be called where hooks may be registered: each opens the stores that it needs. */
+export const compositions: Readonly<Record<CompositionName, () => Composition>> = {
+  embedded: () => ({
+    name: 'embedded',
+    start: startEmbedded,
+    startLimited: (env = {}) => started(new Service(env)),
+    areSessionsKept: false,
+  }),
+  postgres() {
+    const server = opened(openDatabases, (it) => it.dispose())
+    const startWith =
+      (base: Env): Start =>
+      async (env = {}) =>
+        started(new Service({ ...base, DATABASE_URL: await server().database(), ...env }))
+    return { name: 'PostgreSQL', start: startWith(unlimited), startLimited: startWith({}), areSessionsKept: false }
+  },
+  nodes: () => pairsOf('two nodes', openNumbered),
+  cluster: () => pairsOf('two nodes on a cluster', openCluster),
+}
+
+function pairsOf(name: string, openRedis: () => Promise<PairRedis>): Composition {
+  const stores = nodeStores(openRedis)
+  const startWith =
+    (base: Env): Start =>
+    async (env = {}) =>
+      started(new NodePair({ ...base, ...(await stores()), ...env }))
+  return { name, start: startWith(unlimited), startLimited: startWith({}), areSessionsKept: true }
 }
 
 /** One service for all tests of the block that calls this. */

@@ -1,10 +1,7 @@
-import { Service } from '../../support/service.ts'
+import type { Service } from '../../support/service.ts'
 
 /** A composition of the service: how it is started with these settings. */
 export type StartService = (env: Record<string, string>) => Promise<Service>
-
-/** One process with SQLite. */
-export const startEmbedded: StartService = (env) => new Service(env).start()
 
 /** A service for one test. */
 export async function withService(

@@ -2,25 +2,21 @@ import { describe, expect, test } from 'bun:test'
 import { CuttingProxy } from '../../support/cutting-proxy.ts'
 import { check } from '../../support/extended-check.ts'
 import { someone } from '../../support/flows.ts'
+import { isLong } from '../../support/long.ts'
 import type { Service } from '../../support/service.ts'
 import type { Start } from '../calls/composition.ts'
 import { type Cuts, startCuts } from './cuts.ts'
 import { Phone, type Plan } from './phones.ts'
 import { createRandom, type Random } from './random.ts'
 
-export interface CuttingSize {
-  /** Calls that go from the invite to the end. */
-  readonly calls: number
-  /** Calls that end while they ring. */
-  readonly short: number
-  readonly callers: number
-  readonly callees: number
-}
+/** Calls that go from the invite to the end, calls that end while they ring, and who makes them. */
+const size = { calls: isLong ? 1_000 : 200, short: 100, callers: 30, callees: 30 } as const
+type CuttingSize = typeof size
 
 const limitMs = 60_000
 
 /** Sixty clients talk while every connection is cut again and again: nothing is lost, doubled or out of order. */
-export function registerCutting(name: string, start: Start, size: CuttingSize): void {
+export function registerCutting(name: string, start: Start): void {
   describe(`connections that are cut, ${name}`, () => {
     test(
       '[EXT1] [EXT2] [EXT3] [EXT4] [RES1] nothing is lost, doubled or out of order, and everybody agrees on how calls ended',

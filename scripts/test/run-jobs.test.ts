@@ -27,16 +27,19 @@ const files: Record<string, { code: string; passed: number; failed: number }> = 
 let root = ''
 let output = ''
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'ringwire-test-files-'))
+  root = mkdtempSync(join(tmpdir(), 'ringwire-run-jobs-'))
   for (const [name, { code }] of Object.entries(files)) {
     const imports = "import { afterAll, beforeAll, expect, test } from 'bun:test'"
     writeFileSync(join(root, `${name}.test.ts`), `${imports}\n${code}\n`)
   }
-  const given = { root, bun: process.execPath, files: Object.keys(files).map((name) => `${name}.test.ts`) }
+  const jobs = Object.keys(files).map((name) => {
+    const file = `${name}.test.ts`
+    return { name: file, file, env: {}, isHeavy: name === 'passes' }
+  })
   const script = `
-    import { runFiles } from ${JSON.stringify(join(import.meta.dir, 'test-files.mjs'))}
-    console.log(JSON.stringify(await runFiles({ ...${JSON.stringify(given)}, fileTimeoutMs: 4000 })))`
-  const runner = Bun.spawn(['node', '--input-type=module', '-e', script], { stdout: 'pipe', stderr: 'inherit' })
+    import { runJobs } from ${JSON.stringify(join(import.meta.dir, 'run-jobs.ts'))}
+    console.log(JSON.stringify(await runJobs({ ...${JSON.stringify({ root, jobs })}, jobTimeoutMs: 4000 })))`
+  const runner = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'inherit' })
   output = await new Response(runner.stdout).text()
   expect(await runner.exited).toBe(0)
 }, 60_000)
@@ -55,5 +58,5 @@ test('the counts are those of all files', () => {
   const sum = (key: 'passed' | 'failed') => Object.values(files).reduce((all, it) => all + it[key], 0)
   expect({ passed: total.passed, failed: total.failed }).toEqual({ passed: sum('passed'), failed: sum('failed') })
   const failing = Object.keys(files).filter((name) => (files[name]?.failed ?? 0) > 0)
-  expect(total.failedFiles.sort()).toEqual(failing.map((name) => `${name}.test.ts`).sort())
+  expect(total.failedJobs.sort()).toEqual(failing.map((name) => `${name}.test.ts`).sort())
 })

@@ -1,4 +1,0 @@
-import { startEmbedded } from './composition.ts'
-import { registerMixed } from './mixed.ts'
-
-registerMixed('embedded', startEmbedded)

@@ -1,5 +1,0 @@
-import { startOnPostgres } from './composition.ts'
-import { registerHistory } from './history.ts'
-
-const start = startOnPostgres()
-registerHistory('PostgreSQL', start)

@@ -1,4 +1,0 @@
-import { registerAuthenticationScenarios } from './authentication.ts'
-import { startEmbedded } from './start.ts'
-
-registerAuthenticationScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerClosingScenarios } from './closing.ts'
-import { startEmbedded } from './start.ts'
-
-registerClosingScenarios('embedded', startEmbedded)

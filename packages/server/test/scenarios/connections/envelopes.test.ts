@@ -1,4 +1,0 @@
-import { registerEnvelopeScenarios } from './envelopes.ts'
-import { startEmbedded } from './start.ts'
-
-registerEnvelopeScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerFrameScenarios } from './frames.ts'
-import { startEmbedded } from './start.ts'
-
-registerFrameScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerLimitScenarios } from './limits.ts'
-import { startEmbedded } from './start.ts'
-
-registerLimitScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerLostClockScenarios } from './lost-clocks.ts'
-import { startEmbedded } from './start.ts'
-
-registerLostClockScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerPlaceScenarios } from './places.ts'
-import { startEmbedded } from './start.ts'
-
-registerPlaceScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { registerSecrecyScenarios } from './secrecy.ts'
-import { startEmbedded } from './start.ts'
-
-registerSecrecyScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { startEmbedded } from './start.ts'
-import { registerStrangerScenarios } from './strangers.ts'
-
-registerStrangerScenarios('embedded', startEmbedded)

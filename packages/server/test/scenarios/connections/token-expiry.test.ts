@@ -1,4 +1,0 @@
-import { startEmbedded } from './start.ts'
-import { registerTokenExpiryScenarios } from './token-expiry.ts'
-
-registerTokenExpiryScenarios('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { startEmbedded } from './start.ts'
-import { registerVanishingScenarios } from './vanishing.ts'
-
-registerVanishingScenarios('embedded', startEmbedded)

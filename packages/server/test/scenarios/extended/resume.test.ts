@@ -1,4 +1,0 @@
-import { startEmbedded } from '../calls/composition.ts'
-import { registerResume } from './resume.ts'
-
-registerResume('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { startEmbedded } from '../calls/composition.ts'
-import { registerSessions } from './sessions.ts'
-
-registerSessions('embedded', startEmbedded)

@@ -1,4 +1,0 @@
-import { startEmbedded } from '../calls/composition.ts'
-import { registerUpstream } from './upstream.ts'
-
-registerUpstream('embedded', startEmbedded)

@@ -1,0 +1,113 @@
+// The scenarios that RINGWIRE_TEST_SCENARIOS names, as `nodes flows`: a composition and a group of table.ts. Without it
+// all that runs on one process.
+import { registerProducts } from './calls/busy.ts'
+import { registerCallStates } from './calls/call-states.ts'
+import { type Composition, compositions } from './calls/composition.ts'
+import { registerConnecting } from './calls/connecting.ts'
+import { registerGlare } from './calls/glare.ts'
+import { registerHangingUp } from './calls/hanging-up.ts'
+import { registerHistory } from './calls/history.ts'
+import { registerInterfaceEvents } from './calls/interface-events.ts'
+import { registerInvites } from './calls/invites.ts'
+import { registerLimits } from './calls/limits.ts'
+import { registerLosses } from './calls/losses.ts'
+import { registerMixed } from './calls/mixed.ts'
+import { registerNotices } from './calls/notices.ts'
+import { registerRaces } from './calls/races.ts'
+import { registerRedial } from './calls/redial.ts'
+import { registerRelay } from './calls/relay.ts'
+import { registerRepeats } from './calls/repeats.ts'
+import { registerRestart } from './calls/restart.ts'
+import { registerRinging } from './calls/ringing.ts'
+import { registerArrivalScenarios } from './connections/arrival.ts'
+import { registerAuthenticationScenarios } from './connections/authentication.ts'
+import { registerClosingScenarios } from './connections/closing.ts'
+import { registerEnvelopeScenarios } from './connections/envelopes.ts'
+import { registerFrameScenarios } from './connections/frames.ts'
+import { registerLimitScenarios } from './connections/limits.ts'
+import { registerLostClockScenarios } from './connections/lost-clocks.ts'
+import { registerNetworkChangeScenarios } from './connections/network-change.ts'
+import { registerPlaceScenarios } from './connections/places.ts'
+import { registerSecrecyScenarios } from './connections/secrecy.ts'
+import { registerSignsOfLifeScenarios } from './connections/signs-of-life.ts'
+import { registerStrangerScenarios } from './connections/strangers.ts'
+import { registerTokenExpiryScenarios } from './connections/token-expiry.ts'
+import { registerVanishingScenarios } from './connections/vanishing.ts'
+import { registerCutting } from './extended/cutting.ts'
+import { registerDevices } from './extended/devices.ts'
+import { registerResume } from './extended/resume.ts'
+import { registerSessions } from './extended/sessions.ts'
+import { registerUpstream } from './extended/upstream.ts'
+import { compositionNames, type Group, groups } from './table.ts'
+
+const registrations: Readonly<Record<Group, (composition: Composition) => void>> = {
+  flows({ name, start }) {
+    registerInterfaceEvents(name, start)
+    registerCallStates(name, start)
+    registerHangingUp(name, start)
+    registerRelay(name, start)
+    registerRaces(name, start)
+  },
+  invites({ name, start }) {
+    registerInvites(name, start)
+    registerRepeats(name, start)
+    registerGlare(name, start)
+    registerRedial(name, start)
+    registerProducts(name, start)
+    registerLimits(name, start)
+  },
+  connecting({ name, start, areSessionsKept }) {
+    registerNotices(name, start, areSessionsKept)
+    registerConnecting(name, start)
+  },
+  history: ({ name, start }) => registerHistory(name, start),
+  mixed: ({ name, start }) => registerMixed(name, start),
+  restart: ({ name, start, areSessionsKept }) => registerRestart(name, start, areSessionsKept),
+  time({ name, start }) {
+    registerRinging(name, start)
+    registerLosses(name, start)
+  },
+  arrival({ name, startLimited }) {
+    registerArrivalScenarios(name, startLimited)
+    registerSignsOfLifeScenarios(name, startLimited)
+  },
+  authentication: ({ name, startLimited }) => registerAuthenticationScenarios(name, startLimited),
+  closing: ({ name, startLimited }) => registerClosingScenarios(name, startLimited),
+  envelopes({ name, startLimited }) {
+    registerEnvelopeScenarios(name, startLimited)
+    registerFrameScenarios(name, startLimited)
+  },
+  limits: ({ name, startLimited }) => registerLimitScenarios(name, startLimited),
+  losses({ name, startLimited }) {
+    registerLostClockScenarios(name, startLimited)
+    registerVanishingScenarios(name, startLimited)
+    registerStrangerScenarios(name, startLimited)
+  },
+  places({ name, startLimited }) {
+    registerPlaceScenarios(name, startLimited)
+    registerNetworkChangeScenarios(name, startLimited)
+  },
+  secrecy({ name, startLimited }) {
+    registerSecrecyScenarios(name, startLimited)
+    registerTokenExpiryScenarios(name, startLimited)
+  },
+  cutting: ({ name, start }) => registerCutting(name, start),
+  devices: ({ name, start }) => registerDevices(name, start),
+  resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
+  sessions: ({ name, start }) => registerSessions(name, start),
+  upstream: ({ name, start }) => registerUpstream(name, start),
+}
+
+function register(given: string | undefined): void {
+  const [name = 'embedded', group] = given?.split(' ') ?? []
+  if (!isOneOf(compositionNames, name)) throw new Error(`no composition is called ${name}`)
+  if (group !== undefined && !isOneOf(groups, group)) throw new Error(`no group of scenarios is called ${group}`)
+  const composition = compositions[name]()
+  for (const each of groups) if (group === undefined || group === each) registrations[each](composition)
+}
+
+function isOneOf<T extends string>(names: readonly T[], name: string): name is T {
+  return (names as readonly string[]).includes(name)
+}
+
+register(process.env.RINGWIRE_TEST_SCENARIOS)

@@ -1,0 +1,67 @@
+// Which groups of scenarios run on which compositions, and when: `test` with every change, `all` in the long run alone.
+
+export const compositionNames = ['embedded', 'nodes', 'postgres', 'cluster'] as const
+export type CompositionName = (typeof compositionNames)[number]
+
+export const groups = [
+  'flows',
+  'invites',
+  'connecting',
+  'history',
+  'mixed',
+  'restart',
+  'time',
+  'arrival',
+  'authentication',
+  'closing',
+  'envelopes',
+  'limits',
+  'losses',
+  'places',
+  'secrecy',
+  'cutting',
+  'devices',
+  'resume',
+  'sessions',
+  'upstream',
+] as const
+export type Group = (typeof groups)[number]
+
+/** `npm test`, or `npm run test:all`, which includes it. */
+export type Run = 'test' | 'all'
+
+type Row = Readonly<Partial<Record<CompositionName, Run>>>
+
+/** Nodes share every store that there is: what only PostgreSQL could break shows there, too. */
+const always: Row = { embedded: 'test', nodes: 'test', postgres: 'all' }
+const table: Readonly<Record<Group, Row>> = {
+  flows: { ...always, cluster: 'all' },
+  invites: always,
+  connecting: always,
+  history: always,
+  mixed: always,
+  restart: always,
+  time: always,
+  arrival: always,
+  authentication: always,
+  closing: always,
+  envelopes: always,
+  limits: always,
+  losses: always,
+  places: always,
+  secrecy: always,
+  cutting: { embedded: 'test', nodes: 'all' },
+  devices: { ...always, cluster: 'all' },
+  resume: always,
+  sessions: { ...always, cluster: 'all' },
+  upstream: always,
+}
+
+/** What `run` runs. */
+export function scenarioRuns(run: Run): readonly { composition: CompositionName; group: Group }[] {
+  return compositionNames.flatMap((composition) =>
+    groups
+      .filter((group) => table[group][composition] === 'test' || (run === 'all' && table[group][composition] === 'all'))
+      .map((group) => ({ composition, group })),
+  )
+}

@@ -1,0 +1,2 @@
+/** `npm run test:all`: what has a short and a long form takes the long one. */
+export const isLong = process.env.RINGWIRE_TEST_LONG === '1'

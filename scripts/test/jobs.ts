@@ -1,0 +1,48 @@
+// Which tests there are. A job is one process of `bun test`: a file, or a group of scenarios on one composition.
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Run, scenarioRuns } from '../../packages/server/test/scenarios/table.ts'
+
+export interface Job {
+  /** The file's path; of scenarios also their composition and group. */
+  readonly name: string
+  readonly file: string
+  readonly env: Readonly<Record<string, string>>
+  /** It keeps both cores of a small machine busy: nothing else runs beside it. */
+  readonly isHeavy: boolean
+}
+
+const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
+
+/** The jobs of `npm test`, or of `npm run test:all`, whose names hold one of the words; the longest begin first. */
+export function findJobs(root: string, run: Run, words: readonly string[]): readonly Job[] {
+  const files = ['scripts', 'packages'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((file) => `${folder}/${file}`)
+      .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules/') && file !== scenarioFile),
+  )
+  const jobs = files
+    .filter((file) => run === 'all' || !file.endsWith('.long.test.ts'))
+    .map((file): Job => ({ name: file, file, env: {}, isHeavy: isHeavy(file) }))
+  for (const { composition, group } of scenarioRuns(run)) {
+    const name = `${scenarioFile} ${composition} ${group}`
+    jobs.push({ name, file: scenarioFile, env: { RINGWIRE_TEST_SCENARIOS: `${composition} ${group}` }, isHeavy: false })
+  }
+  const chosen = jobs.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
+  return chosen.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1))
+}
+
+/** Tests in a `test` folder run the service, a browser or a relay; the others need nothing but Bun. */
+export function usesService({ file }: Job): boolean {
+  return /^packages\/[^/]+\/test\//.test(file)
+}
+
+/** Two browsers with media, or many people on several nodes. */
+function isHeavy(file: string): boolean {
+  return /^packages\/(demo\/test|client\/test\/(media|react|docs)|server\/test\/chaos)\//.test(file)
+}
+
+function rank(job: Job): number {
+  if (job.isHeavy) return 0
+  return usesService(job) ? 1 : 2
+}

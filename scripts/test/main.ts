@@ -1,0 +1,34 @@
+// Finds the tests, starts what they share, runs them, and counts.
+import { root } from '../setup.mjs'
+import { requireSystem } from '../system.mjs'
+import { findJobs, usesService } from './jobs.ts'
+import { runJobs, type Total } from './run-jobs.ts'
+import { startSharedServers } from './servers.ts'
+
+function finish({ passed, failed, failedJobs }: Total): void {
+  if (failedJobs.length > 0) console.log(`\nFailed:\n${failedJobs.map((name) => `  ${name}`).join('\n')}`)
+  console.log(`${passed} passed, ${failed} failed`)
+  process.exitCode = failed === 0 ? 0 : 1
+}
+
+const all = process.argv.includes('--all')
+const words = process.argv.slice(2).filter((word) => word !== '--all')
+const jobs = findJobs(
+  root,
+  // Who names a long test wants it.
+  all || words.length > 0 ? 'all' : 'test',
+  words.map((word) => word.replace(/^\.\//, '')),
+)
+if (jobs.length === 0) {
+  console.log(`No test matches ${words.join(' ')}.`)
+  finish({ passed: 0, failed: 1, failedJobs: [] })
+} else if (!jobs.some(usesService)) finish(await runJobs({ root, jobs }))
+else {
+  requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis'])
+  const servers = await startSharedServers()
+  try {
+    finish(await runJobs({ root, jobs, env: { ...servers.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) } }))
+  } finally {
+    await servers.stop()
+  }
+}

@@ -1,0 +1,124 @@
+// Runs jobs, each in a process of its own, as many at a time as there are cores: one that crashes or never ends fails
+// alone. A test that is skipped, left to do or missing counts as failed.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Job } from './jobs.ts'
+
+/** There for tests that never end: none comes near it, on two busy cores either. In ms. */
+const testTimeoutMs = 90_000
+const defaultJobTimeoutMs = 600_000
+const mostAtOnce = 4
+
+export interface RunOptions {
+  readonly root: string
+  readonly jobs: readonly Job[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly jobTimeoutMs?: number
+}
+
+export interface Total {
+  passed: number
+  failed: number
+  readonly failedJobs: string[]
+}
+
+interface Result {
+  readonly output: string
+  readonly code: number | null
+  /** Empty where the process died. */
+  readonly report: string
+  /** Of its processes that have ended, in s. */
+  readonly cpuS: number
+}
+
+interface Verdict {
+  readonly passed: number
+  readonly failed: number
+  readonly remark?: string | undefined
+}
+
+async function runJob(job: Job, reportPath: string, { root, env, jobTimeoutMs }: Required<RunOptions>) {
+  const args = ['test', `./${job.file}`, `--timeout=${testTimeoutMs}`, '--no-orphans', '--only-failures']
+  args.push('--reporter=junit', `--reporter-outfile=${reportPath}`)
+  const child = Bun.spawn([process.execPath, ...args], {
+    cwd: root,
+    // CI: a `test.only` that was left behind is an error.
+    env: { ...process.env, ...env, ...job.env, CI: 'true' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: Buffer[] = []
+  const reading = Promise.all([collect(child.stdout, output), collect(child.stderr, output)])
+  const timer = setTimeout(() => {
+    output.push(Buffer.from(`\nNot done after ${jobTimeoutMs / 1000} s: killed.\n`))
+    child.kill('SIGKILL')
+  }, jobTimeoutMs)
+  await child.exited
+  clearTimeout(timer)
+  // A process that a test left behind may hold the pipes open.
+  await Promise.race([reading, Bun.sleep(200)])
+  if (child.signalCode) output.push(Buffer.from(`\nEnded by ${child.signalCode}.\n`))
+  const report = existsSync(reportPath) ? readFileSync(reportPath, 'utf8') : ''
+  const cpuS = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
+  return { output: Buffer.concat(output).toString(), code: child.exitCode, report, cpuS } satisfies Result
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, output: Buffer[]): Promise<void> {
+  for await (const chunk of stream) output.push(Buffer.from(chunk))
+}
+
+/** What a job's report says, with everything that is not a test that passed counted as failed. */
+function judge({ code, report }: Result): Verdict {
+  const counts = /<testsuites [^>]*\btests="(\d+)"[^>]*\bfailures="(\d+)"[^>]*\bskipped="(\d+)"/.exec(report)
+  if (counts === null) return { passed: 0, failed: 1, remark: `no report (exit code ${code})` }
+  const [tests = 0, failures = 0, skipped = 0] = counts.slice(1).map(Number)
+  const passed = tests - failures - skipped
+  if (failures + skipped > 0) {
+    return { passed, failed: failures + skipped, remark: skipped > 0 ? `${skipped} skipped or to do` : undefined }
+  }
+  if (code !== 0) return { passed, failed: 1, remark: `exit code ${code}` }
+  if (tests === 0) return { passed, failed: 1, remark: 'no tests' }
+  return { passed, failed: 0 }
+}
+
+function line({ passed, failed, remark }: Verdict, name: string, ms: number, cpuS: number): string {
+  const counts = failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed`
+  const times = `${(ms / 1000).toFixed(1)} s, CPU ${cpuS.toFixed(1)} s`
+  return `${failed === 0 ? 'ok  ' : 'FAIL'} ${name}: ${counts} (${times})${remark ? `: ${remark}` : ''}`
+}
+
+/** Runs the jobs, prints a line for each, and gives the counts. The heavy ones run first, each for itself. */
+export async function runJobs(options: RunOptions): Promise<Total> {
+  const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, ...options }
+  const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
+  const total: Total = { passed: 0, failed: 0, failedJobs: [] }
+  const runOne = async (job: Job) => {
+    const startedAt = performance.now()
+    const result = await runJob(job, join(reports, `${given.jobs.indexOf(job)}.xml`), given)
+    const verdict = judge(result)
+    if (verdict.failed > 0) console.log(result.output.trim())
+    console.log(line(verdict, job.name, performance.now() - startedAt, result.cpuS))
+    total.passed += verdict.passed
+    total.failed += verdict.failed
+    if (verdict.failed > 0) total.failedJobs.push(job.name)
+  }
+  const inTurn = async (queue: Job[]) => {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) await runOne(job)
+  }
+  const cores = Math.min(availableParallelism(), mostAtOnce)
+  const atOnce = (queue: Job[], most: number) =>
+    Promise.all(Array.from({ length: Math.max(1, Math.floor(most)) }, () => inTurn(queue)))
+  try {
+    await atOnce(
+      given.jobs.filter(({ isHeavy }) => isHeavy),
+      cores / 2,
+    )
+    await atOnce(
+      given.jobs.filter(({ isHeavy }) => !isHeavy),
+      cores,
+    )
+  } finally {
+    rmSync(reports, { recursive: true, force: true })
+  }
+  return total
+}

@@ -1,0 +1,32 @@
+// What the jobs of one run share, so that each does not start its own: a PostgreSQL, a Redis, and the files that a
+// PostgreSQL of one's own begins with.
+import { rmSync } from 'node:fs'
+import { Postgres } from '../../packages/server/test/support/postgres.ts'
+import { startRedis } from '../../packages/server/test/support/redis.ts'
+
+export interface SharedServers {
+  /** Where the jobs find them. */
+  readonly env: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+export async function startSharedServers(): Promise<SharedServers> {
+  const files = Postgres.makeTemplate()
+  process.env.RINGWIRE_TEST_POSTGRES_FILES = files
+  // Tests of what survives a crash have servers of their own.
+  const [postgres, redis] = await Promise.all([
+    Postgres.start({ fsync: 'off', max_connections: '500' }),
+    startRedis(['--databases', '10000']),
+  ])
+  return {
+    env: {
+      RINGWIRE_TEST_POSTGRES: postgres.address,
+      RINGWIRE_TEST_REDIS: redis.url,
+      RINGWIRE_TEST_POSTGRES_FILES: files,
+    },
+    async stop() {
+      await Promise.all([postgres.dispose(), redis.stop()])
+      rmSync(files, { recursive: true, force: true })
+    },
+  }
+}
