@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { callColumns, keyColumns, secretColumns, settingsColumns } from '../../src/adapters/sql/content.ts'
 import { eventColumns } from '../../src/adapters/sql/rows.ts'
@@ -131,6 +132,21 @@ describe('is refused, and changes nothing,', () => {
     expect(await countCalls()).toBe(0)
     expect((await migrate()).code).toBe(0)
   })
+
+  test('not where the connections of one that was stopped are just ending', async () => {
+    await fill(move.box.dataDir, 3)
+    const ending = new SQL({ url: move.url, max: 1, connection: { application_name: 'ringwire' } })
+    await ending.connect()
+    const migrating = migrate()
+    // It has looked, and waits.
+    const waits = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'ringwire migrate'"
+    while ((await move.server.query(waits, move.url))[0].n === 0) await Bun.sleep(10)
+    // Longer than a connection is waited for that asks for something.
+    await Bun.sleep(2_200)
+    await ending.close()
+    expect((await migrating).code).toBe(0)
+    expect(await countCalls()).toBe(3)
+  }, 15_000)
 
   test('without a database, and without anything to copy', async () => {
     await fill(move.box.dataDir, 1)

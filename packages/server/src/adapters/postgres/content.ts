@@ -43,9 +43,14 @@ const session = {
 
 /** Nobody else writes. Their order is that of the rows that the service locks. */
 const lockSql = 'LOCK TABLE calls, product_keys, product_settings IN SHARE ROW EXCLUSIVE MODE'
+/** A transaction sees one state of the connections, until it lets go of it. */
+const lookAgainSql = 'SELECT pg_stat_clear_snapshot()'
+/** `asked`: those that began a statement after an instant. */
 const servedSql = `
-  SELECT count(*)::int AS count FROM pg_stat_activity
+  SELECT count(*)::int AS count, count(*) FILTER (WHERE query_start > to_timestamp($1::float8 / 1000))::int AS asked
+  FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'ringwire'`
+const nowSql = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 
 const isBigint = (column: string) => column.endsWith('_at') || column === 'at' || column === 'valid_until'
 const isFlag = (column: string) => column === 'disabled' || column === 'reveal_busy'
@@ -146,13 +151,22 @@ export async function openPostgresContent(url: string, now: number): Promise<Pos
 
 type Run = (text: string, values?: readonly SqlParameter[]) => Promise<Row[]>
 
-/** A process that has just ended may still be seen for a moment. */
+/** How long connections of a process that has ended may still be seen; one that goes on to ask for things serves. */
+const endingMs = 10_000
+const servingMs = 2_000
+const lookMs = 100
+
 async function refuseServed(run: Run): Promise<void> {
-  for (let tries = 0; (await run(servedSql))[0].count > 0; tries++) {
-    if (tries === 20) {
+  const begin = performance.now()
+  const [{ now }] = await run(nowSql)
+  for (;;) {
+    await run(lookAgainSql)
+    const [{ count, asked }] = await run(servedSql, [now + servingMs])
+    if (count === 0) return
+    if (asked > 0 || performance.now() - begin > endingMs) {
       throw unavailable('A process of Ringwire is connected to the database: stop it first.')
     }
-    await Bun.sleep(100)
+    await Bun.sleep(lookMs)
   }
 }
 
