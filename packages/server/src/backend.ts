@@ -78,10 +78,11 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 
 /** The stores of the serving process. */
 function openStores({ config, logger }: BackendOptions, clock: Clock): Promise<Stores> {
-  const { databaseUrl, dataDir, sqliteSynchronous, retentionDays } = config
+  const { databaseUrl, dataDir, sqliteSynchronous, retentionDays, nodeId } = config
   if (databaseUrl === null) return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
   return openPostgres({
     url: databaseUrl,
+    nodeId,
     clock,
     retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
     onError: (error) => {

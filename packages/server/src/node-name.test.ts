@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isReplacedBy, isWorkerOf, newNodeName, nodeOfWorker, workerId } from './node-name.ts'
+import { connectionName, isReplacedBy, isWorkerOf, newNodeName, nodeOfWorker, workerId } from './node-name.ts'
 
 test('a node that starts again is another run, and the one before is over', () => {
   const [first, second] = [newNodeName('calls-0', 1_000), newNodeName('calls-0', 2_000)]
@@ -18,4 +18,11 @@ test('whose worker a node is', () => {
   for (const stranger of ['calls-1', 'calls-1-2', 'calls-0', 'calls-0-1-2', 'calls-0-x', 'other-1']) {
     expect(isWorkerOf(newNodeName(stranger, 1_000), 'calls-0')).toBe(false)
   }
+})
+
+test('what the stores show of a connection fits into what they take', () => {
+  expect(connectionName()).toBe('ringwire')
+  expect(connectionName('calls-1')).toBe('ringwire:calls-1')
+  expect(connectionName('two words\n\u00e9')).toBe('ringwire:two_words__')
+  expect(connectionName('x'.repeat(200))).toHaveLength(63)
 })

@@ -33,7 +33,13 @@ export function isWorkerOf(name: string, nodeId: string): boolean {
   return id.startsWith(`${nodeId}-`) && /^\d+$/.test(id.slice(nodeId.length + 1))
 }
 
-function idOf(name: string): string {
+/** How the stores show a connection of this program; of a node, with its id. PostgreSQL cuts off what is longer, Redis takes no spaces. */
+export function connectionName(nodeId?: string): string {
+  if (nodeId === undefined) return 'ringwire'
+  return `ringwire:${nodeId.replace(/[^!-~]/g, '_')}`.slice(0, 63)
+}
+
+export function idOf(name: string): string {
   const end = name.lastIndexOf(separator)
   return end < 0 ? name : name.slice(0, end)
 }

@@ -51,7 +51,7 @@ describe('TLS to PostgreSQL', () => {
     const service = await box.serve({ env })
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
     const connections = await server.query(
-      `SELECT ssl, version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'ringwire'`,
+      `SELECT ssl, version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name LIKE 'ringwire:%'`,
     )
     expect(connections.length).toBeGreaterThan(0)
     expect(new Set(connections.map(({ ssl }) => ssl))).toEqual(new Set([true]))

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
 import { createBox } from '../cli/command.ts'
 import { finish } from '../scenarios/calls/composition.ts'
 import type { Client } from '../support/client.ts'
@@ -24,6 +25,21 @@ describe('several workers', () => {
     expect(listening.map(({ nodeId }) => nodeId).sort()).toEqual(nodes)
     expect(new Set(listening.map(({ url }) => url))).toEqual(new Set([service.url]))
     expect(linesOf(service).every(({ nodeId }) => ['m', ...nodes].includes(nodeId))).toBe(true)
+  })
+
+  test('both stores show whose connection each is', async () => {
+    const names = nodes.map((node) => `ringwire:${node}`)
+    const { DATABASE_URL = '', REDIS_URL = '' } = service.env
+    const rows = await stores().postgres.query(
+      "SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ringwire%'",
+      DATABASE_URL,
+    )
+    expect(rows.map(({ name }) => name).sort()).toEqual(names)
+    const redis = new Redis(REDIS_URL)
+    // Each has one connection for what it asks, and one on which it listens.
+    const list = String(await redis.client('LIST'))
+    redis.disconnect()
+    for (const name of names) expect(list.split(` name=${name} `)).toHaveLength(3)
   })
 
   test('connections are spread over all of them', async () => {

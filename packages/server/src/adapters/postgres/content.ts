@@ -1,3 +1,4 @@
+import { connectionName } from '../../node-name.ts'
 import { StoreError } from '../../ports.ts'
 import {
   type CallPage,
@@ -49,7 +50,7 @@ const lookAgainSql = 'SELECT pg_stat_clear_snapshot()'
 const servedSql = `
   SELECT count(*)::int AS count, count(*) FILTER (WHERE query_start > to_timestamp($1::float8 / 1000))::int AS asked
   FROM pg_stat_activity
-  WHERE datname = current_database() AND application_name = 'ringwire'`
+  WHERE datname = current_database() AND (application_name = '${connectionName()}' OR starts_with(application_name, '${connectionName('')}'))`
 const nowSql = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 
 const isBigint = (column: string) => column.endsWith('_at') || column === 'at' || column === 'valid_until'

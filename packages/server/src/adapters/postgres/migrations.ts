@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { SQL } from 'bun'
+import { connectionName } from '../../node-name.ts'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { openClient } from './connections.ts'
 import { unavailable } from './failures.ts'
@@ -11,7 +12,7 @@ const lockKey = 7_164_927_201
 
 /** Another node may be at the same migration: it is waited for this long. A migration itself takes as long as it takes. */
 const patienceMs = 60_000
-const session = { application_name: 'ringwire', lock_timeout: String(patienceMs), statement_timeout: '0' }
+const session = { application_name: connectionName(), lock_timeout: String(patienceMs), statement_timeout: '0' }
 
 /**
  * Who waits for a table lets everybody else wait behind it, so a migration waits in short turns: a backup that reads for

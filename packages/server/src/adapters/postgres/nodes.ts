@@ -1,4 +1,4 @@
-import { isReplacedBy, newNodeName } from '../../node-name.ts'
+import { connectionName, isReplacedBy, newNodeName } from '../../node-name.ts'
 import { forgetOldest } from '../../oldest.ts'
 import type { Clock, Nodes } from '../../ports.ts'
 import { Connections } from './connections.ts'
@@ -67,7 +67,7 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
   const { url, nodeId, onDeath, onError } = options
-  const session = { application_name: 'ringwire', statement_timeout: String(beatLimitMs) }
+  const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true })
   const self = newNodeName(nodeId, Math.round(now))

@@ -1,3 +1,4 @@
+import { connectionName } from '../../node-name.ts'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
@@ -11,6 +12,8 @@ import { createRetention, type Retention } from './retention.ts'
 export interface PostgresOptions {
   /** DATABASE_URL: postgres://user:password@host:port/database?sslmode=… */
   readonly url: string
+  /** Of the process that serves: connections carry it. */
+  readonly nodeId?: string
   readonly clock?: Pick<Clock, 'now'>
   /** Nothing that is asked of the store takes longer. */
   readonly limitMs?: number
@@ -44,14 +47,14 @@ export const plannerSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', 
 
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
-  const { url, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs, onError = () => {} } = options
+  const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs, onError = () => {} } = options
   try {
     await migrate(url, clock.now())
   } catch (error) {
     throw startFailure(error, url)
   }
   const session = {
-    application_name: 'ringwire',
+    application_name: connectionName(nodeId),
     // What nobody waits for any more does not go on for long in the server either.
     statement_timeout: String(limitMs),
     default_transaction_isolation: 'read committed',

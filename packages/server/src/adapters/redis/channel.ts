@@ -1,5 +1,5 @@
 import type { Call } from '../../call/call.ts'
-import { isReplacedBy } from '../../node-name.ts'
+import { connectionName, idOf, isReplacedBy } from '../../node-name.ts'
 import { type Client, connectListener, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */
@@ -122,7 +122,7 @@ export function createChannel(options: ChannelOptions): Channel {
 
   function subscribe(isFirst: boolean): void {
     heardAt = performance.now()
-    const client = connectListener(url, store.client)
+    const client = connectListener(url, store.client, connectionName(idOf(node)))
     subscriber = client
     if (client === undefined) return
     tellErrors(client, onError, told)

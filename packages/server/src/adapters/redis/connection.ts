@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import { connectionName } from '../../node-name.ts'
 import { StoreError } from '../../ports.ts'
 import { parseRedisUrl, type RedisAddress } from '../../redis-url.ts'
 import { problemsOf } from './requirements.ts'
@@ -17,11 +18,14 @@ const watchMs = 60_000
 /** The store refused it, and nothing was done. */
 const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|NOAUTH|TRYAGAIN|MOVED|ASK)\b/
 
-/** Connects to what a URL names (`redis-url.ts`); throws where it is not one, or a file that it names cannot be read. */
-export function connect(url: string): Client {
+/**
+ * Connects to what a URL names (`redis-url.ts`); throws where it is not one, or a file that it names cannot be read.
+ * `name` is how CLIENT LIST calls it.
+ */
+export function connect(url: string, name = connectionName()): Client {
   const address = addressOf(url)
   const { kind, hosts, group = '', database } = address
-  const options = optionsOf(address)
+  const options = optionsOf(address, name)
   const { tls } = options
   if (kind === 'single') return keptToDatabase(new Redis({ ...options, ...hosts[0], db: database }))
   if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(address, tls), name: group })
@@ -40,13 +44,13 @@ export function connect(url: string): Client {
  * A connection that only listens; undefined where there is nothing to connect to. A cluster's own would go on at another
  * server without a word, and nobody would know that something was missed: this one ends with its server.
  */
-export function connectListener(url: string, client: Client): Client | undefined {
-  if (!(client instanceof Cluster)) return connect(url)
+export function connectListener(url: string, client: Client, name = connectionName()): Client | undefined {
+  if (!(client instanceof Cluster)) return connect(url, name)
   const servers = client.nodes('master')
   const server = servers[Math.floor(Math.random() * servers.length)]
   if (server === undefined) return undefined
   const { host = '', port = 6379 } = server.options
-  return new Redis({ ...optionsOf(addressOf(url)), host, port, retryStrategy: () => null })
+  return new Redis({ ...optionsOf(addressOf(url), name), host, port, retryStrategy: () => null })
 }
 
 function addressOf(url: string): RedisAddress {
@@ -55,11 +59,11 @@ function addressOf(url: string): RedisAddress {
   return parsed.address
 }
 
-function optionsOf(address: RedisAddress) {
+function optionsOf(address: RedisAddress, connectionName: string) {
   const { username, password } = address
   const tls = tlsOf(address)
   const account = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
-  return { ...lasting, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
+  return { ...lasting, connectionName, ...account, ...(tls !== undefined && { tls }) } satisfies RedisOptions
 }
 
 /** Where a server refuses the database, the client would go on with database 0: such a connection is given up. */
@@ -75,8 +79,7 @@ function isOfDatabase(error: Error & { command?: { name: string } }): boolean {
 }
 
 const lasting = {
-  // How CLIENT LIST calls it; the rest of what the client would say of itself is asked of nobody.
-  connectionName: 'ringwire',
+  // What the client would say of itself is asked of nobody.
   disableClientInfo: true,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
@@ -171,10 +174,12 @@ export interface StoreOptions {
   readonly startMs?: number
   /** How often the servers are looked at, in ms. */
   readonly watchMs?: number
+  /** Of the connection. */
+  readonly name?: string
 }
 
 export function createStore(url: string, onError: (error: unknown) => void, options: StoreOptions = {}): Store {
-  const client = connect(url)
+  const client = connect(url, options.name)
   const look = () => within(() => problemsOf(mastersOf(client), client instanceof Cluster))
   const watch = createWatch(look, onError, options.watchMs ?? watchMs)
   const scripts = readScripts()

@@ -1,4 +1,5 @@
 import type { Call } from '../../call/call.ts'
+import { connectionName, idOf } from '../../node-name.ts'
 import type { Counters, Sessions } from '../../ports.ts'
 import { createStore } from './connection.ts'
 import { createRedisCounters } from './limits.ts'
@@ -26,8 +27,8 @@ export interface RedisBackend {
 
 /** What a node keeps in Redis: the sessions of all nodes, and what is counted over all of them. */
 export function createRedisBackend(options: RedisOptions): RedisBackend {
-  const { url, fallback, onLimitsAway, onLimitsBack, onError } = options
-  const store = createStore(url, onError)
+  const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
+  const store = createStore(url, onError, { name: connectionName(idOf(node)) })
   const { sessions, tell, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
