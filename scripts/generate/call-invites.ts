@@ -85,7 +85,7 @@ function situations(): InviteRow[] {
     run('the call_uuid names this very call, which is answered', [answered], { callUuid: own.callUuid }, answered),
     run('the call_uuid names an earlier call of the caller with another callee', [], {}, otherCallee),
     run("the call_uuid names strangers' call", [], {}, strangers),
-    run('over the invite limits', [], { rate: { ok: false, retryAfterMs: 1200 } }),
+    run('over the invite limits', [], { rate: { ok: false, limit: 'invites', retryAfterMs: 1200 } }),
     run('five calls of the caller ring', five),
     run('a call to the same callee rings, by the same session', [own]),
     run('a call to the same callee rings, the inviting place being vacant', [vacated(own, ann)], { actor: annAgain }),

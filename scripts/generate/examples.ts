@@ -251,5 +251,5 @@ export const errorDetails: Partial<Record<ErrorCode, Partial<ErrorBody>>> = {
   CALL_TYPE_INVALID: { field: 'call_type' },
   CALL_INVALID_STATE: { status: 'ended' },
   CALL_GLARE: { call_uuid },
-  RATE_LIMITED: { retry_after_ms: 1200 },
+  RATE_LIMITED: { retry_after_ms: 1200, limit: 'invites' },
 }

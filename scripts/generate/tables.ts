@@ -1,5 +1,5 @@
 import { closeCodes } from '@ringwire/protocol/close-codes'
-import { type ErrorDefinition, errors } from '@ringwire/protocol/errors'
+import { type ErrorDefinition, errors, limitNames } from '@ringwire/protocol/errors'
 import { settingRows } from '../../packages/server/src/config.ts'
 
 export const printed = '<!-- Printed from the code by `npm run generate`. -->'
@@ -35,7 +35,8 @@ export function errorsPage(): string {
     table(heads, rows(all.filter(([, it]) => it.where !== 'ws'))),
     '## WebSocket',
     'The error object of `call.error` has `code` and `message`, and where it applies `field` (what is wrong), `status` ' +
-      '(of the call), `call_uuid` (of the call that waits), `retryable` and `retry_after_ms`.',
+      '(of the call), `call_uuid` (of the call that waits), `retryable`, `retry_after_ms` and `limit` ' +
+      `(in every \`RATE_LIMITED\`: ${limitNames.map(code).join(', ')}).`,
     table(
       ['Code', 'Retryable', 'Message'],
       rows(all.filter(([, it]) => it.where !== 'rest')).map(([name = '', , retryable = '', message = '']) => [

@@ -1,8 +1,8 @@
-import type { ErrorCode } from '@ringwire/protocol/errors'
+import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'
 import type { ClientErrorCode, RingwireErrorShape } from './types.ts'
 
 type Details = Partial<
-  Pick<RingwireErrorShape, 'retryable' | 'retryAfterMs' | 'callUuid' | 'field' | 'status' | 'cause'>
+  Pick<RingwireErrorShape, 'retryable' | 'retryAfterMs' | 'limit' | 'callUuid' | 'field' | 'status' | 'cause'>
 >
 
 /** Every failure that the SDK reports. What it says is made of codes and the service's own words [LOG1]. */
@@ -11,6 +11,7 @@ export class RingwireError extends Error implements RingwireErrorShape {
   readonly code: ErrorCode | ClientErrorCode
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
+  readonly limit: LimitName | undefined
   readonly callUuid: string | undefined
   readonly field: string | undefined
   readonly status: string | undefined
@@ -20,6 +21,7 @@ export class RingwireError extends Error implements RingwireErrorShape {
     this.code = code
     this.retryable = details.retryable ?? false
     this.retryAfterMs = details.retryAfterMs
+    this.limit = details.limit
     this.callUuid = details.callUuid
     this.field = details.field
     this.status = details.status
@@ -33,6 +35,7 @@ export function errorFromWire(value: unknown): RingwireError {
   const code = (text('code') ?? 'INTERNAL_ERROR') as ErrorCode
   const details: Record<string, unknown> = {
     retryable: body.retryable === true,
+    limit: text('limit'),
     callUuid: text('call_uuid'),
     field: text('field'),
     status: text('status'),

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@ringwire/protocol/errors'
+import type { ErrorCode, LimitName } from '@ringwire/protocol/errors'
 import type { CallStatus, IceServer } from '@ringwire/protocol/rest'
 
 /** Ends a subscription. Calling it twice does nothing. */
@@ -51,6 +51,8 @@ export interface RingwireErrorShape extends Error {
   readonly retryable: boolean
   /** How long to wait before that, where the service says so. */
   readonly retryAfterMs: number | undefined
+  /** RATE_LIMITED: which limit was reached. */
+  readonly limit: LimitName | undefined
   /** CALL_GLARE: the call that waits to be answered. */
   readonly callUuid: string | undefined
   /** INVALID_PAYLOAD: the field that is wrong. */

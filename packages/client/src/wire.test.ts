@@ -23,9 +23,25 @@ test('what is no envelope is none, and never an exception', () => {
 
 test('[ENV2] an error object of any shape becomes an error with a code', () => {
   expect(errorFromWire(undefined)).toMatchObject({ name: 'RingwireError', code: 'INTERNAL_ERROR', retryable: false })
-  const full = { code: 'RATE_LIMITED', message: 'm', retryable: true, retry_after_ms: 5, field: 'f', status: 's' }
+  const full = {
+    code: 'RATE_LIMITED',
+    message: 'm',
+    retryable: true,
+    retry_after_ms: 5,
+    limit: 'ringing',
+    field: 'f',
+    status: 's',
+  }
   expect(errorFromWire({ ...full, call_uuid: 'u' })).toMatchObject({
-    ...{ code: 'RATE_LIMITED', message: 'm', retryable: true, retryAfterMs: 5, field: 'f', status: 's' },
+    ...{
+      code: 'RATE_LIMITED',
+      message: 'm',
+      retryable: true,
+      retryAfterMs: 5,
+      limit: 'ringing',
+      field: 'f',
+      status: 's',
+    },
     callUuid: 'u',
   })
 })

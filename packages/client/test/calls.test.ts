@@ -166,7 +166,7 @@ test('[INV8] a limit says how long to wait', async () => {
   const agent = { userId: someone('callee'), role: 'agent' }
   await caller.client.call(agent).cancel()
   const error = await failure(caller.client.call(agent).invited)
-  expect(error).toMatchObject({ code: 'RATE_LIMITED', retryable: true })
+  expect(error).toMatchObject({ code: 'RATE_LIMITED', retryable: true, limit: 'pair_invites' })
   expect(error.retryAfterMs).toBeGreaterThan(10_000)
   caller.client.close()
   await limited.dispose()

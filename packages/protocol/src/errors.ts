@@ -69,6 +69,10 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
+/** What `RATE_LIMITED` can be about: messages and connections [WS7], invites [INV8]. */
+export const limitNames = ['messages', 'invites', 'pair_invites', 'ringing', 'connections'] as const
+export type LimitName = (typeof limitNames)[number]
+
 /** The error object of a REST body and of `call.error`; both modes of reading it are served [ENV2]. */
 export interface ErrorBody {
   code: ErrorCode
@@ -81,6 +85,8 @@ export interface ErrorBody {
   call_uuid?: string
   retryable?: boolean
   retry_after_ms?: number
+  /** Which limit was reached: in every `RATE_LIMITED`. */
+  limit?: LimitName
 }
 
 /** Builds the error object of a code, with the members that belong to this case. */

@@ -10,7 +10,8 @@ test('[ENV2] the error object of every code fits the schema of call.error', () =
     status: 'ended',
     call_uuid: '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55',
     retry_after_ms: 5,
-  }
+    limit: 'ringing',
+  } as const
   for (const code of Object.keys(errors) as ErrorCode[]) {
     expect(validate({ error: errorBody(code) }).ok).toBe(true)
     expect(validate({ error: errorBody(code, details) }).ok).toBe(true)

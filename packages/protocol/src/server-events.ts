@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { limitNames } from './errors.ts'
 import { AuthOk, AuthRefreshed, ExtendedAuthOk, SessionReset } from './events/auth.ts'
 import {
   CallAccepted,
@@ -22,6 +23,7 @@ export const WsError = Type.Object({
   call_uuid: Type.Optional(Type.String()),
   retryable: Type.Optional(Type.Boolean()),
   retry_after_ms: Type.Optional(Type.Integer()),
+  limit: Type.Optional(Type.Enum([...limitNames], { description: 'RATE_LIMITED: which limit was reached.' })),
 })
 
 /** What the service sends: event name → the schema of its `data`, and to whom it goes. */

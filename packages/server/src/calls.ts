@@ -16,7 +16,7 @@ import {
   sideOf,
 } from './call/call.ts'
 import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
-import { checkInvite, decideInvite, type InviteDecision } from './call/invite.ts'
+import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from './call/invite.ts'
 import type { Delivery } from './delivery.ts'
 import { isUnheld } from './holders.ts'
 import type { MaybePromise } from './maybe.ts'
@@ -34,7 +34,7 @@ export interface ClientSession extends Actor {
 
 /** The limits that an invite has to pass [INV8]. */
 export interface InviteLimits {
-  invite(caller: Participant, callee: Participant): Promise<{ ok: true } | { ok: false; retryAfterMs: number }>
+  invite(caller: Participant, callee: Participant): Promise<InviteRate>
   refundInvite(caller: Participant, callee: Participant): Promise<void>
 }
 

@@ -41,7 +41,7 @@ describe('defaults', () => {
       tokenFailRateIp: { count: 20, seconds: 60 },
       tokenRateKey: { count: 6000, seconds: 60 },
       inviteRate: { count: 30, seconds: 60 },
-      pairInviteRate: { count: 6, seconds: 60 },
+      pairInviteRate: { count: 30, seconds: 60 },
       maxRinging: 5,
       maxSockets: 20,
       wsRate: { perSecond: 20, burst: 200 },

@@ -197,7 +197,7 @@ export const settings = {
   ),
   tokenRateKey: limit('RINGWIRE_TOKEN_RATE_KEY', '6000/60', 'Token requests per product key.'),
   inviteRate: limit('RINGWIRE_INVITE_RATE', '30/60', 'Invites per caller.'),
-  pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '6/60', 'Invites from one caller to one callee.'),
+  pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '30/60', 'Invites from one caller to one callee.'),
   maxRinging: setting('RINGWIRE_MAX_RINGING', integer(1, 1000), '5', 'Ringing calls that one caller may have at once.'),
   maxSockets: setting('RINGWIRE_MAX_SOCKETS', integer(1, 10_000), '20', 'Sockets of one participant.'),
   wsRate: setting('RINGWIRE_WS_RATE', messageRate(), '20/200', 'Messages that one socket may send.'),

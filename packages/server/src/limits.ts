@@ -5,10 +5,12 @@
  *   limits.tokenRequest(address), .tokenKey(keyId), .failedAuthentication(address)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
  *
- * Each answers { ok: true } or { ok: false, retryAfterMs }. A limit that is off always answers ok.
+ * Each answers { ok: true } or { ok: false, retryAfterMs }; for an invite also which limit it was. A limit that is off
+ * always answers ok.
  */
 import ipaddr from 'ipaddr.js'
 import { type Participant, participantKey } from './call/call.ts'
+import type { InviteRate } from './call/invite.ts'
 import type { Config, Rate } from './config.ts'
 import type { Counters } from './ports.ts'
 
@@ -22,7 +24,7 @@ export interface Limits {
   /** One failed authentication from this address: call it for failures alone, so that nothing valid is ever refused. */
   failedAuthentication(address: string | undefined): Promise<Limit>
   /** One invite, counted for the caller and for the pair; refused by either it counts for neither. */
-  invite(caller: Participant, callee: Participant): Promise<Limit>
+  invite(caller: Participant, callee: Participant): Promise<InviteRate>
   /** Takes an invite back that turned out to be none, as a repeat [INV3]. */
   refundInvite(caller: Participant, callee: Participant): Promise<void>
 }
@@ -45,10 +47,11 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
       // The pair first: where the caller's limit then refuses, nobody else can have been refused for the pair alone.
       const pair = pairKey(caller, callee)
       const byPair = await pairs.consume(pair)
-      if (!byPair.ok) return byPair
+      if (!byPair.ok) return { ...byPair, limit: 'pair_invites' }
       const byCaller = await callers.consume(participantKey(caller))
-      if (!byCaller.ok) await pairs.refund(pair)
-      return byCaller
+      if (byCaller.ok) return byCaller
+      await pairs.refund(pair)
+      return { ...byCaller, limit: 'invites' }
     },
     async refundInvite(caller, callee) {
       await Promise.all([callers.refund(participantKey(caller)), pairs.refund(pairKey(caller, callee))])

@@ -202,24 +202,29 @@ test('[INV8] five ringing calls at most; what the invite supersedes does not cou
   const calls = [1, 2, 3, 4, 5].map((n) =>
     between(ringingCall({ ringExpiresAt: now + 1_000 * n }), alice, { ...carol, userId: `agent-${n}` }, n),
   )
-  expect(invite(calls)).toMatchObject({ code: 'RATE_LIMITED', details: { retry_after_ms: 1_000 }, steps: [] })
+  expect(invite(calls)).toMatchObject({
+    code: 'RATE_LIMITED',
+    details: { retry_after_ms: 1_000, limit: 'ringing' },
+    steps: [],
+  })
   expect(invite(calls.slice(1)).ok).toBe(true)
   const mine = between(ringingCall(), alice, bob, 9)
   expect(steps(invite([...calls.slice(1), mine], { actor: tablet }))).toEqual(['09 cancelled superseded', '90 invited'])
 })
 
 test('[INV8] the rate limit says when to come again, counts no repeat, and comes before glare and busy', () => {
-  const rate = { ok: false, retryAfterMs: 700 } as const
+  const rate = { ok: false, limit: 'pair_invites', retryAfterMs: 700 } as const
   const crossing = between(ringingCall({ callerPlace: heldBy(bobOne) }), bob, alice, 2)
   const talk = between(answeredCall(), bob, dave, 3)
   const refused = invite([crossing, talk], { rate, busy: 'reject' })
-  expect(refused).toEqual({ ok: false, code: 'RATE_LIMITED', details: { retry_after_ms: 700 }, steps: [] })
+  const details = { retry_after_ms: 700, limit: 'pair_invites' } as const
+  expect(refused).toEqual({ ok: false, code: 'RATE_LIMITED', details, steps: [] })
   expect(invite([ringingCall()], { rate }).ok).toBe(true)
   const over = overCall()
   expect(invite([], { rate, callUuid: over.callUuid }, over).ok).toBe(true)
 })
 
 test('[INV8] a refused invite ends nothing', () => {
-  const rate = { ok: false, retryAfterMs: 700 } as const
+  const rate = { ok: false, limit: 'pair_invites', retryAfterMs: 700 } as const
   expect(invite([ringingCall()], { actor: tablet, rate }).steps).toEqual([])
 })

@@ -1,3 +1,4 @@
+import type { LimitName } from '@ringwire/protocol/errors'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type AnsweredCall,
@@ -24,6 +25,11 @@ import {
 } from './decide.ts'
 import { ringingData, type Step } from './effects.ts'
 
+/** The verdict of the limits that an invite counts for; the one that refuses it is named [INV8]. */
+export type InviteRate =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly limit: 'invites' | 'pair_invites'; readonly retryAfterMs: number }
+
 /** A `call.invite` with everything that its decision depends on. */
 export interface InviteCommand {
   readonly actor: Actor
@@ -37,8 +43,8 @@ export interface InviteCommand {
   readonly callType: string
   readonly ringTimeoutMs: number
   readonly metadata: Readonly<Record<string, unknown>> | null
-  /** The verdict of the invite limits [INV8]; it counts only for an invite that is not a repeat. */
-  readonly rate: { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
+  /** It counts only for an invite that is not a repeat. */
+  readonly rate: InviteRate
   readonly maxRinging: number
   readonly busy: 'allow' | 'reject'
 }
@@ -107,13 +113,13 @@ export function decideInvite(
   const steps = between.flatMap((call) => endStale(call, actor, now))
 
   const others = situation.live.filter((call) => !steps.some((step) => step.call.callUuid === call.callUuid))
-  if (!command.rate.ok) return refuse('RATE_LIMITED', { retry_after_ms: command.rate.retryAfterMs })
+  if (!command.rate.ok) return limited(command.rate.limit, command.rate.retryAfterMs)
   const ringing = others.filter(
     (call): call is RingingCall => call.status === 'ringing' && sideOf(call, caller) === 'caller',
   )
   if (ringing.length >= command.maxRinging) {
     const freeAt = Math.min(...ringing.map((call) => call.ringExpiresAt))
-    return refuse('RATE_LIMITED', { retry_after_ms: Math.max(0, freeAt - now) })
+    return limited('ringing', Math.max(0, freeAt - now))
   }
   const crossing = others.find(
     (call) => call.status === 'ringing' && sideOf(call, caller) === 'callee' && sideOf(call, callee) === 'caller',
@@ -126,6 +132,10 @@ export function decideInvite(
   }
   const created = ring(command, callUuid, now)
   return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
+}
+
+function limited(limit: LimitName, retryAfterMs: number): Refusal {
+  return refuse('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit })
 }
 
 /** The same reply again. To repeat an invite is to name the call: it takes or settles the place [INV3, INV7, PLACE2]. */

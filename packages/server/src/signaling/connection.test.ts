@@ -155,7 +155,7 @@ test('[WS7] over the rate the message is not handled, its refusal says when', ()
   it.receive('2')
   it.flush(now)
   expect(handled).toEqual(['1'])
-  expect(wire.at(-1)).toBe(encodeError(errorBody('RATE_LIMITED', { retry_after_ms: 100 }), 'r'))
+  expect(wire.at(-1)).toBe(encodeError(errorBody('RATE_LIMITED', { retry_after_ms: 100, limit: 'messages' }), 'r'))
   for (now = 20; now < 10_000; now += 20) it.receive('on and on')
   expect(wire.some((text) => text.startsWith('close'))).toBe(false)
   now = 10_050

@@ -146,7 +146,7 @@ export class Connection implements Sink {
     const { dispatch } = this.options
     const { handled } = this.upstream
     if (clearance?.ok === false) {
-      const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs })
+      const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs, limit: 'messages' })
       this.finish(dispatch.refuse(text, error, handled))
       return
     }

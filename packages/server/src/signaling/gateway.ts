@@ -92,6 +92,7 @@ const spreadJitterMs = 100
 /** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
 const selected = { 'Sec-WebSocket-Protocol': subprotocol }
 const none = {}
+const tooManyConnections = encodeError(errorBody('RATE_LIMITED', { limit: 'connections' }), undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, clock } = options
@@ -126,7 +127,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
     const room = makeRoom(session.participant)
     if (room === false) {
-      socket.send(encodeError(errorBody('RATE_LIMITED'), undefined))
+      socket.send(tooManyConnections)
       socket.close(4429, 'too many connections')
       return
     }
@@ -148,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     try {
       const arrival = andThen(room, (isRoom) => {
         if (isRoom) return begin(connection, session, admission.extended, room === true)
-        connection.send(encodeError(errorBody('RATE_LIMITED'), undefined))
+        connection.send(tooManyConnections)
         connection.close(4429, 'too many connections')
         return undefined
       })

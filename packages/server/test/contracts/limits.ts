@@ -106,11 +106,14 @@ export function registerLimitsContract(name: string, open: () => Promise<Counter
 
     test('[INV8] invites count for the caller and for the pair', async () => {
       const limits = limitsWith({ inviteRate: minute(4), pairInviteRate: minute(2) })
+      const refused = (limit: 'invites' | 'pair_invites') =>
+        ({ ok: false, limit, retryAfterMs: expect.any(Number) }) as const
       const [a, b, c, d] = [person('a'), person('b'), person('c'), person('d')]
       expect(allowedOf(await times(3, () => limits.invite(a, b)))).toBe(2)
+      expect(await limits.invite(a, b)).toEqual(refused('pair_invites'))
       // What the pair refused is not the caller's loss.
       expect(allowedOf(await times(3, () => limits.invite(a, c)))).toBe(2)
-      expect((await limits.invite(a, d)).ok).toBe(false)
+      expect(await limits.invite(a, d)).toEqual(refused('invites'))
       // And what the caller's limit refused is not the pair's.
       expect(allowedOf(await times(3, () => limits.invite(d, a)))).toBe(2)
       await limits.refundInvite(a, b)

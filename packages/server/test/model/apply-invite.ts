@@ -27,7 +27,7 @@ export function applyInvite(machine: Machine, setup: Setup, draft: Draft, event:
     callType: 'audio',
     ringTimeoutMs: setup.ringTimeoutMs,
     metadata: null,
-    rate: event.rateExceeded ? { ok: false, retryAfterMs: 1_000 } : { ok: true },
+    rate: event.rateExceeded ? { ok: false, limit: 'invites', retryAfterMs: 1_000 } : { ok: true },
     maxRinging: setup.maxRinging,
     busy: event.busy ?? setup.busy,
   }

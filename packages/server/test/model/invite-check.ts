@@ -166,7 +166,7 @@ function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow'
     callType: 'audio',
     ringTimeoutMs: 30_000,
     metadata: null,
-    rate: retryAfterMs === undefined ? { ok: true } : { ok: false, retryAfterMs },
+    rate: retryAfterMs === undefined ? { ok: true } : { ok: false, limit: 'pair_invites', retryAfterMs },
     maxRinging: 2,
     busy,
   }
@@ -214,7 +214,7 @@ interface Given {
   readonly named: Call | undefined
   readonly newUuid: string
   readonly calleeBusy: boolean
-  readonly retryAfterMs: number
+  readonly limited: { readonly limit: string; readonly retry_after_ms: number }
 }
 
 function expectedOf(outcome: InviteOutcome, given: Given): unknown {
@@ -223,7 +223,7 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
     case 'refused': {
       const details = {
         CALL_ID_CONFLICT: {},
-        RATE_LIMITED: { retry_after_ms: given.retryAfterMs },
+        RATE_LIMITED: given.limited,
         CALL_GLARE: { call_uuid: calls.in?.callUuid },
       }[outcome.code]
       return { ok: false, code: outcome.code, details, steps: [] }
@@ -291,8 +291,11 @@ export function checkInvites(machine: Machine): { cases: number; rowsUsed: numbe
             const busy = engaged.busy && policy === 'reject' ? 'yes' : '-'
             const { row, outcome } = inviteOutcome({ ...each, uuid, limit: limit.name === '-' ? '-' : 'yes', busy })
             const newUuid = uuid === 'foreign' ? uuidOf(99) : command.callUuid
-            const retryAfterMs = limit.retryAfterMs ?? (limit.name === 'overdue' ? 0 : 4_000)
-            const expected = expectedOf(outcome, { calls, named, newUuid, calleeBusy: engaged.busy, retryAfterMs })
+            const limited =
+              limit.retryAfterMs === undefined
+                ? { limit: 'ringing', retry_after_ms: limit.name === 'overdue' ? 0 : 4_000 }
+                : { limit: 'pair_invites', retry_after_ms: limit.retryAfterMs }
+            const expected = expectedOf(outcome, { calls, named, newUuid, calleeBusy: engaged.busy, limited })
             const decision = decideInvite({ sameUuid: named as LiveCall | OverCall | undefined, live }, command, now)
             const wrong = difference(decision, expected)
             if (wrong !== undefined)

@@ -188,8 +188,7 @@ const stale: readonly Patch[] = [
   ],
 ]
 
-const rateCheck =
-  "  if (!command.rate.ok) return refuse('RATE_LIMITED', { retry_after_ms: command.rate.retryAfterMs })\n"
+const rateCheck = '  if (!command.rate.ok) return limited(command.rate.limit, command.rate.retryAfterMs)\n'
 const glareCheck = "  if (crossing !== undefined) return refuse('CALL_GLARE', { call_uuid: crossing.callUuid })\n"
 
 const limits: readonly Patch[] = [
