@@ -3,6 +3,7 @@ import { type ClientEventName, clientEvents } from './client-events.ts'
 import { type ErrorBody, type ErrorCode, errorBody } from './errors.ts'
 import { inviteLimits } from './events/call.ts'
 import { relayLimits } from './events/webrtc.ts'
+import { isNestedDeeper } from './nesting.ts'
 import { fitsBytes, utf8Length } from './text.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
@@ -82,27 +83,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** JSON.parse throws on bad text, and on text nested deeper than its stack. */
+/** What is nested deep is read in no time, and takes a third of a second to be written again. */
 function parseObject(text: string): Record<string, unknown> | undefined {
+  if (isNestedDeeper(text, messageLimits.depth)) return undefined
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) && !isDeeper(value, messageLimits.depth) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-/**
- * Whether objects and arrays are nested in more levels than so many. What has tens of thousands of them is read in no
- * time, and takes a third of a second to be written again.
- */
-function isDeeper(value: object, levels: number): boolean {
-  if (levels === 0) return true
-  for (const key in value) {
-    const child: unknown = value[key as keyof typeof value]
-    if (typeof child === 'object' && child !== null && isDeeper(child, levels - 1)) return true
-  }
-  return false
 }
 
 /** Sizes have a code of their own, so they are looked at before the shape [WS6, INV1]. */
