@@ -14,8 +14,13 @@ export const closeCodes = {
   4401: { name: 'TOKEN', meaning: 'The token is missing, invalid or expired: get a new one first.', reconnect: true },
   4403: { name: 'FORBIDDEN', meaning: 'The origin of the web page is not allowed [WS8].', reconnect: false },
   4408: { name: 'NO_PONG', meaning: 'The client did not answer a ping in time [WS6].', reconnect: true },
-  4409: { name: 'REPLACED', meaning: 'A newer connection of the same session took over [RES1].', reconnect: false },
-  4429: { name: 'LIMIT', meaning: 'Too many messages or too many connections [WS7].', reconnect: true },
+  4409: {
+    name: 'REPLACED',
+    meaning:
+      'A newer connection of the same session took over [RES1], or newer ones of the participant took its room [WS7].',
+    reconnect: false,
+  },
+  4429: { name: 'LIMIT', meaning: 'Too many messages, or no room for one more connection [WS7].', reconnect: true },
 } as const
 
 export type CloseCode = keyof typeof closeCodes

@@ -15,7 +15,8 @@ export function createRoom(
     return andThen(sessions.holdsAny(oldest), (holds) => {
       if (holds) return closeOldest(others, tooMany)
       return andThen(sessions.sinkOf(oldest), (sink) => {
-        sink?.close(4429, 'too many connections')
+        // With a code that says "come back" two tabs would displace each other for ever.
+        sink?.close(4409, 'too many connections')
         return tooMany === 1 || closeOldest(others, tooMany - 1)
       })
     })

@@ -40,7 +40,7 @@ export function registerLimitScenarios(name: string, start: StartService): void 
     test.concurrent('[ORD1] requests that wait for an earlier one have a bound: 4429', () =>
       withService(start, { RINGWIRE_WS_RATE: 'off' }, tooMuchAtOnce))
 
-    test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4429', () =>
+    test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4409, for good', () =>
       withService(start, {}, twentySockets))
 
     test.concurrent('[WS7] where every socket holds a place, the new one is refused', () =>
@@ -187,9 +187,9 @@ async function twentySockets(service: Service): Promise<void> {
   const callUuid = await invite(sockets[0]!, someone('nobody'), { callee_role: 'customer' })
   await sockets[0]!.settle()
   await open()
-  expect(await sockets[1]!.closed).toMatchObject({ code: 4429 })
+  expect(await sockets[1]!.closed).toMatchObject({ code: 4409 })
   await open()
-  expect(await sockets[2]!.closed).toMatchObject({ code: 4429 })
+  expect(await sockets[2]!.closed).toMatchObject({ code: 4409 })
   for (const client of [sockets[0]!, ...sockets.slice(3)]) await client.settle()
   // Another role of the same user_id is another participant [ID1].
   await service.connect({ user_id: agentId, role: 'customer' })
@@ -231,10 +231,10 @@ async function deadSocketMakesRoom(service: Service): Promise<void> {
   const third = await open(service.url)
   link.stall()
   await open(service.url)
-  await link.until((it) => it.closeCode === 4429)
+  await link.until((it) => it.closeCode === 4409)
   // The dead one cannot answer the close; it must not count as the oldest a second time.
   await open(service.url)
-  expect(await second.closed).toMatchObject({ code: 4429 })
+  expect(await second.closed).toMatchObject({ code: 4409 })
   await third.settle()
   proxy.stop()
 }
