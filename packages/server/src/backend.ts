@@ -38,8 +38,8 @@ export interface Backend {
    * start is made up from the calls.
    */
   readonly isShared: boolean
-  /** Resolves when Redis answers; at once where there is none [HEALTH1]. */
-  pingRedis(): Promise<void>
+  /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
+  tryRedis(): Promise<void>
   /** Sockets are gone: hands over what other nodes need, and lets go of the stores. */
   close(): Promise<void>
 }
@@ -108,7 +108,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
     clock,
     isShared: false,
-    pingRedis: async () => {},
+    tryRedis: async () => {},
     close: stores.close,
   }
 }
@@ -149,8 +149,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await close()
     throw error
   }
-  const { sessions, counters, tell, ping } = redis
+  const { sessions, counters, tell, tryWrite: tryRedis } = redis
   const { self, isDead, others, clock } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
-  return { stores, sessions, counters, nodes, clock, isShared: true, pingRedis: ping, close }
+  return { stores, sessions, counters, nodes, clock, isShared: true, tryRedis, close }
 }

@@ -14,7 +14,7 @@ afterEach(() => {
 /** Deadlines that run, over parts that are as a test says. */
 function start(parts: object): Deadlines {
   const options = {
-    store: { liveCalls: () => [], ping: async () => {} },
+    store: { liveCalls: () => [], tryWrite: async () => {} },
     sessions: { sweep() {}, heldHere: () => undefined },
     nodes: { self: 'one', isDead: () => false, others: () => ['two'], tell() {} },
     clock: { now: Date.now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
@@ -122,7 +122,7 @@ test('[END3] lost clocks stand still while the sessions are away, and start in f
       if (isAway) throw new Error('away')
     },
     store: {
-      ping: async () => {},
+      tryWrite: async () => {},
       async liveCalls() {
         now += sweepMs
         if (++sweeps === 3) isAway = false
@@ -163,7 +163,7 @@ async function commandsOfJump(self: string, others: readonly string[]): Promise<
         ms = 0
       },
     },
-    store: { liveCalls: () => [call], ping: async () => {} },
+    store: { liveCalls: () => [call], tryWrite: async () => {} },
     onSweep: async () => swept.resolve(),
   })
   await swept.promise

@@ -20,7 +20,7 @@ export interface DeadlinesOptions {
   readonly nodes: Nodes
   readonly clock: SteadyClock
   readonly durations: CallDurations
-  /** Resolves when clients can come back: the sessions' store answers. */
+  /** Resolves when clients can come back: the sessions' store takes writes. */
   readonly pingSessions: () => Promise<void>
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
   /** More that is done at every sweep, with the calls that are live. */
@@ -166,7 +166,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
 
   /** Whatever was lost has its full time from now on: nobody could come back in between. */
   async function comeBack(): Promise<void> {
-    await store.ping()
+    await store.tryWrite()
     const live = await store.liveCalls()
     await Promise.all(live.map((call) => run(call, { type: 'away' })))
     away = false

@@ -59,6 +59,27 @@ test('[HEALTH1] a check that does not answer in time is an error', async () => {
   expect(await health.ready()).toMatchObject({ status: 503, body: { database: 'error', redis: 'ok' } })
 })
 
+test('[HEALTH1] a check that hangs is not begun a second time until it is over', async () => {
+  let now = 0
+  let asked = 0
+  let answer = Promise.withResolvers<void>()
+  const database = () => {
+    asked++
+    return answer.promise
+  }
+  const monotonic = () => now
+  const checks = { database, redis: fine }
+  const health = createHealth({ checks, state: () => 'ready', timeoutMs: 5, monotonic })
+  for (; now < 10_000; now += 2_000) expect(await health.ready()).toMatchObject({ status: 503 })
+  expect(asked).toBe(1)
+  answer.resolve()
+  await Bun.sleep(0)
+  answer = Promise.withResolvers()
+  answer.resolve()
+  expect((await health.ready()).status).toBe(200)
+  expect(asked).toBe(2)
+})
+
 test('[HEALTH1] results are good for a second, and many probes ask once', async () => {
   let now = 0
   let asked = 0

@@ -10,7 +10,7 @@ import type { Health } from '@ringwire/protocol/rest'
 export type ServiceState = 'starting' | 'ready' | 'draining'
 
 export interface HealthOptions {
-  /** Each resolves when its dependency answers. A store that is in this process resolves at once. */
+  /** Each resolves when its dependency takes a write. A store that is in this process resolves at once. */
   readonly checks: { readonly database: () => Promise<void>; readonly redis: () => Promise<void> }
   readonly state: () => ServiceState
   /** How long a check may take, and how long its result is good for. */
@@ -33,8 +33,9 @@ type Result = 'ok' | 'error'
 
 export function createHealth(options: HealthOptions): HealthChecks {
   const { state, timeoutMs = 1000, cacheMs = 1000, monotonic = () => performance.now() } = options
-  const database = cached(() => outcome(options.checks.database, timeoutMs), cacheMs, monotonic)
-  const redis = cached(() => outcome(options.checks.redis, timeoutMs), cacheMs, monotonic)
+  const { database: tryDatabase, redis: tryRedis } = options.checks
+  const database = cached(oneAtATime(tryDatabase), timeoutMs, cacheMs, monotonic)
+  const redis = cached(oneAtATime(tryRedis), timeoutMs, cacheMs, monotonic)
 
   return {
     live() {
@@ -54,18 +55,26 @@ export function createHealth(options: HealthOptions): HealthChecks {
   }
 }
 
-/** What a check says in time; one that is late, throws or rejects is an error. */
+/** A check that is still under way is not begun again: in a store that hangs, nothing piles up. */
+function oneAtATime(check: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  const begin = async () => check()
+  return () => {
+    running ??= begin().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+}
+
+/** What a check says in time; one that is late or rejects is an error. */
 async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<Result> {
   const { promise: late, resolve } = Promise.withResolvers<Result>()
   const timer = setTimeout(() => resolve('error'), timeoutMs)
-  const checked = (async (): Promise<Result> => {
-    try {
-      await check()
-      return 'ok'
-    } catch {
-      return 'error'
-    }
-  })()
+  const checked = check().then(
+    (): Result => 'ok',
+    (): Result => 'error',
+  )
   try {
     return await Promise.race([checked, late])
   } finally {
@@ -74,11 +83,16 @@ async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<R
 }
 
 /** Probes come as often as they like; the dependency is asked once in `cacheMs`, and by one of them at a time. */
-function cached(ask: () => Promise<Result>, cacheMs: number, monotonic: () => number): () => Promise<Result> {
+function cached(
+  check: () => Promise<void>,
+  timeoutMs: number,
+  cacheMs: number,
+  monotonic: () => number,
+): () => Promise<Result> {
   let last: { at: number; result: Promise<Result> } | undefined
   return () => {
     if (last !== undefined && monotonic() - last.at < cacheMs) return last.result
-    const entry = { at: Number.POSITIVE_INFINITY, result: ask() }
+    const entry = { at: Number.POSITIVE_INFINITY, result: outcome(check, timeoutMs) }
     // It is fresh from the moment the answer is there: until then everybody waits for the same one.
     void entry.result.then(() => {
       entry.at = monotonic()

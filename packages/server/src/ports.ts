@@ -66,8 +66,8 @@ export interface CallStore {
   history(query: HistoryQuery): MaybePromise<HistoryPage>
   /** Takes note of a call as another process has written it: what is remembered of it here is old. */
   note(call: Call): void
-  /** Resolves when the store answers, rejects otherwise [HEALTH1]. */
-  ping(): Promise<void>
+  /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
+  tryWrite(): Promise<void>
   close(): Promise<void>
 }
 

@@ -121,7 +121,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       limits,
       history: createHistory({ calls: stores.calls }),
       health: createHealth({
-        checks: { database: () => stores.calls.ping(), redis: backend.pingRedis },
+        checks: { database: () => stores.calls.tryWrite(), redis: backend.tryRedis },
         state: () => state,
       }),
     })
@@ -209,7 +209,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     nodes,
     clock,
     durations,
-    pingSessions: backend.pingRedis,
+    pingSessions: backend.tryRedis,
     run: calls.run,
     async onSweep(now, live) {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)

@@ -388,7 +388,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       })
 
       test('ping resolves', async () => {
-        await store().ping()
+        await store().tryWrite()
       })
     })
 
@@ -442,7 +442,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       await closed.close()
       const late = (async () => closed.transition(call, () => ({ steps: [created(call)] })))()
       expect(await late.catch((error: unknown) => error)).toBeInstanceOf(StoreError)
-      expect(await closed.ping().catch((error: unknown) => error)).toBeInstanceOf(StoreError)
+      expect(await closed.tryWrite().catch((error: unknown) => error)).toBeInstanceOf(StoreError)
       await own.close()
     })
   })

@@ -143,7 +143,7 @@ describe('PostgreSQL and its faults', () => {
     const startedAt = performance.now()
     const nobody = { product: 'p', role: 'r', userId: 'u' }
     const reads = await Promise.allSettled([
-      harness.store().ping(),
+      harness.store().tryWrite(),
       harness.store().load(ringing()),
       harness.store().history({ participant: nobody, limit: 1, after: undefined }),
       harness.stores().products.settings('p'),
@@ -170,7 +170,7 @@ describe('PostgreSQL and its faults', () => {
     await server.query('ALTER ROLE tenant CONNECTION LIMIT 0')
     while ((await server.terminateBackends('tenant')) > 0) await Bun.sleep(10)
     const { acknowledged } = work
-    const error = await Promise.resolve(harness.store().ping()).catch((reason: unknown) => reason)
+    const error = await Promise.resolve(harness.store().tryWrite()).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ kind: 'unavailable' })
     expect(String(error)).toContain('53300')
     expect(work.acknowledged).toBe(acknowledged)
@@ -180,6 +180,23 @@ describe('PostgreSQL and its faults', () => {
     await check(work)
     expect(work.longest).toBeLessThan(limitMs + slackMs)
   }, 60_000)
+
+  test('[HEALTH1] a database that may only be read takes no write; one that may grows by none of them', async () => {
+    const store = harness.store()
+    for (let i = 0; i < 300; i++) await store.tryWrite()
+    const [{ size }] = await server.query("SELECT pg_relation_size('readiness')::int AS size", harness.url)
+    expect(size).toBeLessThanOrEqual(2 * 8192)
+    const setReadOnly = async (value: string) => {
+      await server.query(`ALTER DATABASE ${harness.database} SET default_transaction_read_only = ${value}`)
+      while ((await server.terminateBackends(harness.database)) > 0) await Bun.sleep(10)
+    }
+    await setReadOnly('on')
+    const error = await store.tryWrite().catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ kind: 'unavailable' })
+    expect(String(error)).toContain('25006')
+    await setReadOnly('off')
+    await store.tryWrite()
+  })
 
   test('a commit that waits too long is of unknown outcome, and nothing of it is written', async () => {
     const store = harness.store()

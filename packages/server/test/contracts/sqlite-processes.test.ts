@@ -72,7 +72,7 @@ describe('one data directory', () => {
     const options = { dataDir: dir.path, synchronous, exclusive: true } as const
     const first = await openSqlite(options)
     await expect(openSqlite(options)).rejects.toThrow('Another process serves this data directory')
-    await first.calls.ping()
+    await first.calls.tryWrite()
     await first.close()
     const second = await openSqlite(options)
     await second.close()

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import { StoreError } from '../../src/ports.ts'
 import { created, ended, participant, ringing, there, touched } from './calls.ts'
@@ -157,7 +158,7 @@ describe('a writer that fails', () => {
     const late = [kindOf(add()), kindOf(add()), kindOf(touch(call, 'x'))]
     expect(await Promise.all(late)).toEqual(['unavailable', 'unavailable', 'unavailable'])
     expect(await kindOf(add())).toBe('unavailable')
-    expect(await kindOf(store().ping())).toBe('unavailable')
+    expect(await kindOf(store().tryWrite())).toBe('unavailable')
     expect(await store().liveCalls()).toEqual([])
   })
 
@@ -219,22 +220,30 @@ describe('a disk', () => {
     }
     expect(await store().load(call)).toEqual(call)
     limit(1_000_000)
-    await store().ping()
+    await store().tryWrite()
     for (const it of refused) await add(it)
     await touch(call, 'after')
     expect(versionsOf(harness.database, call.callUuid)).toEqual([1, 2])
     expect(harness.stores().counts().writersStarted).toBe(1)
   })
 
-  test('[HEALTH1] that takes no write: ping fails after the first one that failed, until one can be made', async () => {
+  test('[HEALTH1] that takes no write is found by the first look, and one that does by the next', async () => {
     const { startWorker, started } = writers()
     harness = await openHarness({ startWorker })
     pragma(started[0], 'query_only = ON')
-    expect(await kindOf(add())).toBe('unavailable')
-    expect(await kindOf(store().ping())).toBe('unavailable')
+    expect(await kindOf(store().tryWrite())).toBe('unavailable')
     pragma(started[0], 'query_only = OFF')
-    expect(await kindOf(store().ping())).toBe('written')
+    expect(await kindOf(store().tryWrite())).toBe('written')
     expect(await kindOf(add())).toBe('written')
+  })
+
+  test('[HEALTH1] looking makes no file larger than its log gets between two checkpoints', async () => {
+    harness = await openHarness()
+    const size = (file: string) => statSync(file).size
+    const before = size(harness.database)
+    for (let i = 0; i < 1_500; i++) await store().tryWrite()
+    expect(size(harness.database)).toBeLessThanOrEqual(before)
+    expect(size(`${harness.database}-wal`)).toBeLessThan(1_100 * 4_200)
   })
 })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
 import { someone } from '../support/flows.ts'
 import { productKey, type Service } from '../support/service.ts'
 import { becomesReady, becomesUnready, inTime, limitMs, until, worldFor } from './world.ts'
@@ -57,3 +58,17 @@ test('[TOK5] Redis is killed: each node counts tokens for itself, 200 up to the 
   expect(await statusesOf(limit + 2, '192.0.2.4', one, two)).toEqual(allowedThenRefused(2))
   for (const node of [one, two]) expect([saysOfLimits(node, 'away'), saysOfLimits(node, 'back')]).toEqual([1, 1])
 }, 30_000)
+
+test('[HEALTH1] Redis at maxmemory answers, and takes nothing: no node is ready until there is room', async () => {
+  const { one, two, redis } = world()
+  const admin = new Redis(redis.url)
+  try {
+    await becomesReady(one, two)
+    await admin.config('SET', 'maxmemory', '1')
+    await becomesUnready('redis', one, two)
+    await admin.config('SET', 'maxmemory', '0')
+    await becomesReady(one, two)
+  } finally {
+    admin.disconnect()
+  }
+}, 20_000)

@@ -50,7 +50,7 @@ async function startOf(url: string): Promise<string> {
   const store = createStore(url, () => {}, { startMs: 1_000 })
   try {
     await store.ready()
-    await store.ping()
+    await store.tryWrite()
     return ''
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
@@ -97,7 +97,7 @@ test('limits and readiness need no more rights; one server and its database 0 ne
   await allow(admin, 'least', fewer)
   const store = createStore(`redis://${account.replace('ringwire', 'least')}@127.0.0.1:${server.port}`, () => {})
   await store.ready()
-  await store.ping()
+  await store.tryWrite()
   const away: unknown[] = []
   const counters = createRedisCounters({
     ...{ store, fallback: createMemoryCounters(), onBack() {} },
@@ -165,7 +165,7 @@ test('the same account at the servers that Sentinel watches, also at the one tha
     await group.master.kill()
     await group.promoted()
     // Whoever was connected finds the way as whoever comes.
-    await until('the store is back', async () => (await outcomeOf(() => lasting.ping())) === undefined)
+    await until('the store is back', async () => (await outcomeOf(() => lasting.tryWrite())) === undefined)
     await useSessions(url)
     expect(await denied(admins[1]!)).toEqual([])
     expect(await startOf(wrong)).toStartWith('Redis cannot be reached: WRONGPASS')

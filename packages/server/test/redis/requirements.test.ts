@@ -119,7 +119,7 @@ test('every master of a cluster is looked at, and named', async () => {
   try {
     await withStore(cluster.url, async (store) => {
       await store.ready()
-      await store.ping()
+      await store.tryWrite()
     })
     const { url, port } = cluster.servers[1]!
     const client = new Redis(url)
@@ -165,11 +165,11 @@ describe('the database of the URL', () => {
       await other.restart(['--databases', '4'])
       while (!heard.some((text) => text.includes('DB index is out of range'))) await Bun.sleep(10)
       for (let looks = 0; looks < 20; looks++, await Bun.sleep(10)) {
-        expect(await problemOf(store.ping())).toBe('Redis is not connected')
+        expect(await problemOf(store.tryWrite())).toBe('Redis is not connected')
       }
       expect(heard.join()).not.toContain('enableOfflineQueue')
       await other.restart()
-      while ((await problemOf(store.ping())) !== '') await Bun.sleep(10)
+      while ((await problemOf(store.tryWrite())) !== '') await Bun.sleep(10)
     } finally {
       store.close()
       await other.stop()
@@ -222,20 +222,41 @@ test('a server that goes away: why is told once for each time, not with each att
   }
 }, 20_000)
 
-test('[HEALTH1] a ping goes to the server, and is given up after a second', async () => {
+test('[HEALTH1] whether a write would be taken is asked of the server, and given up after a second', async () => {
   await withStore(server.url, async (store) => {
     await store.ready()
     await admin.config('RESETSTAT')
-    await store.ping()
-    expect(await stats()).toContain('cmdstat_ping:calls=1')
+    await store.tryWrite()
+    expect(await stats()).toContain('cmdstat_eval:calls=1')
     process.kill(server.pid, 'SIGSTOP')
     try {
       const start = performance.now()
-      expect(await problemOf(store.ping())).toBe('Redis did not answer in time')
+      expect(await problemOf(store.tryWrite())).toBe('Redis did not answer in time')
       expect(performance.now() - start).toBeLessThan(1_100)
     } finally {
       process.kill(server.pid, 'SIGCONT')
     }
-    await store.ping()
+    await store.tryWrite()
   })
 }, 20_000)
+
+test('[HEALTH1] a server that answers and takes no write fails it, and nothing is written by asking', async () => {
+  const replicas = await admin.config('GET', 'min-replicas-to-write')
+  await withStore(server.url, async (store) => {
+    await store.ready()
+    const keys = await admin.dbsize()
+    for (const [name, refusing, usual, why] of [
+      ['maxmemory', '1', '0', 'OOM'],
+      ['min-replicas-to-write', '1', (replicas as string[])[1] ?? '0', 'NOREPLICAS'],
+    ] as const) {
+      await admin.config('SET', name, refusing)
+      try {
+        expect(await problemOf(store.tryWrite())).toBe(why)
+      } finally {
+        await admin.config('SET', name, usual)
+      }
+      await store.tryWrite()
+    }
+    expect(await admin.dbsize()).toBe(keys)
+  })
+})

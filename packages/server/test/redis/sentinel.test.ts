@@ -55,7 +55,7 @@ async function startOf(url: string): Promise<string> {
   const store = createStore(url, () => {}, { startMs: 1_000 })
   try {
     await store.ready()
-    await store.ping()
+    await store.tryWrite()
     return ''
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
@@ -119,7 +119,7 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   const { promise: back, resolve } = Promise.withResolvers<void>()
   const store = createStore(group.url, () => {})
   await store.ready()
-  await store.ping()
+  await store.tryWrite()
   const counters = createRedisCounters({
     store,
     fallback: createMemoryCounters(),
@@ -136,7 +136,7 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   while ((await replica.dbsize()) < 1) await Bun.sleep(1)
   replica.disconnect()
   await group.master.kill()
-  const refused = await store.ping().then(
+  const refused = await store.tryWrite().then(
     () => 'answered',
     () => 'refused',
   )
@@ -144,7 +144,7 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   expect(await counter.consume('b')).toBe(0)
   await group.promoted()
   await back
-  await store.ping()
+  await store.tryWrite()
   // The replica had what was counted.
   expect(await counter.consume('a')).toBeGreaterThan(0)
   expect(told).toEqual(['away', 'back'])
@@ -180,7 +180,7 @@ test('Sentinel and servers with TLS, also after the promotion', async () => {
     await secure.promoted()
     for (let tries = 0; ; tries++) {
       if (tries > 500) throw new Error('the store does not come back')
-      const isBack = await store.ping().then(
+      const isBack = await store.tryWrite().then(
         () => true,
         () => false,
       )

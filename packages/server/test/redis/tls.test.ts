@@ -31,7 +31,7 @@ async function startOf(url: string, startMs = 500): Promise<string> {
   const store = createStore(url, () => {}, { startMs })
   try {
     await store.ready()
-    await store.ping()
+    await store.tryWrite()
     return ''
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

@@ -100,7 +100,7 @@ export function startRest(options: RestOptions): RestService {
     turnExpiry: (now) => turnExpiry(config, now),
     history: createHistory({ calls: stores.calls }),
     health: createHealth({
-      checks: { database: () => stores.calls.ping(), redis: async () => {} },
+      checks: { database: () => stores.calls.tryWrite(), redis: async () => {} },
       state: () => service.state,
     }),
   })

@@ -23,7 +23,6 @@ export interface CallReads {
   overSince(since: number): Promise<{ call: OverCall; step: Step }[]>
   stepsAfter(ref: CallRef, version: number): Promise<Step[]>
   history(query: HistoryQuery): Promise<HistoryPage>
-  ping(): Promise<void>
 }
 
 /** bigint comes as text; every instant fits a double. */
@@ -136,9 +135,6 @@ export function createCallReads(connections: Connections): CallReads {
       const { startedAt, callUuid } = after ?? start
       const rows = await read(historySql, [userId, role, product, String(startedAt), callUuid, limit + 1])
       return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
-    },
-    async ping() {
-      await read('SELECT FROM schema_migrations LIMIT 1', [])
     },
   }
 }

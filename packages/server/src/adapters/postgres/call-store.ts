@@ -13,6 +13,7 @@ const mostKnown = 20_000
 export interface CallStoreParts {
   readonly reads: CallReads
   readonly commits: GroupCommit
+  readonly tryWrite: CallStore['tryWrite']
   /** No transition takes longer. */
   readonly limitMs: number
   readonly close: () => Promise<void>
@@ -31,7 +32,7 @@ interface Basis<S> {
  * guard could check, it is decided on what is stored. Transitions of one call take turns in this process, and so do
  * invites of one participant.
  */
-export function createCallStore({ reads, commits, limitMs, close }: CallStoreParts): CallStore {
+export function createCallStore({ reads, commits, tryWrite, limitMs, close }: CallStoreParts): CallStore {
   const locks = createKeyLocks()
   const known = createKnownCalls(mostKnown)
 
@@ -109,7 +110,7 @@ export function createCallStore({ reads, commits, limitMs, close }: CallStorePar
     stepsAfter: (ref, version) => reads.stepsAfter(ref, version),
     history: (query) => reads.history(query),
     note: known.note,
-    ping: () => reads.ping(),
+    tryWrite,
     close,
   }
 }

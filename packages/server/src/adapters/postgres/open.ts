@@ -63,6 +63,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
   const commits = createGroupCommit(writers)
+  // Beside the commits: none of them waits for it.
+  const tryWrite = async () => void (await readers.run('SELECT try_write()', [], { repeatable: true }))
   const close = once(async () => {
     retention.stop()
     await Promise.all([readers.close(), writers.close()])
@@ -70,7 +72,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const retention = createRetention({ connections: readers, clock, retentionMs: retentionMs ?? 0, onError })
   if (retentionMs !== undefined) retention.start()
   return {
-    calls: createCallStore({ reads: createCallReads(readers), commits, limitMs, close }),
+    calls: createCallStore({ reads: createCallReads(readers), commits, tryWrite, limitMs, close }),
     products: createProductStore(readers, close),
     counts: () => commits.counts,
     prune: retention.prune,

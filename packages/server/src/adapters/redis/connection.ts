@@ -12,8 +12,14 @@ export type Client = Redis | Cluster
 /** Nothing waits longer for the store, in ms. */
 const deadlineMs = 4_000
 const startMs = 10_000
-const pingMs = 1_000
+const tryMs = 1_000
 const watchMs = 60_000
+
+/**
+ * A script that may write, and does not. Its first line has Redis look before it runs whether a write would be taken: not at
+ * `maxmemory`, by a replica, after a save that failed, with too few replicas. So no key is needed in the slots of each master.
+ */
+const writable = '#!lua\nreturn 1'
 
 /** The store refused it, and nothing was done. */
 const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCONF|BUSY|NOAUTH|TRYAGAIN|MOVED|ASK)\b/
@@ -125,8 +131,8 @@ export interface Store {
    * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
    */
   ready(): Promise<void>
-  /** Resolves when every server that takes writes answers; rejects where one does not within 1 s [HEALTH1]. */
-  ping(): Promise<void>
+  /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
+  tryWrite(): Promise<void>
   close(): void
 }
 
@@ -252,10 +258,10 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
       await watch.start()
     },
-    async ping() {
-      const answers = within(() => Promise.all(mastersOf(client).map((server) => server.ping())))
+    async tryWrite() {
+      const answers = within(() => Promise.all(mastersOf(client).map((server) => server.eval(writable, 0))))
       const { promise: late, reject } = Promise.withResolvers<never>()
-      const limit = setTimeout(() => reject(new StoreError('unavailable', 'Redis did not answer in time')), pingMs)
+      const limit = setTimeout(() => reject(new StoreError('unavailable', 'Redis did not answer in time')), tryMs)
       try {
         const { length } = await Promise.race([answers, late])
         if (length === 0) throw new StoreError('unavailable', 'no server of Redis is known')

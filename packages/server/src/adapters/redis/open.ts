@@ -19,8 +19,8 @@ export interface RedisBackend {
   tell(call: Call): void
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
   start(): Promise<void>
-  /** Resolves when every server that takes writes answers within 1 s [HEALTH1]. */
-  ping(): Promise<void>
+  /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
+  tryWrite(): Promise<void>
   /** Hands over what other nodes need to go on with the sessions of this one. */
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
     counters,
     tell,
     start,
-    ping: () => store.ping(),
+    tryWrite: () => store.tryWrite(),
     async close() {
       counters.close()
       await close()

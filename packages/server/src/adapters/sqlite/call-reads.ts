@@ -15,7 +15,6 @@ export interface CallReads {
   overSince(since: number): { call: OverCall; step: Step }[]
   stepsAfter(ref: CallRef, version: number): Step[]
   history(query: HistoryQuery): HistoryPage
-  ping(): void
 }
 
 const columns = callColumns.map((column) => `calls.${column}`).join(', ')
@@ -49,7 +48,6 @@ export function createCallReads(db: Database): CallReads {
   const overSince = db.query<StoredRow & EventRow, [number]>(overSinceSql)
   const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
   const history = db.query<StoredRow, SqlValue[]>(historySql)
-  const ping = db.query('SELECT 1 FROM schema_migrations')
 
   function readLive(): StoredCall<LiveCall>[] {
     return live.all().flatMap((row) => {
@@ -86,9 +84,6 @@ export function createCallReads(db: Database): CallReads {
       const half = [userId, role, product, after.startedAt, after.callUuid]
       const rows = history.all(...half, ...half, limit + 1)
       return { calls: rows.slice(0, limit).map(callOf), more: rows.length > limit }
-    },
-    ping: () => {
-      ping.get()
     },
   }
 }

@@ -142,10 +142,7 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     history: (query) => attempt(() => reads.history(query)),
     // No other process writes calls.
     note() {},
-    async ping() {
-      await commits.ping()
-      await attempt(reads.ping)
-    },
+    tryWrite: () => commits.tryWrite(),
     close,
   }
 }
@@ -167,9 +164,7 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     note() {},
-    async ping() {
-      await attempt(reads.ping)
-    },
+    tryWrite: refuse,
     close,
   }
 }

@@ -47,7 +47,7 @@ export class GroupCommit {
   #queue: Waiting[] = []
   #inFlight: Waiting[] | undefined
   #limit: ReturnType<typeof setTimeout> | undefined
-  #pings: { resolve(): void; reject(error: StoreError): void }[] = []
+  #tries: { resolve(): void; reject(error: StoreError): void }[] = []
   #whenUp: { resolve(): void; reject(error: StoreError): void }[] = []
   #whenIdle: (() => void) | undefined
   #patience: ReturnType<typeof setTimeout> | undefined
@@ -90,11 +90,11 @@ export class GroupCommit {
     }
   }
 
-  ping(): Promise<void> {
+  tryWrite(): Promise<void> {
     if (this.#state !== 'up') return Promise.reject(this.#refusal())
     return new Promise((resolve, reject) => {
-      this.#pings.push({ resolve, reject })
-      this.#send({ type: 'ping' })
+      this.#tries.push({ resolve, reject })
+      this.#send({ type: 'try' })
     })
   }
 
@@ -146,10 +146,10 @@ export class GroupCommit {
   #receive(message: FromWriter): void {
     if (!('type' in message)) this.#committed(message)
     else if (message.type === 'opened') this.#opened()
-    else if (message.type === 'pong') this.#pings.shift()?.resolve()
+    else if (message.type === 'written') this.#tries.shift()?.resolve()
     else if (message.type === 'failed') {
       const error = new StoreError(message.kind, message.message)
-      if (message.of === 'ping') this.#pings.shift()?.reject(error)
+      if (message.of === 'try') this.#tries.shift()?.reject(error)
       else if (message.of === 'open' || error.kind === 'unknown') this.#lost(error)
       else this.#notCommitted(error)
     }
@@ -239,9 +239,9 @@ export class GroupCommit {
       worker.terminate()
     }
     const batch = this.#taken()
-    const pings = this.#pings
-    this.#pings = []
-    for (const { reject } of pings) reject(error)
+    const tries = this.#tries
+    this.#tries = []
+    for (const { reject } of tries) reject(error)
     for (const { settle } of batch) settle.failed(error)
     this.#idle()
     if (this.#state === 'down') this.#patience ??= setTimeout(() => this.#refuseAll(), this.#options.limitMs)

@@ -15,16 +15,16 @@ export interface Open {
 
 export type ToWriter =
   | Open
-  | { readonly type: 'ping' }
+  | { readonly type: 'try' }
   | { readonly type: 'close' }
   /** A batch. */
   | readonly SqlValue[]
 
 export type FromWriter =
-  | { readonly type: 'opened' | 'pong' | 'closed' }
+  | { readonly type: 'opened' | 'written' | 'closed' }
   | {
       readonly type: 'failed'
-      readonly of: 'open' | 'batch' | 'ping'
+      readonly of: 'open' | 'batch' | 'try'
       readonly kind: 'unavailable' | 'unknown'
       readonly message: string
     }
@@ -34,7 +34,6 @@ export type FromWriter =
 interface Opened {
   readonly db: Database
   readonly write: (batch: readonly SqlValue[]) => number[]
-  failing: boolean
 }
 
 declare const self: Worker
@@ -43,7 +42,7 @@ let opened: Opened | undefined
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
   if (!('type' in data)) answer(attempt('batch', (writer) => writer.write(data)))
   else if (data.type === 'open') answer(open(data))
-  else if (data.type === 'ping') answer(attempt('ping', probe))
+  else if (data.type === 'try') answer(attempt('try', tryWrite))
   else {
     opened?.db.close()
     answer({ type: 'closed' })
@@ -57,40 +56,29 @@ function answer(message: FromWriter): void {
 function open({ path, synchronous }: Open): FromWriter {
   try {
     const db = openWriter(path, synchronous)
-    opened = { db, write: createBatchWriter(db), failing: false }
+    opened = { db, write: createBatchWriter(db) }
     return { type: 'opened' }
   } catch (error) {
     return failed('open', error)
   }
 }
 
-function attempt(of: 'batch' | 'ping', action: (writer: Opened) => FromWriter): FromWriter {
+function attempt(of: 'batch' | 'try', action: (writer: Opened) => FromWriter): FromWriter {
   if (opened === undefined) throw new Error('The writer has no database yet.')
   try {
-    const done = action(opened)
-    opened.failing = false
-    return done
+    return action(opened)
   } catch (error) {
-    opened.failing = true
     return failed(of, error)
   }
 }
 
-function failed(of: 'open' | 'batch' | 'ping', error: unknown): FromWriter {
+function failed(of: 'open' | 'batch' | 'try', error: unknown): FromWriter {
   const { kind, message } = unavailable(error)
   return { type: 'failed', of, kind, message }
 }
 
-/** Whether a write could begin; after one that failed, whether one can be committed again [HEALTH1]. */
-function probe({ db, failing }: Opened): FromWriter {
-  db.run('BEGIN IMMEDIATE')
-  try {
-    // Writes the first page; nothing reads this number.
-    if (failing) db.run('PRAGMA user_version = 1')
-    db.run('COMMIT')
-  } catch (error) {
-    if (db.inTransaction) db.run('ROLLBACK')
-    throw error
-  }
-  return { type: 'pong' }
+/** Commits the first page as it is [HEALTH1]; nothing reads this number. */
+function tryWrite({ db }: Opened): FromWriter {
+  db.run('PRAGMA user_version = 1')
+  return { type: 'written' }
 }

@@ -1,0 +1,35 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, test } from 'bun:test'
+import { join } from 'node:path'
+import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
+import { Service } from '../support/service.ts'
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+import { becomesReady, becomesUnready } from './world.ts'
+
+let disk: SmallDisk
+let service: Service
+beforeAll(async () => {
+  disk = mountSmallDisk('8m')
+  service = await new Service({ RINGWIRE_DATA_DIR: disk.path }).start()
+})
+afterAll(async () => {
+  await service.dispose()
+  disk.remove()
+})
+
+test('[HEALTH1] the disk of SQLite is full: not ready although nobody has tried to write; with room it is ready again', async () => {
+  await becomesReady(service)
+  disk.fill()
+  await becomesUnready('database', service)
+  disk.clear()
+  await becomesReady(service)
+})
+
+test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {
+  const other = new Database(join(disk.path, databaseFile))
+  other.run('BEGIN IMMEDIATE')
+  await becomesUnready('database', service)
+  other.run('ROLLBACK')
+  other.close()
+  await becomesReady(service)
+})
