@@ -1,33 +1,3 @@
-import { expect, test } from 'bun:test'
-import { check } from './check/check.ts'
-import type { RunOptions } from './options.ts'
-import { printReport } from './report.ts'
-import { runChaos } from './run.ts'
+import { registerChaos } from './run-test.ts'
 
-/** One seed, so that a failure is a change of the service; CHAOS_SEED takes another, `npm run chaos` a longer run. */
-const seed = Number(process.env.CHAOS_SEED ?? 20)
-const compositions = [
-  ['one process', { durationS: 20, seed, nodes: 1, users: 30, record: null }],
-  ['three nodes', { durationS: 30, seed, nodes: 3, users: 45, record: null }],
-] as const satisfies [string, RunOptions][]
-
-test.each(compositions)(
-  `%s: calls while things break, seed ${seed}: nothing that was acknowledged is lost`,
-  async (_, options) => {
-    const lines: string[] = []
-    const say = (text: string) => void lines.push(text)
-    const recording = await runChaos(options, say)
-    const verdict = check(recording)
-    printReport(recording, verdict, say)
-    console.log(lines.join('\n'))
-    expect(verdict.violations).toEqual([])
-    // It was a run that shows something.
-    const { calls, relays, resumes, faults } = verdict.counts
-    expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
-    expect(relays.arrived).toBeGreaterThan(1_000)
-    expect(resumes.recovered).toBeGreaterThan(0)
-    expect(resumes.notRecovered + resumes.resets).toBeGreaterThan(0)
-    expect(Object.keys(faults).length).toBeGreaterThan(2)
-  },
-  180_000,
-)
+registerChaos('one process', { durationS: 20, nodes: 1, users: 30 })

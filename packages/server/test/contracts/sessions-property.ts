@@ -1,10 +1,11 @@
 import { describe, test } from 'bun:test'
 import fc from 'fast-check'
+import { isLong } from '../support/long.ts'
 import type { SessionsHarness } from './session-parts.ts'
 import { placeMoves, walkPlace } from './session-place-walk.ts'
 import { sessionMoves, walkSession } from './session-walk.ts'
 
-const walks = 400
+const walks = isLong ? 400 : 100
 /** Long enough that logs are trimmed, windows pass and sessions begin anew. */
 const longest = 120
 

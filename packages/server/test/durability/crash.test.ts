@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { CallRecord } from '@ringwire/protocol/rest'
 import { Client, type Received } from '../support/client.ts'
 import { candidate } from '../support/flows.ts'
+import { isLong } from '../support/long.ts'
 import { Service } from '../support/service.ts'
 
 /**
@@ -11,7 +12,7 @@ import { Service } from '../support/service.ts'
  * and calls go on. Pairs of people call each other as fast as the service goes; each always waits for one answer, so
  * as many transitions are in flight as there are pairs.
  */
-const rounds = 30
+const rounds = isLong ? 30 : 6
 const leastInFlight = 50
 /** Pairs that only call; that keep their first call; whose calls nobody answers. */
 const pairCounts = { busy: 90, talking: 12, unanswered: 10 }

@@ -1,0 +1,3 @@
+import { registerChaos } from './run-test.ts'
+
+registerChaos('three nodes', { durationS: 60, nodes: 3, users: 45 })

@@ -1,0 +1,27 @@
+import { expect, test } from 'bun:test'
+import { check } from './check/check.ts'
+import type { RunOptions } from './options.ts'
+import { printReport } from './report.ts'
+import { runChaos } from './run.ts'
+
+/** One seed, so that a failure is a change of the service; CHAOS_SEED takes another, `npm run chaos` a longer run. */
+const seed = Number(process.env.CHAOS_SEED ?? 20)
+
+export function registerChaos(name: string, given: Pick<RunOptions, 'durationS' | 'nodes' | 'users'>): void {
+  test(`${name}: calls while things break, seed ${seed}: nothing that was acknowledged is lost`, async () => {
+    const lines: string[] = []
+    const say = (text: string) => void lines.push(text)
+    const recording = await runChaos({ ...given, seed, record: null }, say)
+    const verdict = check(recording)
+    printReport(recording, verdict, say)
+    console.log(lines.join('\n'))
+    expect(verdict.violations).toEqual([])
+    // It was a run that shows something.
+    const { calls, relays, resumes, faults } = verdict.counts
+    expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
+    expect(relays.arrived).toBeGreaterThan(1_000)
+    expect(resumes.recovered).toBeGreaterThan(0)
+    expect(resumes.notRecovered + resumes.resets).toBeGreaterThan(0)
+    expect(Object.keys(faults).length).toBeGreaterThan(2)
+  }, 240_000)
+}
