@@ -120,6 +120,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,
     nodeId: config.nodeId,
+    isGone: (node) => redis.isGone(node),
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })

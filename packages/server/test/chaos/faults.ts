@@ -98,7 +98,7 @@ export function createFaults({ world, phones, random, at, onFault }: FaultOption
 }
 
 /** Everything that can go wrong now, each with a duration of its own. */
-function faultsOf({ nodes, postgres, redis }: World, phones: readonly Phone[], random: Random): Fault[] {
+function faultsOf({ nodes, links, postgres, redis }: World, phones: readonly Phone[], random: Random): Fault[] {
   const hold = (longest: number) => 300 + random.int(longest - 300)
   const faults: Fault[] = []
   for (const node of nodes) {
@@ -114,11 +114,16 @@ function faultsOf({ nodes, postgres, redis }: World, phones: readonly Phone[], r
         end: () => node.signal('SIGCONT'),
       },
     )
-    const link = redis?.links[node.index]
-    if (link === undefined) continue
-    const how = random.pick(['silent', 'refusing'] as const)
-    const begin = () => link.cut(how)
-    faults.push({ kind: 'node cut from Redis', how, target, holdMs: hold(7_000), begin, end: () => link.mend() })
+    const ways = links[node.index]
+    if (ways === undefined) continue
+    for (const [kind, link] of [
+      ['node cut from PostgreSQL', ways.postgres],
+      ['node cut from Redis', ways.redis],
+    ] as const) {
+      const how = random.pick(['silent', 'refusing'] as const)
+      // The longest are long enough for the others to see its heartbeats stand still.
+      faults.push({ kind, how, target, holdMs: hold(9_000), begin: () => link.cut(how), end: () => link.mend() })
+    }
   }
   faults.push(
     {
@@ -136,7 +141,7 @@ function faultsOf({ nodes, postgres, redis }: World, phones: readonly Phone[], r
       end: () => signalPostgres(postgres, 'SIGCONT'),
     },
   )
-  return redis === undefined ? faults : [...faults, ...faultsOfRedis(redis.server, random.pick(phones), hold, random)]
+  return redis === undefined ? faults : [...faults, ...faultsOfRedis(redis, random.pick(phones), hold, random)]
 }
 
 function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number) => number, random: Random): Fault[] {

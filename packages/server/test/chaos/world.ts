@@ -34,8 +34,10 @@ export interface World {
   readonly nodes: readonly NodeProcess[]
   readonly postgres: Postgres
   readonly databaseUrl: string
-  /** Several nodes share one Redis, each on a way of its own; one node has its sessions in memory. */
-  readonly redis: { readonly server: RedisServer; readonly links: readonly RedisLink[] } | undefined
+  /** Several nodes share one Redis; one node has its sessions in memory. */
+  readonly redis: RedisServer | undefined
+  /** Of each of several nodes its own ways to the stores. */
+  readonly links: readonly { readonly postgres: RedisLink; readonly redis: RedisLink }[]
   dispose(): Promise<void>
 }
 
@@ -47,15 +49,16 @@ export async function createWorld(nodeCount: number, at: () => number): Promise<
   }
   try {
     const databaseUrl = await postgres.database()
-    const redis = nodeCount === 1 ? undefined : await createRedis(nodeCount, disposals)
+    const redis = nodeCount === 1 ? undefined : await createRedis(disposals)
+    const links = redis === undefined ? [] : await createLinks(nodeCount, databaseUrl, redis, disposals)
     const nodes = Array.from({ length: nodeCount }, (_, index) => {
-      const link = redis?.links[index]
-      const env = { ...settings, DATABASE_URL: databaseUrl, ...(link === undefined ? {} : { REDIS_URL: link.url }) }
+      const urls = urlsThrough(databaseUrl, links[index])
+      const env = { ...settings, DATABASE_URL: databaseUrl, ...urls }
       return new NodeProcess({ index, env: { ...env, RINGWIRE_NODE_ID: `node-${index}` }, at })
     })
     disposals.push(() => Promise.all(nodes.map((node) => node.dispose())))
     await Promise.all(nodes.map(startOrSay))
-    return { nodes, postgres, databaseUrl, redis, dispose }
+    return { nodes, postgres, databaseUrl, redis, links, dispose }
   } catch (error) {
     await dispose()
     throw error
@@ -63,14 +66,36 @@ export async function createWorld(nodeCount: number, at: () => number): Promise<
 }
 
 /** Redis with its data on disk: what it had comes back with it, and nobody may take that for whole [RES2]. */
-async function createRedis(nodeCount: number, disposals: (() => Promise<unknown>)[]) {
+async function createRedis(disposals: (() => Promise<unknown>)[]): Promise<RedisServer> {
   const server = await startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec'])
   disposals.push(() => server.stop())
-  const links = await Promise.all(Array.from({ length: nodeCount }, () => new RedisLink(server.port).start()))
-  disposals.push(async () => {
-    for (const link of links) link.stop()
+  return server
+}
+
+async function createLinks(
+  nodeCount: number,
+  databaseUrl: string,
+  redis: RedisServer,
+  disposals: (() => Promise<unknown>)[],
+) {
+  const linkTo = async (port: number) => {
+    const link = await new RedisLink(port).start()
+    disposals.push(async () => link.stop())
+    return link
+  }
+  const one = async () => ({
+    postgres: await linkTo(Number(new URL(databaseUrl).port)),
+    redis: await linkTo(redis.port),
   })
-  return { server, links }
+  return Promise.all(Array.from({ length: nodeCount }, one))
+}
+
+/** Where a node finds the stores, if there is something between. */
+function urlsThrough(databaseUrl: string, link: World['links'][number] | undefined): Record<string, string> {
+  if (link === undefined) return {}
+  const database = new URL(databaseUrl)
+  database.port = String(link.postgres.port)
+  return { DATABASE_URL: database.href, REDIS_URL: link.redis.url }
 }
 
 /** A bound for failures: with all stores there a node starts at once. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openPostgresNodes, type PostgresNodes } from '../../src/adapters/postgres/nodes.ts'
+import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/node-name.ts'
+import { createSteadyClock } from '../../src/steady-clock.ts'
 import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
 import { until } from '../failures/world.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
@@ -16,8 +17,9 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 const errors: unknown[] = []
-async function openNode(nodeId: string): Promise<PostgresNodes> {
-  const nodes = await openPostgresNodes({ url, nodeId, onDeath() {}, onError: (error) => void errors.push(error) })
+async function openNode(nodeId: string, options: Partial<PostgresNodesOptions> = {}): Promise<PostgresNodes> {
+  const onError = (error: unknown) => void errors.push(error)
+  const nodes = await openPostgresNodes({ url, nodeId, isGone: () => true, onDeath() {}, onError, ...options })
   await nodes.start()
   return nodes
 }
@@ -55,5 +57,31 @@ test('[END3] the clock of the database jumps, and its answers take longer: the o
   await until('the jump back is known', () => knew.push(knowEachOther()) > 0 && isKnown(one) && isKnown(two), 4_000)
   expect(knew).not.toContain(false)
   await Promise.all([one.stop(), two.stop()])
+  expect(errors).toEqual([])
+}, 30_000)
+
+test('[END3] the own clock of a node stands still: that is no jump of the clock that all go by, and the time has passed', async () => {
+  const stoodMs = 4_000
+  let frozenAt: number | undefined
+  let lost = 0
+  const ticks = () => (frozenAt ?? performance.now()) - lost
+  const [paused, other] = await Promise.all([openNode('paused', { ticks }), openNode('other')])
+  const steady = createSteadyClock(paused.clock)
+  await until('they know each other', () => paused.others().includes(other.self))
+  const [beganAt, realAt] = [steady.monotonic(), performance.now()]
+  const jumps = new Set<number>()
+  const isRight = () => jumps.add(steady.jumped()) && Math.abs(steady.now() - Date.now()) < 500
+  frozenAt = performance.now()
+  const since = frozenAt
+  await until('it has stood still for long enough', () => {
+    isRight()
+    return performance.now() - since > stoodMs
+  })
+  lost += performance.now() - since
+  frozenAt = undefined
+  await until('it is right again', isRight)
+  expect([...jumps]).toEqual([0])
+  expect(Math.abs(steady.monotonic() - beganAt - (performance.now() - realAt))).toBeLessThan(1_500)
+  await Promise.all([paused.stop(), other.stop()])
   expect(errors).toEqual([])
 }, 30_000)

@@ -70,7 +70,8 @@ async function useAll(url: string): Promise<void> {
 /** As one of several nodes. */
 async function serve(url: string): Promise<void> {
   const errors: unknown[] = []
-  const nodes = await openPostgresNodes({ url, nodeId: 'a', onDeath: () => {}, onError: (error) => errors.push(error) })
+  const onError = (error: unknown) => errors.push(error)
+  const nodes = await openPostgresNodes({ url, nodeId: 'a', isGone: () => true, onDeath: () => {}, onError })
   try {
     await nodes.start()
   } finally {

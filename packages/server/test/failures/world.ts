@@ -28,7 +28,9 @@ export interface WorldOptions {
   readonly redisArgs?: readonly string[]
   /** Makes the nodes' database, where it is to be another one than usual; answers its URL. */
   readonly makeDatabase?: (postgres: Postgres) => Promise<string>
-  /** Where a node finds Redis, if not where it is: something is between them. */
+  /** Where a node finds its database, if not where it is: something is between them. */
+  readonly databaseUrlOf?: (url: string, node: NodeId) => Promise<string> | string
+  /** The same for Redis. */
   readonly redisUrlOf?: (redis: RedisServer, node: NodeId) => Promise<string> | string
   /** When all servers have ended. */
   readonly atEnd?: () => Promise<void> | void
@@ -65,12 +67,12 @@ export function worldFor(options: WorldOptions = {}): () => World {
 }
 
 async function startWorld(options: WorldOptions): Promise<World> {
-  const { env = {}, envOf, redisArgs = [], makeDatabase, redisUrlOf } = options
+  const { env = {}, envOf, redisArgs = [], makeDatabase, databaseUrlOf, redisUrlOf } = options
   const [postgres, redis] = await Promise.all([Postgres.start(), startRedis(redisArgs)])
   const databaseUrl = (await makeDatabase?.(postgres)) ?? (await postgres.database())
   const node = async (id: NodeId) =>
     new Service({
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: (await databaseUrlOf?.(databaseUrl, id)) ?? databaseUrl,
       REDIS_URL: (await redisUrlOf?.(redis, id)) ?? redis.url,
       RINGWIRE_JWT_SECRETS: jwtSecrets,
       RINGWIRE_NODE_ID: id,

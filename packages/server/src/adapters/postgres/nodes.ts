@@ -8,9 +8,13 @@ export interface PostgresNodesOptions {
   readonly url: string
   /** RINGWIRE_NODE_ID: no other node that serves has it. */
   readonly nodeId: string
+  /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
+  readonly isGone: (node: string) => boolean
   /** A node is known to be dead that was not before. */
   readonly onDeath: (node: string) => void
   readonly onError: (error: unknown) => void
+  /** This machine's monotonic clock, in ms: it may stand still with the machine. */
+  readonly ticks?: () => number
 }
 
 export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
@@ -27,7 +31,7 @@ export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
 const beatMs = 1_000
 /** A beat that takes longer is none. */
 const beatLimitMs = 2_000
-/** Whose count stands still for so long, while this node's own goes on, is dead. */
+/** Whose count stands still for so long, while this node's own goes on, is silent here. */
 const deadMs = 5_000
 /** Samples of the database's clock of which the one with the shortest way is believed. */
 const samples = 16
@@ -66,7 +70,7 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const { url, nodeId, onDeath, onError } = options
+  const { url, nodeId, isGone, onDeath, onError, ticks = () => performance.now() } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true })
@@ -75,6 +79,9 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   const dead = new Set<string>()
   const offsets: { readonly offset: number; readonly way: number }[] = []
   let offset = 0
+  /** For how long this machine's monotonic clock is known to have stood still, in ms. */
+  let stood = 0
+  const monotonic = () => ticks() + stood
   /** Since when this node's own beats have come without a gap. */
   let since = 0
   let beatAt = Number.NEGATIVE_INFINITY
@@ -84,10 +91,14 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   const missing = new Map<string, number>()
 
   async function beat(): Promise<void> {
-    const sent = performance.now()
-    const [row] = await connections.run(beatSql, [self], { repeatable: true, deadline: sent + beatLimitMs })
-    const now = performance.now()
-    learnClock(row.now, sent, now)
+    const sent = monotonic()
+    const [row] = await connections.run(beatSql, [self], {
+      repeatable: true,
+      deadline: performance.now() + beatLimitMs,
+    })
+    const others = JSON.parse(row.others) as OtherRow[]
+    learnClock(row.now, sent, monotonic(), others)
+    const now = monotonic()
     // Who could not look does not know for how long the others stood still.
     if (now - beatAt > 2 * beatMs + beatLimitMs) {
       since = now
@@ -96,13 +107,18 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const lookMs = now - beatAt
     beatAt = now
     lookedAt = sent
-    for (const other of JSON.parse(row.others) as OtherRow[]) learnOther(other, now, lookMs)
-    for (const [name, { hasLeft, since }] of seen) {
-      if (!dead.has(name) && (hasLeft || now - since > deadMs || isReplaced(name))) {
+    for (const other of others) learnOther(other, now, lookMs)
+    for (const [name, each] of seen) {
+      if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
         onDeath(name)
       }
     }
+  }
+
+  /** In both stores: one that is cut from this one alone serves. */
+  function isSilent(name: string, { since }: Seen, now: number): boolean {
+    return now - since > deadMs && isGone(name)
   }
 
   /** Its node runs again. */
@@ -122,30 +138,42 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   }
 
   /** The answer was made somewhere between the question and now: the shorter the way, the nearer the middle is to it. */
-  function learnClock(databaseNow: number, sent: number, received: number): void {
+  function learnClock(databaseNow: number, sent: number, received: number, others: readonly OtherRow[]): void {
     const half = (received - sent) / 2
-    // The database's clock jumped, or it is another database by now: what it said before says nothing any more.
+    const moved = databaseNow - (sent + half) - offset
     const isOther = offsets.some(
       (each) => Math.abs(databaseNow - (sent + half) - each.offset) > half + each.way / 2 + jumpMs,
     )
+    if (isOther && stoodStill(moved, received - beatAt, others)) {
+      // What the others did meanwhile took its time: this machine did not see it pass.
+      stood += moved
+      return learnClock(databaseNow, sent + moved, received + moved, [])
+    }
+    // The database's clock jumped, or it is another database by now: what it said before says nothing any more.
     if (isOther) offsets.length = 0
     offsets.push({ offset: databaseNow - (sent + received) / 2, way: received - sent })
     if (offsets.length > samples) offsets.shift()
     offset = offsets.reduce((best, each) => (each.way < best.way ? each : best)).offset
   }
 
+  /** Whether others counted on for as long as the database says, rather than for as long as this machine's clock says. */
+  function stoodStill(moved: number, elapsed: number, others: readonly OtherRow[]): boolean {
+    const counted = others.map(([name, beats]) => beats - (seen.get(name)?.beats ?? beats))
+    return Math.max(0, ...counted) * beatMs > elapsed + moved / 2 && moved > 0
+  }
+
   return {
     self,
-    clock: { now: () => Math.round(performance.now() + offset), monotonic: () => performance.now() },
+    clock: { now: () => Math.round(monotonic() + offset), monotonic },
     isDead(node) {
       if (node === self) return false
       if (seen.has(node)) return dead.has(node)
-      const now = performance.now()
+      const now = monotonic()
       const askedAt = missing.get(node) ?? now
       missing.set(node, askedAt)
       forgetOldest(missing, mostMissing)
       // One that left no trace: its call is older than a day, or the database's. One that has just started the next look shows.
-      return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs
+      return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs && isGone(node)
     },
     others() {
       return [...seen].flatMap(([name, { ageMs }]) => (dead.has(name) || ageMs > deadMs ? [] : [name]))

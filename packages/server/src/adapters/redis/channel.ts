@@ -28,6 +28,8 @@ export interface Channel {
   /** Lets a node know what a call is now; it may be lost. */
   tell(node: string, call: Call): void
   isAlive(node: string): boolean
+  /** Whether it is known for sure that a node does not say that it lives, though it could: nobody lost what it said. */
+  isGone(node: string): boolean
   /** The same, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
   /** How long ago the store was there for sure, in ms. */
@@ -66,6 +68,8 @@ export function createChannel(options: ChannelOptions): Channel {
   let living: ReadonlySet<string> = new Set()
   let listensSince = 0
   let beatAt = 0
+  /** When the list of who lives was found without this node. */
+  let emptiedAt = 0
   let subscriber: Client | undefined
   const told = new Set<string>()
   /** Something was not heard, and the store could not be asked for it yet. */
@@ -177,6 +181,7 @@ export function createChannel(options: ChannelOptions): Channel {
     ])
     // Somebody emptied the store, or it forgot this node while it could not beat.
     if (isNew === 1 && beatAt !== 0) {
+      emptiedAt = performance.now()
       onForgotten().catch(onError)
       fallBehind()
     }
@@ -207,6 +212,12 @@ export function createChannel(options: ChannelOptions): Channel {
     if (isReplacedBy(other, node)) return false
     for (const each of living) if (isReplacedBy(other, each)) return false
     return seen.has(other) || performance.now() - listensSince < deadMs
+  }
+
+  /** All had the time to say it since the list was emptied, or this node could not look. */
+  function isGone(other: string): boolean {
+    const now = performance.now()
+    return !living.has(other) && now - beatAt < deafMs && now - Math.max(listensSince, emptiedAt) > deadMs
   }
 
   /** False where the node is gone: nobody listens on its channel, and that stays so for longer than it takes to connect again. */
@@ -264,6 +275,7 @@ export function createChannel(options: ChannelOptions): Channel {
       })
     },
     isAlive,
+    isGone,
     async isThere(other) {
       if (!isAlive(other)) await beat()
       return isAlive(other)

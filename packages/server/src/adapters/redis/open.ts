@@ -17,6 +17,8 @@ export interface RedisBackend {
   readonly counters: Counters
   /** See `Nodes`. */
   tell(call: Call): void
+  /** Whether a node is known for sure not to say here that it lives, though it could. */
+  isGone(node: string): boolean
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
   start(): Promise<void>
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
@@ -29,12 +31,13 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = createStore(url, onError, { name: connectionName(idOf(node)) })
-  const { sessions, tell, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, tell, isGone, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
     counters,
     tell,
+    isGone,
     start,
     tryWrite: () => store.tryWrite(),
     async close() {

@@ -33,6 +33,8 @@ export interface RedisSessions {
   readonly sessions: Sessions
   /** See `Nodes`. */
   tell(call: Call): void
+  /** Whether a node is known for sure not to say here that it lives, though it could. */
+  isGone(node: string): boolean
   start(): Promise<void>
   /** Reads what the sockets of this node have missed, and finds logs that were lost. */
   compareHeads(): Promise<void>
@@ -334,6 +336,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       others.delete(node)
       for (const other of others) channel.tell(other, call)
     },
+    isGone: channel.isGone,
     async start() {
       await store.ready()
       await channel.start()
