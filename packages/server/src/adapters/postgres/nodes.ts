@@ -147,7 +147,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     if (isOther && stoodStill(moved, received - beatAt, others)) {
       // What the others did meanwhile took its time: this machine did not see it pass.
       stood += moved
-      return learnClock(databaseNow, sent + moved, received + moved, [])
+      learnClock(databaseNow, sent + moved, received + moved, [])
+      return
     }
     // The database's clock jumped, or it is another database by now: what it said before says nothing any more.
     if (isOther) offsets.length = 0
