@@ -24,6 +24,7 @@ function setUp(openedAt = 0) {
     {
       send: (text) => told.push(JSON.parse(text).event),
       pushed: () => {},
+      writtenSeq: 0,
       probe: async () => true,
       close: () => {},
       retire: nothing,

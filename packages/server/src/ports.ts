@@ -135,6 +135,8 @@ export interface Sink {
   send(text: string): void
   /** Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. */
   pushed(seq: number): void
+  /** Up to which of them everything was written to the socket; 0 for one of another process. */
+  readonly writtenSeq: number
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
   probe(): Promise<boolean>
   /** Closes because the service says so [CLOSE]. */
@@ -208,8 +210,7 @@ export interface Push {
 
 /**
  * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
- * such a session holds no more [REL2]. `dropped`: nothing is kept for it (its client closed it, the push is not news, or
- * it never rang there). `elsewhere`: a relay for a place that the session does not have; what the sender's process knew
+ * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have; what the sender's process knew
  * of the call is old. `gone`: there is no such session; append never creates one. `volatile`: handed to the socket and
  * in no log, because the store that has it is away [EXT3].
  */
@@ -268,8 +269,8 @@ export interface Sessions {
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
-   * The socket is gone. `clean`: its client said goodbye, and nothing is kept for it [PLACE5]. False where the session
-   * has another socket by now.
+   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then, but for states;
+   * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
    */
   detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>
   /** Who the session is whose socket this process holds; undefined where it holds none. */

@@ -88,6 +88,7 @@ export class Connection implements Sink {
   private pings: OutstandingPing[] = []
   private lastPingAt: number
   private pushedSeq = 0
+  private written = 0
   private provenSeq = 0
   private probing: { promise: Promise<boolean>; settle: (alive: boolean) => void } | undefined
 
@@ -238,9 +239,14 @@ export class Connection implements Sink {
     if (seq <= this.pushedSeq) {
       // The log began again [RES4]: what is under way proves nothing of it.
       this.provenSeq = 0
+      this.written = 0
       this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
     }
     this.pushedSeq = seq
+  }
+
+  get writtenSeq(): number {
+    return this.written
   }
 
   /** Writes everything that this turn of the event loop had for the client, in one go. */
@@ -256,6 +262,7 @@ export class Connection implements Sink {
     const { socket } = this.options
     if (texts.length === 1) socket.send(texts[0]!)
     else socket.cork(() => texts.forEach((text) => void socket.send(text)))
+    this.written = this.pushedSeq
     this.checkUnsent()
   }
 

@@ -35,6 +35,9 @@ export interface Socket extends Sink {
   /** The codes that it was closed with. */
   readonly closes: number[]
   isBusy: boolean
+  /** False: what it is handed waits, and is not written. */
+  writes: boolean
+  writtenSeq: number
 }
 
 export function createSocket(): Socket {
@@ -45,8 +48,13 @@ export function createSocket(): Socket {
     told,
     pushedSeqs,
     closes,
+    writes: true,
+    writtenSeq: 0,
     send: (text) => void told.push(JSON.parse(text)),
-    pushed: (seq) => void pushedSeqs.push(seq),
+    pushed(seq) {
+      pushedSeqs.push(seq)
+      if (this.writes) this.writtenSeq = seq
+    },
     probe: async () => true,
     close: (code) => void closes.push(code),
     retire: async () => {},

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Push, sessionLogLimits } from '../../src/ports.ts'
+import { sessionLogLimits } from '../../src/ports.ts'
 import {
   comeBack,
   createSocket,
@@ -217,29 +217,66 @@ export function registerLogRules(given: () => SessionsHarness): void {
 
   describe('a socket that its client closed', () => {
     for (const extended of [false, true]) {
-      test(`[PLACE5] nothing is kept for ${extended ? 'an extended' : 'a base'} one but states`, async () => {
+      const who = extended ? 'an extended' : 'a base'
+      test(`[PLACE5] of ${who} one what it was sent is not told again, but for states; what comes then is kept`, async () => {
         const seen = await openReady(sessions(), { extended })
         await sessions().hold(seen.id, 'c', true)
         const { id } = seen
         await sessions().append(id, ringing('d', 1, 1))
         await sessions().append(id, state('c', 2, 2))
         await relays(sessions(), id, 'c', [3])
+        await given().settled()
         await sessions().detach(id, seen.socket, true, 0)
-        const after: [Push, string][] = [
-          [relay('c', 4), 'dropped'],
-          [state('c', 3, 5), 'kept'],
-          [final('c', 4, 6), 'dropped'],
-        ]
-        for (const [push, result] of after) expect(await sessions().append(id, push)).toBe(result as never)
+        for (const push of [relay('c', 4), state('c', 3, 5), final('c', 4, 6)])
+          expect(await sessions().append(id, push)).toBe('kept')
         expect(await sessions().inCall(id)).toBe(true)
         await sessions().appendRung(seen.identity.participant, final('d', 2, 7), [])
-        expect(await handedOn(seen)).toEqual([2, 5])
+        expect(await handedOn(seen)).toEqual([2, 4, 5, 6])
         expect(await handedOn(seen, 'd')).toEqual([])
+      })
+
+      test(`[PLACE5] for ${who} one what no socket was sent yet is kept, too`, async () => {
+        const identity = identityOf({ extended })
+        const socket = createSocket()
+        const { sessionId: id } = identity
+        const open = await sessions().open(identity, socket, 0)
+        await sessions().hold(id, 'c', true)
+        await relays(sessions(), id, 'c', [1, 2])
+        await sessions().detach(id, socket, true, 0)
+        await relays(sessions(), id, 'c', [3])
+        expect(await handedOn({ ...open, identity, id, socket })).toEqual([1, 2, 3])
+      })
+
+      test(`[PLACE5] for ${who} one what was handed to its socket and not written before it closed is kept`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().hold(seen.id, 'c', true)
+        await relays(sessions(), seen.id, 'c', [1, 2])
+        await given().settled()
+        seen.socket.writes = false
+        await relays(sessions(), seen.id, 'c', [3])
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        expect(await handedOn(seen)).toEqual([3])
+      })
+
+      test(`[PLACE5] for ${who} one 256 messages or 256 KiB are kept, and what is more is refused`, async () => {
+        for (const [pad, most] of [
+          [0, 256],
+          [32_000, 8],
+        ] as const) {
+          const seen = await openReady(sessions(), { extended })
+          await sessions().hold(seen.id, 'c', true)
+          await sessions().detach(seen.id, seen.socket, true, 0)
+          const results = await relays(sessions(), seen.id, 'c', upTo(most + 1), pad)
+          expect(results).toEqual([...upTo(most).map(() => 'kept'), 'full'] as never)
+          expect(await handedOn(seen)).toEqual(upTo(most))
+        }
       })
 
       test(`${extended ? 'an extended' : 'a base'} one that has nothing left is forgotten`, async () => {
         const seen = await openReady(sessions(), { extended })
         await relays(sessions(), seen.id, 'c', [1])
+        await given().settled()
         await sessions().detach(seen.id, seen.socket, true, 0)
         expect(await sessions().append(seen.id, relay('c', 2))).toBe('gone')
         const rung = await openReady(sessions(), { extended })
@@ -250,7 +287,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         const holder = await openReady(sessions(), { extended })
         await sessions().hold(holder.id, 'c', true)
         await sessions().detach(holder.id, holder.socket, true, 0)
-        expect(await sessions().append(holder.id, relay('c', 2))).toBe('dropped')
+        expect(await sessions().append(holder.id, relay('c', 2))).toBe('kept')
         await sessions().release(holder.id, 'c')
         expect(await sessions().append(holder.id, relay('c', 3))).toBe('gone')
       })

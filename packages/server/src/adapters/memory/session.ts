@@ -158,9 +158,14 @@ export function noteVersion(session: Session, { call, version }: Push): void {
   session.versions.set(call, Math.max(version, session.versions.get(call) ?? 0))
 }
 
+/** Its client may come back to it, and finds its log whole [RES1]. */
+export function mayResume({ identity, closedByClient, broken }: Session): boolean {
+  return identity.extended && !closedByClient && !broken
+}
+
 /** Nothing waits in it, nothing can come to it, and nobody can resume it. */
 export function isForgettable(session: Session): boolean {
-  if (session.identity.extended && !session.closedByClient && !session.broken) return false
+  if (mayResume(session)) return false
   const { places, ringing, log } = session
   return (places?.size ?? 0) === 0 && (ringing?.size ?? 0) === 0 && (log === undefined || log.size === 0)
 }
@@ -213,6 +218,7 @@ export function owesFinal(session: Session): boolean {
 
 /** Its socket is gone, and with it what nobody will ask for. */
 export function loseSocket(session: Session, clean: boolean, at: number): void {
+  const sent = sentSeq(session)
   // One that is quiet has nothing to wait for, and much that it keeps in memory.
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
@@ -223,16 +229,23 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
   session.idleSince = at
   session.closedByClient = clean
   if (clean) {
-    session.log?.retain(({ push }) => push.kind === 'state')
+    const isKept = ({ seq, push }: LogEntry) =>
+      seq > sent || push.kind === 'state' || session.unsettled?.has(push.call) === true
+    session.log?.retain(isKept)
     session.ringing = undefined
   }
-  // It rings again for who comes back: the time that remains is another one. An extended session's log stays whole.
-  if (!session.identity.extended) session.log?.retain(({ push }) => push.kind !== 'ringing')
+  // It rings again for who comes back: the time that remains is another one.
+  if (!mayResume(session)) session.log?.retain(({ push }) => push.kind !== 'ringing')
+}
+
+/** Up to where the socket was sent everything: what it was handed in its last moment may not have been written. */
+function sentSeq({ sink, ready, readyFrom, log }: Session): number {
+  return Math.min(sink?.writtenSeq ?? 0, ready ? (log?.last ?? 0) : readyFrom)
 }
 
 /** Whether a resume can be exact [RES1, RES2]. */
 export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
-  if (!session.identity.extended || session.closedByClient || session.broken) return false
+  if (!mayResume(session)) return false
   if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
   if (session.sink === undefined && at - session.lostAt > windowMs) return false
   return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)

@@ -21,6 +21,7 @@ import {
   keep,
   loseLog,
   loseSocket,
+  mayResume,
   moveKept,
   noteVersion,
   owesFinal,
@@ -124,9 +125,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     }
     session.log ??= new SessionLog()
     if (session.sink === undefined) {
-      if (session.closedByClient && push.kind !== 'state') return 'dropped'
-      // What an extended session cannot hold, its resume will not claim to have; a base one has nobody to tell.
-      if (session.identity.extended) session.log.append(push, at)
+      // What a session cannot hold, its resume will not claim to have; one that nobody resumes has nobody to tell.
+      if (mayResume(session)) session.log.append(push, at)
       else if (session.log.appendWaiting(push, at) === undefined) return 'full'
       return 'kept'
     }
@@ -151,7 +151,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     session.gates?.delete(call)
     if (session.sink !== undefined) return
     // Whoever comes back is told how the call ended, and nothing else of it [WS4].
-    if (!session.identity.extended) session.log?.retain(({ push }) => push.call !== call || isLast(push))
+    if (!mayResume(session)) session.log?.retain(({ push }) => push.call !== call || isLast(push))
     if (isForgettable(session)) forget(session)
   }
 
@@ -357,7 +357,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       }
       for (const set of [...detached.values()]) {
         for (const session of [...set]) {
-          if (!session.identity.extended) session.log?.retain(({ push, at }) => !isLast(push) || isWorthTelling(at))
+          if (!mayResume(session)) session.log?.retain(({ push, at }) => !isLast(push) || isWorthTelling(at))
           const isIdle = (session.places?.size ?? 0) === 0 && (session.ringing?.size ?? 0) === 0
           if (!isIdle) session.idleSince = now
           else if (isForgettable(session) || now - session.idleSince >= longestMs) forget(session)

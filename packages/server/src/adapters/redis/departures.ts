@@ -2,7 +2,10 @@ import { StoreError } from '../../ports.ts'
 import type { Held } from './held.ts'
 import type { Holder, HolderOptions } from './holder.ts'
 
-/** What `detach` takes; `upstream` is what the client asked for [EXT4], or '' where nothing is known of that here. */
+/**
+ * What `detach` takes; `upstream` is what the client asked for [EXT4], or '' where nothing is known of that here. `sent`: up
+ * to where the socket was sent the log of this epoch.
+ */
 export type Departure = readonly [
   sessionId: string,
   socket: string,
@@ -10,6 +13,8 @@ export type Departure = readonly [
   at: number,
   upstream: string,
   dropped: number,
+  sent: number,
+  epoch: string,
 ]
 
 export type DeparturesOptions = Pick<HolderOptions, 'run' | 'now' | 'onError'>
@@ -52,11 +57,11 @@ export function createDepartures({ hearAll, restore }: Holder, { run, now, onErr
       }
     },
     async leaveFor(id, socket) {
-      await detach([id, socket, '0', now(), '', 0])
+      await detach([id, socket, '0', now(), '', 0, 0, ''])
     },
     mayHaveSocket: (id, socket, clean) => (error) => {
       if (error instanceof StoreError && error.kind === 'unknown')
-        left.set(socket, { departure: [id, socket, clean, now(), '', 0] })
+        left.set(socket, { departure: [id, socket, clean, now(), '', 0, 0, ''] })
       throw error
     },
     async tellLeft() {

@@ -219,10 +219,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const session = held.get(id)
       if (session === undefined || session.sink !== sink) return false
       now = at
-      const { socket, upstream } = session
-      const departure: Departure = [id, socket, clean ? '1' : '0', at, JSON.stringify(upstream), upstream.dropped]
       giveUp(session)
-      return departures.leave(departure, session)
+      return departures.leave(departureOf(session, clean, at), session)
     },
     heldHere: (id) => held.get(id)?.identity,
     async sinkOf(id, at = node) {
@@ -365,6 +363,17 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       store.close()
     },
   }
+}
+
+function departureOf(
+  { identity, socket, sink, upstream, delivered, epoch }: Held,
+  clean: boolean,
+  at: number,
+): Departure {
+  // What it was handed in its last moment may not have been written.
+  const sent = Math.min(delivered, sink.writtenSeq)
+  const asked = [JSON.stringify(upstream), upstream.dropped] as const
+  return [identity.sessionId, socket, clean ? '1' : '0', at, ...asked, sent, epoch]
 }
 
 function appendArgs(id: string, push: Push): (string | number)[] {

@@ -47,6 +47,7 @@ export function createSockets({ held, last }: Holder, options: SocketsOptions): 
     const sink: Sink = {
       send: () => {},
       pushed: () => {},
+      writtenSeq: 0,
       // Only its node knows.
       isBusy: true,
       isClosed: false,

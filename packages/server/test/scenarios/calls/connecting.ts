@@ -155,37 +155,29 @@ function registerClosing(service: () => Service): void {
   })
 }
 
-function registerAway(service: () => Service): void {
-  test('[REL2] [PLACE2] for a peer who is away 256 messages are kept, in order; the 257th is refused', async () => {
-    const four = await connectFour(service())
-    const callUuid = await callIn('connected', four)
-    await four.callee.die()
-    // Who asks for the place gets the answer after the loss is known [PLACE4].
-    expect(await errorCode(four.calleeTab, 'call.cancel', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
-    for (let n = 0; n < 256; n++) four.caller.send('webrtc.ice_candidate', candidate(callUuid, n))
-    expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 256))).toBe('RELAY_BUFFER_FULL')
-    const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
-    await quiet(back)
-    expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 257))).toBeUndefined()
-    await quiet(back)
-    const numbers = back.all
-      .filter(({ event }) => event === 'webrtc.ice_candidate')
-      .map(({ data }) => Number(data.candidate.candidate.split(':')[1]))
-    expect(numbers).toEqual([...Array.from({ length: 256 }, (_, n) => n), 257])
-  })
+const losses: readonly (readonly [string, (client: Client) => Promise<unknown>])[] = [
+  ['its network', (client) => client.die()],
+  ['closed by itself', (client) => client.close(1001)],
+]
 
-  test('[PLACE5] for a peer who said goodbye nothing is kept, and the call goes on when it is back', async () => {
-    const four = await connectFour(service())
-    const callUuid = await callIn('connected', four)
-    await four.callee.close(1001)
-    expect(await errorCode(four.calleeTab, 'call.cancel', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
-    expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 1))).toBeUndefined()
-    const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
-    // auth.ok comes first; its requests wait until it has its place [WS3, ORD3].
-    await back.settle()
-    four.caller.send('webrtc.ice_candidate', candidate(callUuid, 2))
-    expect((await back.next('webrtc.ice_candidate')).data.candidate.candidate).toBe('candidate:2')
-    await quiet(back)
-    expect(back.events()).toEqual(['auth.ok', 'webrtc.ice_candidate'])
-  })
+function registerAway(service: () => Service): void {
+  for (const [how, lose] of losses) {
+    test(`[PLACE5] [REL2] for a peer who lost its socket (${how}) 256 messages are kept, in order; the 257th is refused`, async () => {
+      const four = await connectFour(service())
+      const callUuid = await callIn('connected', four)
+      await lose(four.callee)
+      // Who asks for the place gets the answer after the loss is known [PLACE4].
+      expect(await errorCode(four.calleeTab, 'call.cancel', { call_uuid: callUuid })).toBe('CALL_NOT_PARTICIPANT')
+      for (let n = 0; n < 256; n++) four.caller.send('webrtc.ice_candidate', candidate(callUuid, n))
+      expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 256))).toBe('RELAY_BUFFER_FULL')
+      const back = await service().connect({ user_id: four.calleeId, role: 'agent' })
+      await quiet(back)
+      expect(await errorCode(four.caller, 'webrtc.ice_candidate', candidate(callUuid, 257))).toBeUndefined()
+      await quiet(back)
+      const numbers = back.all
+        .filter(({ event }) => event === 'webrtc.ice_candidate')
+        .map(({ data }) => Number(data.candidate.candidate.split(':')[1]))
+      expect(numbers).toEqual([...Array.from({ length: 256 }, (_, n) => n), 257])
+    })
+  }
 }

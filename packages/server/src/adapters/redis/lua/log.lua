@@ -35,7 +35,10 @@ local function drop(h, field)
   return true
 end
 
--- With a socket, and for an extended session, the oldest make room [RES1].
+-- Its client may come back to it, and finds its log whole [RES1].
+local function mayResume(h) return h.x == '1' and h.cl ~= '1' and h.br ~= '1' end
+
+-- With a socket, and for a session that may be resumed, the oldest make room [RES1].
 local function trim(h, size, bytes)
   local last
   while size > 512 or bytes > 1048576 do
@@ -152,8 +155,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   if not isNews(h, kind, name, version) then return 'dropped' end
   local bytes = tonumber(h.b)
   if h.n == '' then
-    if h.cl == '1' and kind ~= 'state' then return 'dropped' end
-    if h.x ~= '1' and kind == 'relay' and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
+    if not mayResume(h) and kind == 'relay' and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
   end
   local seq = tonumber(h.q) + 1
   call('XADD', h.log, seq .. '-0', 'k', kind, 'c', name, 'v', version, 'a', at, 't', text)
@@ -165,7 +167,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
     if ttl > 0 then call('PEXPIRE', h.log, ttl) end
   end
   bytes = bytes + #text
-  if h.n ~= '' or h.x == '1' then bytes = trim(h, size, bytes) end
+  if h.n ~= '' or mayResume(h) then bytes = trim(h, size, bytes) end
   h.q, h.b = tostring(seq), tostring(bytes)
   if numbered then
     h['N' .. name] = source .. ' ' .. n

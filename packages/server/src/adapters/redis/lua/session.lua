@@ -71,7 +71,7 @@ local function forget(h)
 end
 
 local function isForgettable(h)
-  if h.x == '1' and h.cl ~= '1' and h.br ~= '1' then return false end
+  if mayResume(h) then return false end
   return h.b == '0' and isIdle(h)
 end
 
@@ -101,7 +101,7 @@ end
 -- One that waits and whose time is over is not there any more.
 local function isOver(h)
   if h.n ~= '' then return false end
-  if h.x ~= '1' and h.b ~= '0' then
+  if not mayResume(h) and h.b ~= '0' then
     retain(h, function(kind, _, _, at) return not isLast(kind) or now - at < windowMs end)
     if isForgettable(h) then return true end
   end
@@ -173,14 +173,14 @@ local function prove(h, seq)
 end
 
 -- Its socket is gone, and with it what nobody will ask for.
-local function loseSocket(h, clean, at)
+local function loseSocket(h, clean, at, sent)
   call('HSET', h.key, 'ln', h.n, 'ls', h.s, 'n', '', 's', '', 'rd', '0', 'lo', at, 'id', at, 'cl', clean)
   h.ln, h.ls, h.n, h.s, h.rd, h.lo, h.id, h.cl = h.n, h.s, '', '', '0', at, at, clean
   if clean == '1' then
-    retain(h, function(kind) return kind == 'state' end)
+    retain(h, function(kind, name, seq) return seq > sent or kind == 'state' or h['P' .. name] == '0' end)
     dropAll(h, 'R')
   end
-  if h.x ~= '1' then retain(h, function(kind) return kind ~= 'ringing' end) end
+  if not mayResume(h) then retain(h, function(kind) return kind ~= 'ringing' end) end
   call('ZREM', base .. 'a:' .. h.ph, h.sid)
   index('d:', h)
   expire(h)
@@ -228,7 +228,7 @@ local function release(h, name)
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
   if h.n ~= '' then return end
   -- Whoever comes back is told how the call ended, and nothing else of it [WS4].
-  if h.x ~= '1' then retain(h, function(kind, of) return of ~= name or isLast(kind) end) end
+  if not mayResume(h) then retain(h, function(kind, of) return of ~= name or isLast(kind) end) end
   becameIdle(h)
 end
 
