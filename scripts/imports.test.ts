@@ -193,6 +193,28 @@ const rules: Record<string, Case[]> = {
     { file: server('dynamic.ts'), code: "export const it = import('./server.ts')\n", broken: importRule },
     { file: server('export.ts'), code: "export { it } from './http/app.ts'\n", broken: importRule },
   ],
+  'the testkit knows the service from outside alone': [
+    passes('packages/testkit/src/a.ts', './client.ts'),
+    passes('packages/testkit/src/b.ts', 'playwright-core'),
+    passes('packages/testkit/src/c.ts', '../../../scripts/system.mjs'),
+    passes('packages/testkit/src/e.ts', 'node:fs/promises'),
+    passes('packages/testkit/src/d.test.ts', 'bun:test'),
+    ...['../../server/src/ports.ts', '../../server/test/support/redis.ts', 'ioredis', 'bun:test'].map((from, i) =>
+      breaks(`packages/testkit/src/x${i}.ts`, from),
+    ),
+  ],
+  'only tests import the testkit, or from a test folder': [
+    passes(server('testkit.test.ts'), '@ringwire/testkit/client'),
+    passes('packages/server/test/a.ts', '@ringwire/testkit/client'),
+    ...['testkit-a.ts', 'call/testkit.ts', 'signaling/testkit.ts', 'http/testkit.ts', 'testkit-b.ts'].flatMap(
+      (file, i) => [
+        { file: server(file), code: values('@ringwire/testkit/client'), broken: plugin },
+        { file: server(file.replace('.ts', `${i}y.ts`)), code: values('../../testkit/src/client.ts'), broken: plugin },
+      ],
+    ),
+    { file: 'packages/client/src/testkit.ts', code: values('@ringwire/testkit/client'), broken: plugin },
+    { file: 'packages/demo/src/testkit.ts', code: values('../test/support/service.ts'), broken: plugin },
+  ],
   'main.ts alone reads the environment': [
     { file: server('env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },
     { file: server('cli/env.ts'), code: 'export const it = process.env.PATH\n', broken: 'lint/style/noProcessEnv' },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from '../../demo/test/support/browser.ts'
-import { someone } from '../../server/test/support/flows.ts'
-import { Service } from '../../server/test/support/service.ts'
 import { online, person, stateOf } from './support/people.ts'
 
 /** What only a browser has: pages that are loaded again or duplicated, a network that says that it comes and goes. */
@@ -28,7 +28,7 @@ beforeAll(async () => {
       return new Response(body, { headers: { 'content-type': type } })
     },
   })
-  browser = await launchBrowser()
+  browser = await openBrowser()
 })
 afterAll(async () => {
   await browser.close()

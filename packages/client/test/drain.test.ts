@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { someone } from '../../server/test/support/flows.ts'
-import { Service } from '../../server/test/support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SharedStores } from '../../server/test/support/stores.ts'
 import { until as untilSo } from '../../server/test/support/workers.ts'
 import type { Call } from '../src/types.ts'
 import { online, type Person, person, stateOf, talk } from './support/people.ts'
-import { startNetwork } from './support/proxy.ts'
 import { candidate } from './support/stage.ts'
 
 /** The SDK while one of two nodes is taken out of service. */
@@ -42,8 +42,8 @@ test('[CLOSE] [RES1] a node drains: everybody is recovered on the other one, and
   const one = await new Service({ ...env, RINGWIRE_NODE_ID: 'one' }).start()
   const two = await new Service({ ...env, RINGWIRE_NODE_ID: 'two' }).start()
   let front = one
-  const network = await startNetwork(() => front.url)
-  const here = (name: string, role: Person['role']) => person(two, someone(name), role, { url: network.url })
+  const network = await new TcpProxy(() => front.url).start()
+  const here = (name: string, role: Person['role']) => person(two, someone(name), role, { url: network.wsUrl })
   const pairs = Array.from({ length: 8 }, () => ({
     caller: here('caller', 'customer'),
     callee: here('callee', 'agent'),
@@ -92,7 +92,7 @@ test('[CLOSE] [RES1] a node drains: everybody is recovered on the other one, and
     )
   } finally {
     for (const { client } of people) client.close()
-    await network.close()
+    await network.stop()
     await Promise.all([one.dispose(), two.dispose()])
   }
 }, 40_000)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import fc from 'fast-check'
-import { someone } from '../../server/test/support/flows.ts'
-import { Service } from '../../server/test/support/service.ts'
 import type { Call } from '../src/types.ts'
 import { online, type Person, person } from './support/people.ts'
-import { type Network, startNetwork } from './support/proxy.ts'
 
 /**
  * Two clients of the SDK, each behind a network of its own, do anything in any order, while networks are cut and the
@@ -19,7 +19,7 @@ interface Model {
 
 interface Side {
   readonly it: Person
-  readonly network: Network
+  readonly network: TcpProxy
   readonly peer: () => Side
   /** Every call it ever had. */
   readonly calls: Set<Call>
@@ -199,8 +199,8 @@ async function createWorld(service: Service): Promise<World> {
     reconnectMaxMs: 60,
   }
   const build = async (role: Person['role'], peer: () => Side): Promise<Side> => {
-    const network = await startNetwork(() => service.url)
-    const it = person(service, someone(role), role, { url: network.url, requestTimeoutMs: 8_000, ...quick })
+    const network = await new TcpProxy(() => service.url).start()
+    const it = person(service, someone(role), role, { url: network.wsUrl, requestTimeoutMs: 8_000, ...quick })
     const side: Side = {
       it,
       network,
@@ -248,7 +248,7 @@ test(`[EXT4, RES1, RES3] ${runs} random conversations over bad networks end in a
       } finally {
         for (const { it, network } of world.sides) {
           it.client.close()
-          await network.close()
+          await network.stop()
         }
       }
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { someone } from '../../server/test/support/flows.ts'
+import { someone } from '@ringwire/testkit/flows'
 import type { RingwireErrorShape } from '../src/types.ts'
 import { next, online, ringing, stateOf, talk, until } from './support/people.ts'
 import { candidate, createStage, memory } from './support/stage.ts'
@@ -25,7 +25,7 @@ describe('a page that is loaded again', () => {
     for (const [key, value] of kept) storage.items.set(key, value)
     stage.network.mend()
 
-    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.url })
+    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.wsUrl })
     const heard: string[] = []
     page.client.on('restored', (call) => {
       call.on('candidate', ({ candidate }) => heard.push(candidate))
@@ -57,7 +57,7 @@ describe('a page that is loaded again', () => {
     callee.client.close()
     for (const [key, value] of kept) storage.items.set(key, value)
     stage.network.mend()
-    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.url })
+    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.wsUrl })
     await online(page)
     const incoming = await ringing(page, out.callUuid)
     await incoming.accept()
@@ -67,7 +67,7 @@ describe('a page that is loaded again', () => {
   test('4409: the newest page has the session, the older one stays away', async () => {
     const storage = memory()
     const { callee } = await stage.two({ storage })
-    const twin = stage.add(callee.userId, 'agent', { storage, url: stage.network.url })
+    const twin = stage.add(callee.userId, 'agent', { storage, url: stage.network.wsUrl })
     expect((await online(twin)).recovered).toBe(true)
     const closed = await until(
       'closed',
@@ -86,7 +86,7 @@ describe('a page that is loaded again', () => {
     callee.client.close()
     expect(storage.items.size).toBe(0)
     for (const [key, value] of kept) storage.items.set(key, value)
-    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.url })
+    const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.wsUrl })
     expect((await online(page)).recovered).toBe(false)
     expect(storage.items.size).toBe(1)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { someone } from '../../server/test/support/flows.ts'
-import { Service } from '../../server/test/support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import { backOnline, next, online, person, ringing, stateOf, talk, until } from './support/people.ts'
 import { createStage } from './support/stage.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { someone } from '../../server/test/support/flows.ts'
-import { Service } from '../../server/test/support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { backOnline, next, online, type Person, person, ringing, stateOf, talk, until } from './support/people.ts'
-import { startNetwork } from './support/proxy.ts'
 import { candidate, createStage, failure } from './support/stage.ts'
 
 /** The SDK against the service as its own process: sockets that die. */
@@ -106,7 +106,7 @@ describe('a socket that dies', () => {
   })
 
   test('an invite that was made without a network goes out when it is back', async () => {
-    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url })
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl })
     const callee = stage.add(someone('callee'), 'agent')
     await Promise.all([online(caller), online(callee)])
     stage.network.refuse()
@@ -118,7 +118,7 @@ describe('a socket that dies', () => {
   })
 
   test('an invite that was made without a network and taken back was never made', async () => {
-    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url })
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl })
     await online(caller)
     stage.network.refuse()
     await until('a loss', caller.client, () => caller.client.state.name === 'waiting')
@@ -131,7 +131,7 @@ describe('a socket that dies', () => {
 
   test('TIMEOUT: an invite that nobody waits for rings nobody', async () => {
     const callee = stage.add(someone('callee'), 'agent')
-    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.url, requestTimeoutMs: 200 })
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl, requestTimeoutMs: 200 })
     await Promise.all([online(caller), online(callee)])
     stage.network.silence()
     stage.network.refuse()
@@ -176,11 +176,11 @@ describe('a socket that dies', () => {
 test('[RES1] an attempt that was given up and arrives late takes the session only for a moment', async () => {
   const { caller, callee } = await stage.two({ connectTimeoutMs: 500 })
   const calls = await talk(caller, callee)
-  const arrive = stage.network.delay()
+  const arrive = stage.network.holdNext()
   stage.network.cut()
-  const before = stage.network.count
+  const before = stage.network.attempts
   await backOnline(callee)
-  expect(stage.network.count).toBe(before + 2)
+  expect(stage.network.attempts).toBe(before + 2)
   arrive()
   const lost = await until('a loss', callee.client, () => callee.client.state.name === 'waiting' && callee.client.state)
   expect(lost.why).toMatchObject({ cause: 'socket', code: 4409 })
@@ -222,9 +222,9 @@ describe('a place that another session took meanwhile', () => {
 describe('a session that cannot go on', () => {
   test('[RES2] the window is over: a new session takes the place, and media hears of it', async () => {
     const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
-    const way = await startNetwork(() => brief.url)
+    const way = await new TcpProxy(() => brief.url).start()
     const caller = person(brief, someone('caller'), 'customer')
-    const callee = person(brief, someone('callee'), 'agent', { url: way.url })
+    const callee = person(brief, someone('callee'), 'agent', { url: way.wsUrl })
     stage.keep(caller, callee)
     await Promise.all([online(caller), online(callee)])
     const calls = await talk(caller, callee)
@@ -242,15 +242,15 @@ describe('a session that cannot go on', () => {
     expect((await again).sdp).toBe('v=0 again')
     await calls.in.end()
     await stateOf(calls.out, 'over')
-    await way.close()
+    await way.stop()
     await brief.dispose()
   })
 
   test('a call that ended meanwhile is over here, with a reason of the SDK', async () => {
     const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
-    const way = await startNetwork(() => brief.url)
+    const way = await new TcpProxy(() => brief.url).start()
     const caller = person(brief, someone('caller'), 'customer')
-    const callee = person(brief, someone('callee'), 'agent', { url: way.url })
+    const callee = person(brief, someone('callee'), 'agent', { url: way.wsUrl })
     stage.keep(caller, callee)
     await Promise.all([online(caller), online(callee)])
     const calls = await talk(caller, callee)
@@ -260,7 +260,7 @@ describe('a session that cannot go on', () => {
     await Bun.sleep(600)
     way.mend()
     expect(await stateOf(calls.in, 'over')).toMatchObject({ reason: 'sdk.lost', status: undefined, by: null })
-    await way.close()
+    await way.stop()
     await brief.dispose()
   })
 })

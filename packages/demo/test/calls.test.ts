@@ -254,7 +254,8 @@ test('where neither sound nor picture comes, the page says that, too', async () 
 test('[RES3] the service dies in mid-call: media goes on, and the call is ended normally when it is back', async () => {
   const { customer, agent, close } = await together()
   await connect(customer, agent, 'audio')
-  await stage.service.restart('SIGKILL')
+  await stage.service.kill()
+  await stage.service.start()
   const again = '[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]'
   await Promise.all([customer, agent].map(({ page }) => page.waitForSelector(again, { state: 'attached' })))
   const [window] = await measureFlow(customer.page, 1)

@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import type { Browser } from 'playwright-core'
-import { launchBrowser } from './support/browser.ts'
 import { expectFlow, measureFlow, selectedPair } from './support/flow.ts'
 import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
 import { drawAsCamera, portraits } from './support/portrait.ts'
-import { type Service, startService } from './support/service.ts'
-import { startTurnServer, type TurnServer } from './support/turn.ts'
+import { DemoService } from './support/service.ts'
 
 let turn: TurnServer
-let service: Service
+let service: DemoService
 let browser: Browser
 
 beforeAll(async () => {
   turn = await startTurnServer()
   const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
-  ;[service, browser] = await Promise.all([startService(settings), launchBrowser()])
+  ;[service, browser] = await Promise.all([new DemoService(settings).start(), openBrowser()])
 }, 60_000)
 
 afterAll(async () => {
   await browser?.close()
-  await service?.stop()
+  await service?.dispose()
   await turn?.stop()
 })
 

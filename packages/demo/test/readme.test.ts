@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './support/browser.ts'
-import { makeTemporaryDirectory, type RunningProcess, startProcess } from './support/process.ts'
 
 /* The README's own words, run: its commands in a shell, its phone in two browsers. */
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
     RINGWIRE_DATA_DIR: data.path,
   })
   ;[, url = ''] = await running.waitFor(/Ringwire listens on (http:\/\/\S+)/)
-  browser = await launchBrowser()
+  browser = await openBrowser()
   const phone = block('js', 'this is a whole phone')
   pages = Bun.serve({
     hostname: '127.0.0.1',

@@ -1,24 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './support/browser.ts'
 import { expectFlow, measureFlow } from './support/flow.ts'
-import { type Network, startNetwork } from './support/network.ts'
 import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
-import { type Service, startService } from './support/service.ts'
+import { DemoService } from './support/service.ts'
 
 /** The pages come from the service itself; their WebSockets go through a network that can break. */
-let network: Network
-let service: Service
+let network: TcpProxy
+let service: DemoService
 let browser: Browser
 
 beforeAll(async () => {
-  network = await startNetwork(() => service.url)
-  ;[service, browser] = await Promise.all([startService({ RINGWIRE_PUBLIC_URL: network.url }), launchBrowser()])
+  network = await new TcpProxy(() => service.url).start()
+  ;[service, browser] = await Promise.all([
+    new DemoService({ RINGWIRE_PUBLIC_URL: network.url }).start(),
+    openBrowser(),
+  ])
 }, 60_000)
 
 afterAll(async () => {
   await browser?.close()
-  await service?.stop()
+  await service?.dispose()
   await network?.stop()
 })
 
@@ -50,7 +53,7 @@ for (const who of ['one', 'both'] as const) {
     const callUuid = await callOf(customer)
     await expectSoundThroughout([customer, agent], 12, async () => {
       if (who === 'one') await customer.context.setOffline(true)
-      network.cut()
+      network.refuse()
       await Promise.all([customer, agent].map(({ page }) => state(page, 'waiting')))
       // A second attempt of each is refused too.
       await measureFlow(customer.page, 3)
@@ -68,7 +71,8 @@ test('[RES3] kill -9 of the service, and its restart: the sound never stops, and
   await connect(customer, agent, 'audio')
   const callUuid = await callOf(customer)
   await expectSoundThroughout([customer, agent], 14, async () => {
-    await service.restart('SIGKILL')
+    await service.kill()
+    await service.start()
     const again = '[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]'
     await Promise.all([customer, agent].map(({ page }) => page.waitForSelector(again, { state: 'attached' })))
   })

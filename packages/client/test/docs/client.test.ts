@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { makeTemporaryDirectory } from '@ringwire/testkit/process'
+import { productKey } from '@ringwire/testkit/service'
 import type { Browser, Page } from 'playwright-core'
-import { makeTemporaryDirectory } from '../../../demo/test/support/process.ts'
 import { createCallClient } from '../../src/client.ts'
 import type { CallState } from '../../src/types.ts'
-import { launchBrowser } from '../media/support/browser.ts'
-import { type Service, startService, testKey } from '../media/support/service.ts'
+import { MediaService } from '../media/support/service.ts'
 import { block, bundle, checkTypes, fromSource, readmePhone, writeApplication } from './blocks.ts'
 
 /* The words of docs/client.md, run: its phone and its React phone in two browsers each, its bot on Bun and on Node. */
@@ -42,7 +43,7 @@ window.phone = phone(session, media, show, () => true)
 `
 
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
-let service: Service
+let service: MediaService
 let browser: Browser
 const servers: ReturnType<typeof Bun.serve>[] = []
 
@@ -56,13 +57,13 @@ beforeAll(async () => {
     'plain.js': plain,
     'bot.ts': block('ts', 'A bot'),
   })
-  ;[service, browser] = await Promise.all([startService(), launchBrowser()])
+  ;[service, browser] = await Promise.all([new MediaService().start(), openBrowser()])
 }, 60_000)
 
 afterAll(async () => {
   for (const server of servers) await server.stop(true)
   await browser?.close()
-  await service?.stop()
+  await service?.dispose()
   await directory?.remove()
 })
 
@@ -76,7 +77,8 @@ async function serve(html: string, script: string, person: keyof typeof people):
     port: 0,
     fetch(request) {
       const { pathname } = new URL(request.url)
-      if (pathname === '/call-token' && request.method === 'POST') return service.token({ ...people[person], deviceId })
+      if (pathname === '/call-token' && request.method === 'POST')
+        return service.tokenFor({ ...people[person], deviceId })
       if (pathname === '/phone.js') return new Response(text, { headers: { 'Content-Type': 'text/javascript' } })
       return new Response(`<!doctype html>${html}`, { headers: { 'Content-Type': 'text/html' } })
     },
@@ -179,7 +181,7 @@ test('the phone and the one of the README, which knows nothing of the SDK, call 
 /** A customer who calls the bot: how the call went. */
 async function callBot(userId: string): Promise<CallState[]> {
   const client = createCallClient({
-    getToken: async () => (await service.token({ userId, role: 'customer', peerRole: 'agent' })).json(),
+    getToken: async () => (await service.tokenFor({ userId, role: 'customer', peerRole: 'agent' })).json(),
   })
   client.connect()
   const call = client.call({ userId: 'bot', role: 'agent' })
@@ -205,7 +207,12 @@ for (const runtime of ['Bun', 'Node'] as const) {
     const command =
       runtime === 'Bun' ? [process.execPath, source] : [node, ...(isOld ? ['--experimental-websocket'] : []), bundled]
     const bot = Bun.spawn(command, {
-      env: { PATH: process.env.PATH ?? '', RINGWIRE_URL: service.url, KEY_ID: testKey.id, SECRET: testKey.secret },
+      env: {
+        PATH: process.env.PATH ?? '',
+        RINGWIRE_URL: service.url,
+        KEY_ID: productKey.id,
+        SECRET: productKey.secret,
+      },
       stdout: 'pipe',
     })
     const states = await callBot(`customer-${runtime.toLowerCase()}`)

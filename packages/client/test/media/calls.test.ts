@@ -1,29 +1,29 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './support/browser.ts'
 import { servePage } from './support/pages.ts'
 import { online, openPhones } from './support/people.ts'
-import { type Service, startService } from './support/service.ts'
-import { startTurnServer, type TurnServer } from './support/turn.ts'
+import { MediaService } from './support/service.ts'
 
 /* Two browser contexts, the real service, real connections. */
 
 let turn: TurnServer
-let service: Service
+let service: MediaService
 let browser: Browser
 let pages: Awaited<ReturnType<typeof servePage>>
 
 beforeAll(async () => {
   turn = await startTurnServer()
   const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
-  ;[service, browser] = await Promise.all([startService(settings), launchBrowser()])
-  pages = await servePage('phone.ts', (person) => service.token(person))
+  ;[service, browser] = await Promise.all([new MediaService(settings).start(), openBrowser()])
+  pages = await servePage('phone.ts', (person) => service.tokenFor(person))
 }, 60_000)
 
 afterAll(async () => {
   await browser?.close()
   await pages?.stop()
-  await service?.stop()
+  await service?.dispose()
   await turn?.stop()
 })
 
@@ -49,8 +49,8 @@ test('[RES3] the service dies and comes back: media flows on, ICE restarts, and 
   await connect('video')
   const before = await Promise.all(both.map(({ page }) => ufrag(page)))
   const flow = expectMedia(8, ['audio', 'video'])
-  await service.kill('SIGKILL')
-  await service.launch()
+  await service.kill()
+  await service.start()
   await Promise.all(both.map(({ page }) => online(page)))
   await flow
   for (const [i, { page }] of both.entries()) {

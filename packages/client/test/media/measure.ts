@@ -1,10 +1,10 @@
 // `bun packages/client/test/media/measure.ts [count]`: how long calls take to their media, as medians. Not a test.
 import { writeSync } from 'node:fs'
+import { openBrowser } from '@ringwire/testkit/browser'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './support/browser.ts'
 import { servePage } from './support/pages.ts'
 import { openPhones } from './support/people.ts'
-import { startService } from './support/service.ts'
+import { MediaService } from './support/service.ts'
 
 const count = Number(process.argv[2] ?? 10)
 
@@ -107,8 +107,8 @@ function print(what: string, times: Times[]): void {
   writeSync(1, `${what}: first packet ${range(packet)} ms, first frame ${range(frame)} ms\n`)
 }
 
-const [service, browser] = await Promise.all([startService(), launchBrowser()])
-const pages = await servePage('phone.ts', (person) => service.token(person))
+const [service, browser] = await Promise.all([new MediaService().start(), openBrowser()])
+const pages = await servePage('phone.ts', (person) => service.tokenFor(person))
 try {
   const rounds = Array.from({ length: count }, (_, i) => i)
   const ways = [0, 40].flatMap((delayMs) => ['', 'late=1'].map((query) => ({ delayMs, query })))
@@ -138,5 +138,5 @@ try {
 } finally {
   await browser.close()
   await pages.stop()
-  await service.stop()
+  await service.dispose()
 }

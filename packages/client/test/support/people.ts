@@ -1,4 +1,4 @@
-import type { Service, TokenWish } from '../../../server/test/support/service.ts'
+import type { Service, TokenWish } from '@ringwire/testkit/service'
 import { createCallClient } from '../../src/client.ts'
 import type { Call, CallClient, CallClientOptions, CallState, ConnectionState, TokenReason } from '../../src/types.ts'
 

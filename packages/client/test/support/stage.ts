@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll } from 'bun:test'
-import { someone } from '../../../server/test/support/flows.ts'
-import { Service } from '../../../server/test/support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { RingwireErrorShape, SessionStorage } from '../../src/types.ts'
 import { online, type Person, type PersonOptions, person } from './people.ts'
-import { type Network, startNetwork } from './proxy.ts'
 
 /** A service of a test file, a network before it that can fail, and the people of one test. */
 export interface Stage {
   readonly service: Service
-  readonly network: Network
+  readonly network: TcpProxy
   add(userId: string, role: Person['role'], options?: PersonOptions): Person
   /** They are closed after the test. */
   keep(...people: Person[]): void
@@ -18,12 +18,12 @@ export interface Stage {
 
 export function createStage(): Stage {
   let service: Service
-  let network: Network
+  let network: TcpProxy
   let everybody: Person[] = []
 
   beforeAll(async () => {
     service = await new Service().start()
-    network = await startNetwork(() => service.url)
+    network = await new TcpProxy(() => service.url).start()
   })
   afterEach(() => {
     for (const { client } of everybody) client.close()
@@ -31,7 +31,7 @@ export function createStage(): Stage {
     network.mend()
   })
   afterAll(async () => {
-    await network.close()
+    await network.stop()
     await service.dispose()
   })
 
@@ -50,7 +50,7 @@ export function createStage(): Stage {
     keep: (...people) => void everybody.push(...people),
     async two(options) {
       const caller = stage.add(someone('caller'), 'customer')
-      const callee = stage.add(someone('callee'), 'agent', { url: network.url, ...options })
+      const callee = stage.add(someone('callee'), 'agent', { url: network.wsUrl, ...options })
       await Promise.all([online(caller), online(callee)])
       return { caller, callee }
     },

@@ -121,8 +121,9 @@ function faultsOf({ nodes, links, postgres, redis }: World, phones: readonly Pho
       ['node cut from Redis', ways.redis],
     ] as const) {
       const how = random.pick(['silent', 'refusing'] as const)
+      const begin = () => (how === 'silent' ? link.stall() : link.refuse('close'))
       // The longest are long enough for the others to see its heartbeats stand still.
-      faults.push({ kind, how, target, holdMs: hold(9_000), begin: () => link.cut(how), end: () => link.mend() })
+      faults.push({ kind, how, target, holdMs: hold(9_000), begin, end: () => link.mend() })
     }
   }
   faults.push(

@@ -1,5 +1,6 @@
+import { tokenHeader } from '@ringwire/testkit/client'
+import { RawWebSocket } from '@ringwire/testkit/raw-websocket'
 import type { Random } from '../fuzz/random.ts'
-import { RawWebSocket } from '../support/raw-websocket.ts'
 import type { Entry, Frame, FrameData, Trace } from './recording.ts'
 import { inFull, inShort } from './relay-text.ts'
 
@@ -82,7 +83,7 @@ export class Phone {
     const raw: RawWebSocket = new RawWebSocket({
       url: node.url,
       target: `/v1/ws?${this.query()}`,
-      token,
+      headers: [tokenHeader(token)],
       onText: (text) => {
         // What arrives on a socket that was given up was not seen.
         if (raw === this.socket) this.take(socket, inShort(JSON.parse(text) as Frame))
@@ -93,6 +94,7 @@ export class Phone {
       },
     })
     this.socket = raw
+    raw.answer.then(({ status }) => status === 101 || raw.reset())
   }
 
   private query(): string {

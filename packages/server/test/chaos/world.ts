@@ -1,8 +1,8 @@
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
 import { NodeProcess } from './node-process.ts'
-import { RedisLink } from './redis-link.ts'
 
 export const productKey = { id: 'chaos', secret: 'a-secret-that-only-this-run-knows-0123456789', product: 'shop' }
 export const resumeWindowMs = 30_000
@@ -37,7 +37,7 @@ export interface World {
   /** Several nodes share one Redis; one node has its sessions in memory. */
   readonly redis: RedisServer | undefined
   /** Of each of several nodes its own ways to the stores. */
-  readonly links: readonly { readonly postgres: RedisLink; readonly redis: RedisLink }[]
+  readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy }[]
   dispose(): Promise<void>
 }
 
@@ -78,15 +78,12 @@ async function createLinks(
   redis: RedisServer,
   disposals: (() => Promise<unknown>)[],
 ) {
-  const linkTo = async (port: number) => {
-    const link = await new RedisLink(port).start()
-    disposals.push(async () => link.stop())
+  const linkTo = async (url: string) => {
+    const link = await new TcpProxy(url).start()
+    disposals.push(() => link.stop())
     return link
   }
-  const one = async () => ({
-    postgres: await linkTo(Number(new URL(databaseUrl).port)),
-    redis: await linkTo(redis.port),
-  })
+  const one = async () => ({ postgres: await linkTo(databaseUrl), redis: await linkTo(redis.url) })
   return Promise.all(Array.from({ length: nodeCount }, one))
 }
 
@@ -95,7 +92,7 @@ function urlsThrough(databaseUrl: string, link: World['links'][number] | undefin
   if (link === undefined) return {}
   const database = new URL(databaseUrl)
   database.port = String(link.postgres.port)
-  return { DATABASE_URL: database.href, REDIS_URL: link.redis.url }
+  return { DATABASE_URL: database.href, REDIS_URL: `redis://${link.redis.host}` }
 }
 
 /** A bound for failures: with all stores there a node starts at once. */

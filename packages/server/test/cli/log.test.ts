@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { Client } from '../support/client.ts'
+import { Client } from '@ringwire/testkit/client'
 import { type Box, createBox } from './command.ts'
 
 let box: Box

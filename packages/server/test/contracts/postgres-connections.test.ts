@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { SQL } from 'bun'
 import { Connections } from '../../src/adapters/postgres/connections.ts'
-import { type CuttingLink, CuttingProxy } from '../support/cutting-proxy.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 
 /*
@@ -22,10 +22,10 @@ afterAll(async () => {
   await server.dispose()
 })
 
-let proxy: CuttingProxy
+let proxy: TcpProxy
 let pool: Connections
 beforeEach(async () => {
-  proxy = await new CuttingProxy(server.url()).start()
+  proxy = await new TcpProxy(server.url()).start()
   const url = new URL(server.url())
   url.port = new URL(proxy.url).port
   pool = new Connections({ url: url.href, limitMs, session: {} }, 2)
@@ -109,7 +109,7 @@ test('a read whose connection is lost is carried out by another one that rests',
 
 test('while one connection cannot be made, whoever waits for the other is not refused at once', async () => {
   await read(0)
-  proxy.onLink = (link: CuttingLink) => link.reset()
+  proxy.onLink = (link: Link) => link.reset()
   // For longer than anybody waits.
   await hold(1)
   const first = read(1, 10 * limitMs)

@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
+import { Client } from '@ringwire/testkit/client'
+import { freePort } from '@ringwire/testkit/ports'
 import type { Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
-import { Client } from '../support/client.ts'
 import { Postgres } from '../support/postgres.ts'
-import { freePort } from '../support/redis.ts'
 import { commandOfExample, deploy, environmentOf, readCompose, readEnvironment, type Variables } from './compose.ts'
 import { buildImage, contextOf, type Image } from './image.ts'
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@ringwire/testkit/ports'
 import { Postgres } from '../support/postgres.ts'
-import { freePort } from '../support/redis.ts'
 
 /* The commands of docs/scaling.md, run in their order; only ports are other ones, and there is no sudo. */
 

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Client } from '../support/client.ts'
-import { type CuttingLink, CuttingProxy } from '../support/cutting-proxy.ts'
+import { Client } from '@ringwire/testkit/client'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
+import { Service } from '@ringwire/testkit/service'
+import { type Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { check } from '../support/extended-check.ts'
-import type { ExtendedClient } from '../support/extended-client.ts'
 import { about, answeredCall, connectExtended, type ExtendedPair } from '../support/extended-flows.ts'
-import { acceptedCall, candidate, connectPair, someone } from '../support/flows.ts'
-import { exchange, RawSocket, upgradeHead } from '../support/raw-socket.ts'
 import { startRedis } from '../support/redis.ts'
-import { Service } from '../support/service.ts'
 import { inviteOf, request } from '../support/sessions.ts'
 import { SharedStores } from '../support/stores.ts'
 import { until } from '../support/workers.ts'
@@ -286,8 +287,8 @@ describe('a node that stops while Redis does not serve it', () => {
 
   test('[CLOSE] it takes its time for everything: who is still on the way in is not waited for until it is out again', async () => {
     const redis = await startRedis()
-    const proxy = await new CuttingProxy(redis.url).start()
-    const slow = (link: CuttingLink) => link.delay(700)
+    const proxy = await new TcpProxy(redis.url).start()
+    const slow = (link: Link) => link.delay(700)
     try {
       await withNodes(
         async (nodes) => {
@@ -302,7 +303,7 @@ describe('a node that stops while Redis does not serve it', () => {
           // It was not out when the time was over.
           expect(nodes.one.log).toContain('some sockets could not leave in time')
         },
-        { ...inShort, REDIS_URL: proxy.url.replace('http', 'redis') },
+        { ...inShort, REDIS_URL: `redis://${proxy.host}` },
       )
     } finally {
       proxy.stop()

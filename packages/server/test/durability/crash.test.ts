@@ -2,10 +2,10 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { CallRecord } from '@ringwire/protocol/rest'
-import { Client, type Received } from '../support/client.ts'
-import { candidate } from '../support/flows.ts'
+import { Client, type Received } from '@ringwire/testkit/client'
+import { candidate } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import { isLong } from '../support/long.ts'
-import { Service } from '../support/service.ts'
 
 /**
  * kill -9 in the middle of everything, again and again on the same data: what a client was told is in the history,

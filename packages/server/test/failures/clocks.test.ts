@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
-import { someone } from '../support/flows.ts'
-import type { Service } from '../support/service.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { toldOf, worldFor } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ExtendedClient } from '../support/extended-client.ts'
-import type { ExtendedMessage } from '../support/extended-trace.ts'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { inviteOf } from '../support/sessions.ts'
 import { pairOn, stopAll } from './people.ts'
 import { toldOf, worldFor } from './world.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { RedisLink } from '../chaos/redis-link.ts'
+import { candidate } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { finish } from '../scenarios/calls/composition.ts'
 import { connectedCall } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
-import { Service } from '../support/service.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'
 import { ask, becomesReady, storedCalls, until, worldFor } from './world.ts'
 
@@ -12,18 +12,18 @@ const judgedMs = 7_000
 /** A lost clock that began then would run out while nobody looks. */
 const lostMs = 1_000
 
-const links = new Map<string, RedisLink>()
+const links = new Map<string, TcpProxy>()
 const world = worldFor({
   env: { RINGWIRE_PEER_LOST_MS: String(lostMs), RINGWIRE_CALLER_LOST_MS: String(lostMs) },
   async databaseUrlOf(url, node) {
-    const link = await new RedisLink(Number(new URL(url).port)).start()
+    const link = await new TcpProxy(url).start()
     links.set(node, link)
     const through = new URL(url)
     through.port = String(link.port)
     return through.href
   },
-  atEnd() {
-    for (const link of links.values()) link.stop()
+  async atEnd() {
+    await Promise.all([...links.values()].map((link) => link.stop()))
   },
 })
 
@@ -42,8 +42,8 @@ test('[END3] [PLACE3] nodes that are cut from PostgreSQL alone, refused or in si
   await relay(0)
   const before = await storedCalls(world(), ...calls)
 
-  links.get('one')?.cut('silent')
-  links.get('two')?.cut('refusing')
+  links.get('one')?.stall()
+  links.get('two')?.refuse('close')
   await until(
     'the third node has judged them',
     async () => {

@@ -1,19 +1,19 @@
 import { afterAll, expect, test } from 'bun:test'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { answeredCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
-import { type Gate, openGate } from './gate.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
 import { toldOf, until, worldFor } from './world.ts'
 
 /** The way of one node to Redis: through it nothing is handed on. */
-let gate: Gate | undefined
+let gate: TcpProxy | undefined
 afterAll(() => gate?.stop())
 
 const world = worldFor({
   async redisUrlOf(redis, node) {
     if (node === 'two') return redis.url
-    gate = await openGate(redis.port)
-    return `redis://127.0.0.1:${gate.port}`
+    gate = await new TcpProxy(redis.url).start()
+    return `redis://${gate.host}`
   },
 })
 
@@ -49,6 +49,8 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
     return statuses.join() === 'ended,accepted,rejected'
   })
   await one.kill()
+  // Its connections end with it; what was held back is lost.
+  gate?.cut()
   const killedAt = performance.now()
   const told = [
     [ending.callee, 'call.ended', toEnd],

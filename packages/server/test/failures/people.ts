@@ -1,9 +1,9 @@
 import { expect } from 'bun:test'
-import { Client } from '../support/client.ts'
-import type { ExtendedClient } from '../support/extended-client.ts'
+import { Client } from '@ringwire/testkit/client'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { connectExtended, type ExtendedPair } from '../support/extended-flows.ts'
-import { someone } from '../support/flows.ts'
-import type { Service } from '../support/service.ts'
 import { recordOf } from '../support/sessions.ts'
 import { inTime } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { candidate, someone } from '@ringwire/testkit/flows'
 import { connectExtended, connectedCall, type ExtendedPair, ringingCall } from '../support/extended-flows.ts'
-import { candidate, someone } from '../support/flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { evict, flush } from './lost-keys.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { acceptedCall, someone } from '@ringwire/testkit/flows'
 import { connectExtended } from '../support/extended-flows.ts'
-import { acceptedCall, someone } from '../support/flows.ts'
 import { errorCode, recordOf } from '../support/sessions.ts'
 import { flush } from './lost-keys.ts'
 import { worldFor } from './world.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { candidate } from '@ringwire/testkit/flows'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
 import { evict, flush } from './lost-keys.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { insist, storedCalls, toldOf, worldFor } from './world.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { someone } from '@ringwire/testkit/flows'
 import { connectExtended } from '../support/extended-flows.ts'
-import { someone } from '../support/flows.ts'
 import { becomesReady, until, worldFor } from './world.ts'
 
 /** TURN credentials that run out while Redis is away. */

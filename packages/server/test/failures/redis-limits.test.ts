@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import { someone } from '@ringwire/testkit/flows'
+import { productKey, type Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
-import { someone } from '../support/flows.ts'
-import { productKey, type Service } from '../support/service.ts'
 import { becomesReady, becomesUnready, inTime, limitMs, until, worldFor } from './world.ts'
 
 const limit = 10

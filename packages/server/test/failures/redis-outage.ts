@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
+import { candidate, someone } from '@ringwire/testkit/flows'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
-import { candidate, someone } from '../support/flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { cannotResume, hangUp, historyOf, isAskedToComeLater, numbersTo, pairOn, stopAll } from './people.ts'
 import {

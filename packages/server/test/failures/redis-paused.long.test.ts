@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { candidate } from '@ringwire/testkit/flows'
 import { connectedCall } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
 import { registerOutage } from './redis-outage.ts'
 import { ask, becomesReady, becomesUnready, worldFor } from './world.ts'

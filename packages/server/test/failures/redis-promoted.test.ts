@@ -1,15 +1,15 @@
 import { afterAll, expect, test } from 'bun:test'
+import { candidate } from '@ringwire/testkit/flows'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { connectedCall } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { type Gate, openGate } from './gate.ts'
 import { hangUp, numbersTo, pairOn, stopAll } from './people.ts'
 import { becomesReady, insist, until, worldFor } from './world.ts'
 
 /** The nodes' way to Redis, as the name of a managed one is, and the replica's way to its master. */
-let nodesWay: Promise<Gate> | undefined
-let replicaWay: Gate | undefined
+let nodesWay: Promise<TcpProxy> | undefined
+let replicaWay: TcpProxy | undefined
 let replica: RedisServer | undefined
 
 afterAll(async () => {
@@ -18,14 +18,14 @@ afterAll(async () => {
 
 const world = worldFor({
   async redisUrlOf(redis) {
-    nodesWay ??= openGate(redis.port)
-    return `redis://127.0.0.1:${(await nodesWay).port}`
+    nodesWay ??= new TcpProxy(redis.url).start()
+    return `redis://${(await nodesWay).host}`
   },
 })
 
 test('[RES2] [RES4] Redis is replaced by a replica that lags: no log of before counts, calls go on, nobody is told twice', async () => {
   const { one, two, redis } = world()
-  replicaWay = await openGate(redis.port)
+  replicaWay = await new TcpProxy(redis.url).start()
   replica = await startRedis(['--replicaof', '127.0.0.1', String(replicaWay.port)])
   const admin = new Redis(replica.url)
   await until('the replica follows', async () => (await admin.info('replication')).includes('master_link_status:up'))
@@ -45,7 +45,7 @@ test('[RES2] [RES4] Redis is replaced by a replica that lags: no log of before c
   const pointBefore = away.callee.point
   await away.callee.die()
   await admin.call('REPLICAOF', 'NO', 'ONE')
-  ;(await nodesWay)?.leadTo(replica.port)
+  ;(await nodesWay)?.leadTo(replica.url)
   const switched = performance.now()
   await Promise.all([pair.caller, pair.callee].map((client) => client.next('session.reset')))
   expect(performance.now() - switched).toBeLessThan(6_000)

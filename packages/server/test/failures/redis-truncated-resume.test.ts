@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { candidate } from '../support/flows.ts'
+import { candidate } from '@ringwire/testkit/flows'
 import { hangUp, stopAll } from './people.ts'
 import { appendOnlyWorld, callBehindLoss } from './truncated.ts'
 import { insist } from './world.ts'

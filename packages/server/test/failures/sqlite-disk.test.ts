@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, test } from 'bun:test'
 import { join } from 'node:path'
+import { Service } from '@ringwire/testkit/service'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
-import { Service } from '../support/service.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 import { becomesReady, becomesUnready } from './world.ts'
 

@@ -1,7 +1,7 @@
 import { readdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { candidate } from '@ringwire/testkit/flows'
 import { connectedCall } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { pairOn } from './people.ts'
 import { becomesReady, becomesUnready, type World, worldFor } from './world.ts'

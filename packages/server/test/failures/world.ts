@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
+import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
-import type { ExtendedClient } from '../support/extended-client.ts'
-import type { ExtendedMessage } from '../support/extended-trace.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { Service } from '../support/service.ts'
 
 export type Env = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { encodeFrame, FrameReader, opcodes } from '../support/frames.ts'
-import { upgradeHead } from '../support/raw-socket.ts'
+import { encodeFrame, FrameReader, opcodes } from '@ringwire/testkit/frames'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
 import type { Findings } from './findings.ts'
 
 /** A WebSocket connection that may send anything; whatever comes back is judged. */

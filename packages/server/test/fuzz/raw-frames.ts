@@ -1,4 +1,4 @@
-import { encodeFrame, opcodes } from '../support/frames.ts'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import type { Findings } from './findings.ts'
 import { FuzzSocket } from './fuzz-socket.ts'
 import { mutateBytes } from './mutations.ts'

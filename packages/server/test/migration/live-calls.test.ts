@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import {
   about,
   answeredCall,
@@ -11,10 +13,8 @@ import {
   type ExtendedPair,
   ringingCall,
 } from '../support/extended-flows.ts'
-import { acceptedCall, candidate, connectPair } from '../support/flows.ts'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { Service } from '../support/service.ts'
 import { answer, offer, recordOf } from '../support/sessions.ts'
 
 const mainFile = new URL('../../src/main.ts', import.meta.url).pathname

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { ExtendedClient } from '../support/extended-client.ts'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { Deployment, person } from './deployment.ts'
 
 /** A third of the proxy's limit for silence, as with the defaults: 25 s and 75 s. */

@@ -1,15 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Link } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { numbersOf, openReady, pushes, relays, type Seen } from '../contracts/session-parts.ts'
 import { startCluster } from '../support/redis.ts'
-import { type ProxyLink, type RedisProxy, startRedisProxy } from '../support/redis-proxy.ts'
+import { RedisProxy } from '../support/redis-proxy.ts'
 import { createSessionNodes, outcomeOf, type SessionNode, until } from './session-nodes.ts'
 
 /** Three masters, and of each the connections can fall silent: it runs what it is asked for, and nobody learns of it. */
 interface Master {
   readonly admin: Redis
   readonly proxy: RedisProxy
-  readonly silent: Set<ProxyLink>
+  readonly silent: Set<Link>
   /** New connections are silent, too. */
   hangs: boolean
 }
@@ -46,11 +47,11 @@ afterEach(async () => {
 })
 
 async function startMaster(port: number, url: string): Promise<Master> {
-  const silent = new Set<ProxyLink>()
-  const proxy = await startRedisProxy(port, (bytes, link) => {
+  const silent = new Set<Link>()
+  const proxy = await new RedisProxy(port, (bytes, link) => {
     if (master.hangs) silent.add(link)
     return silent.has(link) ? undefined : bytes
-  })
+  }).start()
   const master: Master = { admin: new Redis(url), proxy, silent, hangs: false }
   return master
 }
@@ -121,7 +122,7 @@ test('[ORD2] what was said while a subscription went to another server of the cl
   if (at === undefined) throw new Error('unreachable')
   const { seen } = at
   // News on their way are lost, wherever the node hears them.
-  for (const { proxy, silent } of masters) for (const link of proxy.links) if (link.subscribes) silent.add(link)
+  for (const { proxy, silent } of masters) for (const link of proxy.links) if (proxy.subscribes(link)) silent.add(link)
   await other.sessions.append(seen.id, pushes.ringing('c', 1, 1))
   expect(seen.socket.told).toEqual([])
   for (const { admin, silent } of masters) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { numbersOf, openReady, pushes, relays, type Seen, seqsOf, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { type RedisProxy, startRedisProxy } from '../support/redis-proxy.ts'
+import { RedisProxy } from '../support/redis-proxy.ts'
 import { createSessionNodes, relayAtLast, type SessionNode, until } from './session-nodes.ts'
 
 /** Parts of what is kept of a session that go without the rest, or make room, while its node hears nothing. */
@@ -16,7 +16,9 @@ let direct: SessionNode
 beforeEach(async () => {
   server = await startRedis()
   isSilent = false
-  proxy = await startRedisProxy(server.port, (bytes, { subscribes }) => (isSilent && subscribes ? undefined : bytes))
+  proxy = await new RedisProxy(server.port, (bytes, link) =>
+    isSilent && proxy.subscribes(link) ? undefined : bytes,
+  ).start()
   admin = new Redis(server.url)
   behind = await nodes.start(proxy.url)
   direct = await nodes.start(server.url)

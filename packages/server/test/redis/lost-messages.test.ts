@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Link } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { StoreError } from '../../src/ports.ts'
 import { numbersOf, openReady, pushes, relays, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { type ProxyLink, type RedisProxy, startRedisProxy } from '../support/redis-proxy.ts'
+import { RedisProxy } from '../support/redis-proxy.ts'
 import { createSessionNodes, outcomeOf, relayAtLast, type SessionNode, sendAll, until } from './session-nodes.ts'
 
 /** What the store says to a node, and the node does not get: replies, and news of its sessions. */
@@ -12,7 +13,7 @@ let server: RedisServer
 let proxy: RedisProxy
 let admin: Redis
 /** Of these connections nothing arrives any more, but what was said on them. */
-let silent: Set<ProxyLink>
+let silent: Set<Link>
 let swallowed: string
 let behind: SessionNode
 let direct: SessionNode
@@ -20,11 +21,11 @@ beforeEach(async () => {
   server = await startRedis(['--enable-debug-command', 'yes'])
   silent = new Set()
   swallowed = ''
-  proxy = await startRedisProxy(server.port, (bytes, link) => {
+  proxy = await new RedisProxy(server.port, (bytes, link) => {
     if (!silent.has(link)) return bytes
     swallowed += bytes.toString()
     return undefined
-  })
+  }).start()
   admin = new Redis(server.url)
   behind = await nodes.start(proxy.url)
   direct = await nodes.start(server.url)
@@ -38,7 +39,7 @@ afterEach(async () => {
 
 /** The connections on which a node asks, or the one on which it hears. */
 function silence(what: 'replies' | 'news'): void {
-  silent = new Set(proxy.links.filter(({ subscribes }) => subscribes === (what === 'news')))
+  silent = new Set(proxy.links.filter((link) => proxy.subscribes(link) === (what === 'news')))
   expect(silent.size).toBe(1)
 }
 

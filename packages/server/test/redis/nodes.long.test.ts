@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { candidate } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
 import { hangUp, numbersTo, pairOn, stopAll } from '../failures/people.ts'
 import { insist, toldOf, until } from '../failures/world.ts'
 import { type Env, finish, nodeStores, openCluster, type PairRedis } from '../scenarios/calls/composition.ts'
-import type { ExtendedClient } from '../support/extended-client.ts'
 import { about, connectedCall, ringingCall } from '../support/extended-flows.ts'
-import { candidate } from '../support/flows.ts'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
-import { Service } from '../support/service.ts'
 import { answer, offer, recordOf } from '../support/sessions.ts'
 
 /** Whole nodes on what the other tests here take apart: a cluster, and servers that Sentinel watches. */

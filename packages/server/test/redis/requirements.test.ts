@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
-import { freePort, type RedisServer, startCluster, startRedis } from '../support/redis.ts'
+import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 
 let server: RedisServer
 let admin: Redis

@@ -12,7 +12,7 @@ import {
   windowMs,
 } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { type FromServer, type RedisProxy, startRedisProxy } from '../support/redis-proxy.ts'
+import { type FromServer, RedisProxy } from '../support/redis-proxy.ts'
 
 let server: RedisServer
 let proxy: RedisProxy
@@ -22,7 +22,7 @@ const lost: string[] = []
 beforeEach(async () => {
   server = await startRedis()
   fromServer = (bytes) => bytes
-  proxy = await startRedisProxy(server.port, (bytes, link) => fromServer(bytes, link))
+  proxy = await new RedisProxy(server.port, (bytes, link) => fromServer(bytes, link)).start()
   nodes = []
   lost.length = 0
 })
@@ -59,7 +59,7 @@ test('[ORD2] a subscription that falls silent without a word is replaced, and no
   const seen = await openReady(behind.sessions)
   await relays(direct.sessions, seen.id, 'c', upTo(5))
   await told(seen, 5)
-  const silent = new Set(proxy.links.filter(({ subscribes }) => subscribes))
+  const silent = new Set(proxy.links.filter((link) => proxy.subscribes(link)))
   expect(silent.size).toBe(1)
   let swallowed = 0
   fromServer = (bytes, link) => {
@@ -83,7 +83,7 @@ test('[ORD2] a subscription that falls silent without a word is replaced, and no
 test('[ORD2] a subscription that falls silent in the middle of a message', async () => {
   const [behind, direct] = [await startNode(proxy.url), await startNode(server.url)]
   const seen = await openReady(behind.sessions)
-  const silent = new Set(proxy.links.filter(({ subscribes }) => subscribes))
+  const silent = new Set(proxy.links.filter((link) => proxy.subscribes(link)))
   let left = 300
   fromServer = (bytes, link) => {
     if (!silent.has(link)) return bytes

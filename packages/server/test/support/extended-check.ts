@@ -1,4 +1,4 @@
-import type { ExtendedMessage, Trace, TraceEntry } from './extended-trace.ts'
+import type { ExtendedMessage, Trace, TraceEntry } from '@ringwire/testkit/extended-trace'
 
 /** What is wrong with a trace, each as a line that names it. */
 export interface Findings {

@@ -1,7 +1,7 @@
-import { ExtendedClient, type ExtendedClientOptions } from './extended-client.ts'
-import type { ExtendedMessage } from './extended-trace.ts'
-import { someone } from './flows.ts'
-import type { Service, TokenWish } from './service.ts'
+import { ExtendedClient, type ExtendedClientOptions } from '@ringwire/testkit/extended-client'
+import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
+import { someone } from '@ringwire/testkit/flows'
+import type { Service, TokenWish } from '@ringwire/testkit/service'
 import { inviteOf } from './sessions.ts'
 
 /** A client of an extended session that has had its `auth.ok`. */

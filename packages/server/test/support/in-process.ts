@@ -1,8 +1,8 @@
+import { productKey, Service } from '@ringwire/testkit/service'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import type { Clock } from '../../src/ports.ts'
 import { createServer, type RingwireServer } from '../../src/server.ts'
-import { productKey, Service } from './service.ts'
 
 /** A clock that stands still until a test moves it. */
 export interface ManualClock extends Clock {

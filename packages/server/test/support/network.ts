@@ -1,6 +1,7 @@
-import { Client, type ClientOptions } from './client.ts'
-import type { Service, TokenWish } from './service.ts'
-import { type Link, TcpProxy } from './tcp-proxy.ts'
+import { Client, type ClientOptions } from '@ringwire/testkit/client'
+import { FrameLog } from '@ringwire/testkit/frame-log'
+import type { Service, TokenWish } from '@ringwire/testkit/service'
+import { type Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 
 /** Networks between clients and the service: each connection has its own, which it can lose. */
 export class Networks {
@@ -10,12 +11,13 @@ export class Networks {
     service: Service,
     wish: TokenWish,
     options: Partial<ClientOptions> = {},
-  ): Promise<{ client: Client; link: Link }> {
+  ): Promise<{ client: Client; link: Link; said: FrameLog }> {
     const proxy = await new TcpProxy(service.url).start()
     this.proxies.push(proxy)
+    const said = new FrameLog(proxy)
     const client = new Client({ url: proxy.url, token: await service.token(wish), ...options })
     await client.next('auth.ok')
-    return { client, link: proxy.last }
+    return { client, link: proxy.last, said }
   }
 
   stop(): void {

@@ -1,4 +1,4 @@
-import { Service } from './service.ts'
+import { Service } from '@ringwire/testkit/service'
 
 /**
  * Two nodes, each a process of its own, on the same stores. Whoever asks for the URL gets the one and the other in turn:

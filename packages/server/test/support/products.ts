@@ -1,4 +1,4 @@
-import type { Service } from './service.ts'
+import type { Service } from '@ringwire/testkit/service'
 
 const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 

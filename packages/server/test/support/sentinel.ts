@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 import type { Certificates } from './certificates.ts'
-import { freePort, type RedisServer, startRedis } from './redis.ts'
+import { type RedisServer, startRedis } from './redis.ts'
 
 export interface SentinelGroup {
   /** redis+sentinel://…; rediss where there are certificates. */

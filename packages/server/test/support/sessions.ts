@@ -1,7 +1,7 @@
-import type { Client, Received } from './client.ts'
-import { someone } from './flows.ts'
-import { encodeFrame, opcodes } from './frames.ts'
-import type { Service, TokenWish } from './service.ts'
+import type { Client, Received } from '@ringwire/testkit/client'
+import { someone } from '@ringwire/testkit/flows'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import type { Service, TokenWish } from '@ringwire/testkit/service'
 
 /** Two people with two sessions each: who is told, and who is not. */
 export interface Four {

@@ -1,16 +1,16 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { connectPair, type Pair } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import { commitSql, encodeBatch, writeOf } from '../../src/adapters/postgres/batch.ts'
 import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.ts'
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { type Box, createBox } from '../cli/command.ts'
 import { created, ringing } from '../contracts/calls.ts'
-import { connectPair, type Pair } from '../support/flows.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { setProduct } from '../support/products.ts'
-import { Service } from '../support/service.ts'
 import { inviteOf, recordOf, request } from '../support/sessions.ts'
 
 /** Builds of two versions on one database: what the next one adds must not stop this one. */

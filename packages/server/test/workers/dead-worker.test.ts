@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { about, answeredCall, type ExtendedPair } from '../support/extended-flows.ts'
-import { candidate, connectPair, someone } from '../support/flows.ts'
 import { until, workersOf } from '../support/workers.ts'
 import { baseOn, count, extendedOn, linesOf, machinesFor } from './machine.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
-import type { Client } from '../support/client.ts'
-import { ExtendedClient } from '../support/extended-client.ts'
-import { Service } from '../support/service.ts'
+import type { Client } from '@ringwire/testkit/client'
+import { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { Service } from '@ringwire/testkit/service'
 import { SharedStores } from '../support/stores.ts'
 import { nodeOf } from '../support/workers.ts'
 

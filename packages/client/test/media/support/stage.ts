@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
+import { openBrowser } from '@ringwire/testkit/browser'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './browser.ts'
 import { servePage } from './pages.ts'
 
 /** A browser, and the page of that script for each test. A failure in the page's own code fails the test. */
@@ -9,7 +9,7 @@ export function withLoopback(): (run: (page: Page) => Promise<void>) => Promise<
   let pages: Awaited<ReturnType<typeof servePage>>
 
   beforeAll(async () => {
-    ;[browser, pages] = await Promise.all([launchBrowser(), servePage('loopback.ts')])
+    ;[browser, pages] = await Promise.all([openBrowser(), servePage('loopback.ts')])
   }, 60_000)
 
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { someone } from '../../support/flows.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { productKey, type Service } from '@ringwire/testkit/service'
 import { setProduct } from '../../support/products.ts'
-import { productKey, type Service } from '../../support/service.ts'
 import { errorCode, inviteOf, offer, quiet, recordOf, request } from '../../support/sessions.ts'
 import { type Env, type Start, serviceFor } from './composition.ts'
 

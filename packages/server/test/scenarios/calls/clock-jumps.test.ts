@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { connectPair, invite, someone } from '../../support/flows.ts'
+import { connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { createManualClock, InProcessService, type ManualClock } from '../../support/in-process.ts'
 import { connectFour, errorCode, type Four, inviteOf, quiet, recordOf, request } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'

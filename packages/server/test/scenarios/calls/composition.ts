@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
+import { Service } from '@ringwire/testkit/service'
 import { NodePair } from '../../support/node-pair.ts'
 import { openDatabases } from '../../support/postgres.ts'
 import { openRedisDatabases, startCluster } from '../../support/redis.ts'
-import { Service } from '../../support/service.ts'
 import type { CompositionName } from '../table.ts'
 
 export type Env = Readonly<Record<string, string>>

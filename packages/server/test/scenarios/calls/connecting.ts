@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { Client } from '../../support/client.ts'
-import { candidate, connectPair, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import type { Service } from '../../support/service.ts'
+import { Client } from '@ringwire/testkit/client'
+import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
   errorCode,

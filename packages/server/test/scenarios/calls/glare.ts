@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { connectPair, invite } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { errorCode, inviteOf, offer, quiet, received, recordOf, request } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 

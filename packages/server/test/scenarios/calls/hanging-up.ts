@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
   errorCode,

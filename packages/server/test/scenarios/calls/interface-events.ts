@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
+import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { answer, burst, inviteOf, offer, quiet, received, recordOf, request } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { connectPair, invite, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { connectPair, invite, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { claimsOf, signingKeyEnv, signToken } from '../../support/session-tokens.ts'
 import { inviteOf, quiet, received, recordOf, request } from '../../support/sessions.ts'
 import { type Env, type Start, serviceFor } from './composition.ts'

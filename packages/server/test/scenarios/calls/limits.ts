@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import type { Received } from '../../support/client.ts'
-import { connectPair, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import type { Received } from '@ringwire/testkit/client'
+import { connectPair, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { inviteOf, quiet, received, request } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 

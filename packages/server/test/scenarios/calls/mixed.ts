@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import type { Client, Received } from '../../support/client.ts'
-import { candidate, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import type { Client, Received } from '@ringwire/testkit/client'
+import { candidate, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { answer, offer, quiet, received } from '../../support/sessions.ts'
 import { type Start, serviceFor } from './composition.ts'
 

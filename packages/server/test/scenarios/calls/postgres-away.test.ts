@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, invite } from '../../support/flows.ts'
+import type { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 import { Postgres } from '../../support/postgres.ts'
-import { Service } from '../../support/service.ts'
 import { received, request } from '../../support/sessions.ts'
 
 /** The database goes away under a running service, and comes back. */

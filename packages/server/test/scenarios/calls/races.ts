@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { candidate, connectPair } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { candidate, connectPair } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   answer,
   burst,

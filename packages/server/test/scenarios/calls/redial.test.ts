@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { invite, someone } from '../../support/flows.ts'
-import { Service } from '../../support/service.ts'
+import { invite, someone } from '@ringwire/testkit/flows'
+import { Service } from '@ringwire/testkit/service'
 
 const service = new Service({ RINGWIRE_PROBE_TIMEOUT_MS: '200' })
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Service } from '../../support/service.ts'
+import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
   errorCode,

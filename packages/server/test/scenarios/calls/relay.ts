@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { acceptedCall, candidate, connectPair, invite } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   answer,
   burst,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { connectPair, invite, someone } from '../../support/flows.ts'
-import { productKey, type Service } from '../../support/service.ts'
+import { connectPair, invite, someone } from '@ringwire/testkit/flows'
+import { productKey, type Service } from '@ringwire/testkit/service'
 import {
   answer,
   connectFour,

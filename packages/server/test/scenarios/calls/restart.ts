@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import type { Client } from '../../support/client.ts'
-import { candidate, connectPair, invite } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import type { Client } from '@ringwire/testkit/client'
+import { candidate, connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   answer,
   connectFour,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { acceptedCall, connectPair, invite } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import { acceptedCall, connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { connectFour, inviteOf, quiet, recordOf, request, sessionNames } from '../../support/sessions.ts'
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'

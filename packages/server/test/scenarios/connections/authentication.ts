@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import { exchange, RawSocket, upgradeHead } from '../../support/raw-socket.ts'
-import type { Service } from '../../support/service.ts'
+import { someone } from '@ringwire/testkit/flows'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
+import type { Service } from '@ringwire/testkit/service'
 import { claimsOf, signingKeyEnv, signToken } from '../../support/session-tokens.ts'
 import type { StartService } from './start.ts'
 

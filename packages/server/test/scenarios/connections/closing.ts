@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import { exchange, RawSocket, upgradeHead } from '../../support/raw-socket.ts'
-import type { Service } from '../../support/service.ts'
-import { TcpProxy } from '../../support/tcp-proxy.ts'
+import { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { FrameLog } from '@ringwire/testkit/frame-log'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
+import type { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { type StartService, withService } from './start.ts'
 
 /** The service goes [CLOSE 1012]. */
@@ -52,10 +54,11 @@ export function registerClosingScenarios(name: string, start: StartService): voi
     test.concurrent('[CLOSE] a client that does not answer does not hold the exit up', () =>
       withService(start, {}, async (service) => {
         const proxy = await new TcpProxy(service.url).start()
-        const link = await stalledLink(service, proxy)
+        const said = new FrameLog(proxy)
+        await stallClient(service, proxy)
         const asked = performance.now()
         const exited = service.terminate()
-        await link.until((it) => it.closeCode === 1012)
+        await said.until((it) => it.closeCode === 1012)
         expect(await exited).toBe(0)
         expect(performance.now() - asked).toBeLessThan(5_000)
         proxy.stop()
@@ -115,10 +118,9 @@ export function registerClosingScenarios(name: string, start: StartService): voi
   })
 }
 
-async function stalledLink(service: Service, proxy: TcpProxy) {
+async function stallClient(service: Service, proxy: TcpProxy): Promise<void> {
   const token = await service.token({ user_id: someone('guest'), role: 'agent' })
   const client = new Client({ url: proxy.url, token })
   await client.next('auth.ok')
   proxy.last.stall()
-  return proxy.last
 }

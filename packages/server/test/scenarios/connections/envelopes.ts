@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import type { Service } from '../../support/service.ts'
+import type { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import type { Service } from '@ringwire/testkit/service'
 import type { StartService } from './start.ts'
 
 /** Messages that are wrong in themselves, and those that only look so [ENV1 to ENV5, WS6]. */

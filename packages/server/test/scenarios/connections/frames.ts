@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { acceptedCall, candidate, connectPair, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import { RawSocket, upgradeHead } from '../../support/raw-socket.ts'
-import type { Service } from '../../support/service.ts'
+import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { RawSocket } from '@ringwire/testkit/raw-socket'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
+import type { Service } from '@ringwire/testkit/service'
 import type { StartService } from './start.ts'
 
 const text = (payload: string | Uint8Array, options = {}) => encodeFrame(opcodes.text, payload, options)

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { Client, type Received } from '../../support/client.ts'
-import { acceptedCall, connectPair, invite, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
+import { Client, type Received } from '@ringwire/testkit/client'
+import { acceptedCall, connectPair, invite, someone } from '@ringwire/testkit/flows'
+import { FrameLog } from '@ringwire/testkit/frame-log'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import type { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { residentBytes } from '../../support/process.ts'
-import type { Service } from '../../support/service.ts'
-import { TcpProxy } from '../../support/tcp-proxy.ts'
 import { type StartService, withService } from './start.ts'
 
 const mebibyte = 1024 * 1024
@@ -219,6 +220,7 @@ async function everySocketHolds(service: Service): Promise<void> {
 
 async function deadSocketMakesRoom(service: Service): Promise<void> {
   const proxy = await new TcpProxy(service.url).start()
+  const said = new FrameLog(proxy)
   const token = await service.token({ user_id: someone('agent'), role: 'agent' })
   const open = async (url: string) => {
     const client = new Client({ url, token })
@@ -231,7 +233,7 @@ async function deadSocketMakesRoom(service: Service): Promise<void> {
   const third = await open(service.url)
   link.stall()
   await open(service.url)
-  await link.until((it) => it.closeCode === 4409)
+  await said.until((it) => it.closeCode === 4409)
   // The dead one cannot answer the close; it must not count as the oldest a second time.
   await open(service.url)
   expect(await second.closed).toMatchObject({ code: 4409 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { acceptedCall, candidate, connectPair, invite } from '../../support/flows.ts'
+import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { candidateNumbers, range } from '../../support/network.ts'
-import type { Service } from '../../support/service.ts'
 import { recordOf } from '../../support/sessions.ts'
 import { type StartService, withService } from './start.ts'
 

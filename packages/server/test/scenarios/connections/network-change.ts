@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { candidate, invite, someone } from '../../support/flows.ts'
+import { candidate, invite, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { candidateNumbers, Networks, proven, range } from '../../support/network.ts'
-import type { Service } from '../../support/service.ts'
 import { errorCode, quiet } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
 
@@ -25,7 +25,7 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
       const calleeId = someone('callee')
       const wish = { user_id: calleeId, role: 'agent', ...(device === undefined ? {} : { device_id: device }) }
       const caller = await service.connect({ user_id: someone('caller'), role: 'customer' })
-      const { client: phone, link } = await networks.connect(service, wish)
+      const { client: phone, link, said } = await networks.connect(service, wish)
       const callUuid = await invite(caller, calleeId)
       await phone.next('call.ringing')
       phone.send('call.accept', { call_uuid: callUuid })
@@ -34,29 +34,29 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
         for (const n of range(from, to)) caller.send('webrtc.ice_candidate', candidate(callUuid, n))
         return caller.settle()
       }
-      return { caller, phone, link, wish, calleeId, callUuid, send }
+      return { caller, phone, link, said, wish, calleeId, callUuid, send }
     }
 
     for (const device of [undefined, 'phone']) {
       const which = device === undefined ? 'without a device_id' : 'with the same device_id'
       test.concurrent(`[PLACE4] a new socket ${which}: the holder is asked at once, the request waits for the verdict and succeeds`, async () => {
-        const { caller, phone, link, wish, callUuid, send } = await callWithPhone(device)
+        const { caller, phone, link, said, wish, callUuid, send } = await callWithPhone(device)
         await send(0, 10)
         await proven(phone)
         link.stall()
         await send(10, 30)
-        const pings = link.pings
+        const pings = said.pings
         const asked = performance.now()
         const successor = await service.connect(wish)
         successor.send('webrtc.ice_candidate', candidate(callUuid, 99), 'mine')
-        await link.until((it) => it.pings > pings)
+        await said.until((it) => it.pings > pings)
         expect(performance.now() - asked).toBeLessThan(probeTimeoutMs)
         await send(30, 40)
 
         expect((await caller.next('webrtc.ice_candidate')).data.candidate.candidate).toBe('candidate:99')
         expect(performance.now() - asked).toBeGreaterThan(probeTimeoutMs - 50)
-        await link.until((it) => it.closeCode !== undefined)
-        expect(link.closeCode).toBe(4408)
+        await said.until((it) => it.closeCode !== undefined)
+        expect(said.closeCode).toBe(4408)
         await send(40, 50)
         await successor.settle()
         // Everything that the old socket was sent and never proved, what came meanwhile, and what comes now.
@@ -118,10 +118,10 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
     })
 
     test.concurrent('[PLACE3] [PLACE4] another device is not believed: refused at once, the holder is not even asked', async () => {
-      const { caller, phone, link, calleeId, callUuid } = await callWithPhone('phone')
+      const { caller, phone, link, said, calleeId, callUuid } = await callWithPhone('phone')
       await proven(phone)
       link.stall()
-      const pings = link.pings
+      const pings = said.pings
       for (const device of [{ device_id: 'laptop' }, {}]) {
         const other = await service.connect({ user_id: calleeId, role: 'agent', ...device })
         const asked = performance.now()
@@ -129,8 +129,8 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
         expect(await errorCode(other, 'call.accept', { call_uuid: callUuid })).toBe('CALL_ALREADY_ANSWERED')
         expect(performance.now() - asked).toBeLessThan(probeTimeoutMs)
       }
-      expect(link.pings).toBe(pings)
-      expect(link.closeCode).toBeUndefined()
+      expect(said.pings).toBe(pings)
+      expect(said.closeCode).toBeUndefined()
       // It was only a tunnel: the phone is there again, and nothing happened to its call.
       link.flow()
       phone.send('webrtc.ice_candidate', candidate(callUuid, 1))
@@ -138,12 +138,12 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
     })
 
     test.concurrent('[PLACE4] a phone that comes back within the time keeps its place', async () => {
-      const { caller, phone, link, wish, callUuid } = await callWithPhone('phone')
+      const { caller, phone, link, said, wish, callUuid } = await callWithPhone('phone')
       link.stall()
-      const pings = link.pings
+      const pings = said.pings
       const second = await service.connect(wish)
       second.send('call.end', { call_uuid: callUuid }, 'second')
-      await link.until((it) => it.pings > pings)
+      await said.until((it) => it.pings > pings)
       link.flow()
       expect(await second.error('second')).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })
       phone.send('webrtc.ice_candidate', candidate(callUuid, 1))
@@ -170,7 +170,7 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
     })
 
     test.concurrent('[WS4] [PLACE4] the end of a call that the old socket never heard comes to the new one', async () => {
-      const { caller, phone, link, wish, callUuid } = await callWithPhone('phone')
+      const { caller, phone, link, said, wish, callUuid } = await callWithPhone('phone')
       await proven(phone)
       link.stall()
       caller.send('call.end', { call_uuid: callUuid })
@@ -178,8 +178,8 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
       // The old socket looks alive when the new one connects, and the call is over: nothing else would tell it.
       const successor = await service.connect(wish)
       expect((await successor.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, reason: 'hangup' })
-      await link.until((it) => it.closeCode !== undefined)
-      expect(link.closeCode).toBe(4408)
+      await said.until((it) => it.closeCode !== undefined)
+      expect(said.closeCode).toBe(4408)
       await successor.settle()
       expect(successor.events()).toEqual(['auth.ok', 'call.ended'])
     })
@@ -203,12 +203,12 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
     })
 
     test.concurrent('[WS4] a socket that has heard the end keeps it to itself', async () => {
-      const { caller, phone, link, wish, callUuid } = await callWithPhone('phone')
+      const { caller, phone, said, wish, callUuid } = await callWithPhone('phone')
       caller.send('call.end', { call_uuid: callUuid })
       await phone.next('call.ended')
       const second = await service.connect(wish)
       await quiet(phone, second)
-      expect(link.closeCode).toBeUndefined()
+      expect(said.closeCode).toBeUndefined()
       expect(second.events()).toEqual(['auth.ok'])
       await phone.settle()
     })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
+import { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { candidateNumbers, proven, range } from '../../support/network.ts'
-import type { Service } from '../../support/service.ts'
 import { errorCode, quiet } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, someone } from '../../support/flows.ts'
-import { encodeFrame, opcodes } from '../../support/frames.ts'
-import type { Service } from '../../support/service.ts'
-import { TcpProxy } from '../../support/tcp-proxy.ts'
+import { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { FrameLog } from '@ringwire/testkit/frame-log'
+import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import type { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { StartService } from './start.ts'
 
 const pingIntervalMs = 1000
@@ -82,6 +83,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
 
     test.concurrent('[WS6] a dead client is found although its peer keeps sending to it', async () => {
       const proxy = await new TcpProxy(service.url).start()
+      const said = new FrameLog(proxy)
       const { caller, callerId, calleeId } = await connectPair(service)
       const token = await service.token({ user_id: calleeId, role: 'agent' })
       const callee = new Client({ url: proxy.url, token })
@@ -90,7 +92,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
       const link = proxy.last
       link.stall()
       let found = false
-      const gone = link
+      const gone = said
         .until((it) => it.closeCode !== undefined)
         .then(() => {
           found = true
@@ -100,8 +102,8 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
         // One message at a time, as fast as they are taken: the socket is never idle.
         await Promise.race([caller.settle(), gone])
       }
-      expect(link.closeCode).toBe(4408)
-      await link.serviceGone
+      expect(said.closeCode).toBe(4408)
+      await link.serverGone
       expect(callerId).toBeString()
       proxy.stop()
     })
@@ -125,8 +127,8 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
       const second = new Client({ url: proxy.url, token })
       await second.next('auth.ok')
       const link = proxy.last
-      link.halfClose()
-      await link.serviceGone
+      link.halfClose('server')
+      await link.serverGone
       await acceptedCall({ caller, callee, calleeId })
       proxy.stop()
     })

@@ -1,4 +1,4 @@
-import type { Service } from '../../support/service.ts'
+import type { Service } from '@ringwire/testkit/service'
 
 /** A composition of the service: how it is started with these settings. */
 export type StartService = (env: Record<string, string>) => Promise<Service>

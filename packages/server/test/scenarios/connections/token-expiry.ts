@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Client } from '../../support/client.ts'
-import { acceptedCall, candidate, connectPair, invite, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
+import type { Client } from '@ringwire/testkit/client'
+import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import type { StartService } from './start.ts'
 
 const ttlMs = 2_000

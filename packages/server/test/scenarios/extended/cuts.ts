@@ -1,4 +1,4 @@
-import type { CuttingLink, CuttingProxy } from '../../support/cutting-proxy.ts'
+import type { Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { Phone } from './phones.ts'
 import type { Random } from './random.ts'
 
@@ -21,7 +21,7 @@ export interface Cuts {
 }
 
 /** Cuts every connection through the proxy sooner or later, each in a way of its own. */
-export function startCuts(proxy: CuttingProxy, phones: readonly Phone[], random: Random): Cuts {
+export function startCuts(proxy: TcpProxy, phones: readonly Phone[], random: Random): Cuts {
   const counts = Object.fromEntries(cutKinds.map((kind) => [kind, 0])) as Record<CutKind, number>
   const timers = new Set<ReturnType<typeof setTimeout>>()
   let stopped = false
@@ -34,13 +34,13 @@ export function startCuts(proxy: CuttingProxy, phones: readonly Phone[], random:
     timers.add(timer)
   }
 
-  function watch(link: CuttingLink): void {
+  function watch(link: Link): void {
     if (stopped) return
     link.delay(random.between(0, 5))
     later(random.between(1, 400), () => cut(link))
   }
 
-  function cut(link: CuttingLink): void {
+  function cut(link: Link): void {
     if (stopped || !proxy.open.includes(link)) return
     const kind = random.pick(cutKinds)
     counts[kind]++
@@ -66,7 +66,7 @@ export function startCuts(proxy: CuttingProxy, phones: readonly Phone[], random:
         link.reset()
         break
       case 'half-close to the service':
-        link.halfClose('service')
+        link.halfClose('server')
         break
       case 'half-close to the client':
         link.halfClose('client')

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { CuttingProxy } from '../../support/cutting-proxy.ts'
+import { someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { check } from '../../support/extended-check.ts'
-import { someone } from '../../support/flows.ts'
 import { isLong } from '../../support/long.ts'
-import type { Service } from '../../support/service.ts'
 import type { Start } from '../calls/composition.ts'
 import { type Cuts, startCuts } from './cuts.ts'
 import { Phone, type Plan } from './phones.ts'
@@ -25,7 +25,7 @@ export function registerCutting(name: string, start: Start): void {
         console.log(`RINGWIRE_TEST_SEED=${seed}`)
         // The service finds dead sockets within seconds, so that it does so in this test.
         const service = await start({ RINGWIRE_PING_INTERVAL_MS: '2000', RINGWIRE_PONG_TIMEOUT_MS: '1500' })
-        const proxy = await new CuttingProxy(service.url).start()
+        const proxy = await new TcpProxy(service.url).start()
         try {
           await checkCutting(service, proxy, createRandom(seed), size)
         } finally {
@@ -38,7 +38,7 @@ export function registerCutting(name: string, start: Start): void {
   })
 }
 
-async function checkCutting(service: Service, proxy: CuttingProxy, random: Random, size: CuttingSize): Promise<void> {
+async function checkCutting(service: Service, proxy: TcpProxy, random: Random, size: CuttingSize): Promise<void> {
   const plans = new Map<string, Plan>()
   const phone = async (role: string) => {
     const userId = someone(role)

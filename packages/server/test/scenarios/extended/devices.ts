@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import type { Client } from '../../support/client.ts'
-import type { ExtendedClient } from '../../support/extended-client.ts'
+import type { Client } from '@ringwire/testkit/client'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { candidate, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import { about, answeredCall, candidatesOf, connectExtended, type ExtendedPair } from '../../support/extended-flows.ts'
-import { candidate, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
 import { inviteOf } from '../../support/sessions.ts'
 import { type Start, serviceFor } from '../calls/composition.ts'
 

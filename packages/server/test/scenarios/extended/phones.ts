@@ -1,6 +1,6 @@
-import { ExtendedClient } from '../../support/extended-client.ts'
-import type { ExtendedMessage } from '../../support/extended-trace.ts'
-import { candidate } from '../../support/flows.ts'
+import { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
+import { candidate } from '@ringwire/testkit/flows'
 import { answer, inviteOf, offer } from '../../support/sessions.ts'
 import type { Random } from './random.ts'
 

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { ExtendedClient } from '../../support/extended-client.ts'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { ResumePoint } from '@ringwire/testkit/extended-trace'
+import { candidate, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   about,
   answeredCall,
@@ -10,9 +13,6 @@ import {
   type ExtendedPair,
   ringingCall,
 } from '../../support/extended-flows.ts'
-import type { ResumePoint } from '../../support/extended-trace.ts'
-import { candidate, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
 import { finish, type Start, serviceFor } from '../calls/composition.ts'
 
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import type { ExtendedClient } from '../../support/extended-client.ts'
+import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { candidate, someone } from '@ringwire/testkit/flows'
+import type { Service } from '@ringwire/testkit/service'
 import {
   about,
   answeredCall,
@@ -9,8 +11,6 @@ import {
   connectedCall,
   ringingCall,
 } from '../../support/extended-flows.ts'
-import { candidate, someone } from '../../support/flows.ts'
-import type { Service } from '../../support/service.ts'
 import { claimsOf, signingKeyEnv, signToken } from '../../support/session-tokens.ts'
 import { inviteOf } from '../../support/sessions.ts'
 import { type Start, serviceFor } from '../calls/composition.ts'

@@ -2,27 +2,33 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
-import type { Subprocess } from 'bun'
 import { Client, type ClientOptions } from './client.ts'
+import { type RunningProcess, startProcess } from './process.ts'
 
-const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
+const mainFile = new URL('../../server/src/main.ts', import.meta.url).pathname
 export const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
 
 /** Who a token is for; everything else has a default. */
 export type TokenWish = Partial<TokenRequest> & { user_id: string }
 
+/** The limits that a service of these tests goes without, as they are shipped. */
+export const limitsAsShipped = {
+  RINGWIRE_TOKEN_RATE_IP: '',
+  RINGWIRE_TOKEN_RATE_KEY: '',
+  RINGWIRE_INVITE_RATE: '',
+  RINGWIRE_PAIR_INVITE_RATE: '',
+}
+
 /** The service as its own process, with real sockets and a data directory of its own. */
 export class Service {
-  /** Its own address, once it has been started. */
-  protected address = ''
-  /** What it logged itself. */
-  protected logged = ''
-  /** What it wrote to stdout. */
-  out = ''
   readonly dataDir: string
   /** What it is configured with, where that is not the default of these tests. */
   readonly env: Readonly<Record<string, string>>
-  private process: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
+  /** Its own address, once it has been started. */
+  protected address = ''
+  /** What it logged itself, where it is no process. */
+  protected logged = ''
+  private readonly runs: RunningProcess[] = []
 
   get url(): string {
     return this.address
@@ -30,7 +36,12 @@ export class Service {
 
   /** What it logged. */
   get log(): string {
-    return this.logged
+    return this.logged + this.runs.map(({ err }) => err).join('')
+  }
+
+  /** What it wrote to stdout. */
+  get out(): string {
+    return this.runs.map(({ out }) => out).join('')
   }
 
   constructor(env: Record<string, string> = {}) {
@@ -40,74 +51,50 @@ export class Service {
 
   /** Starts it, or starts it again on the same data and, where it had one, the same port. */
   async start(env: Record<string, string> = {}): Promise<this> {
-    const port = this.address === '' ? '0' : new URL(this.address).port
-    const child = Bun.spawn([process.execPath, mainFile, 'serve'], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        RINGWIRE_PORT: port,
-        RINGWIRE_DATA_DIR: this.dataDir,
-        RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,
-        RINGWIRE_TOKEN_RATE_IP: 'off',
-        RINGWIRE_TOKEN_RATE_KEY: 'off',
-        RINGWIRE_INVITE_RATE: 'off',
-        RINGWIRE_PAIR_INVITE_RATE: 'off',
-        ...this.env,
-        ...env,
-      },
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'pipe',
+    const run = startProcess([process.execPath, mainFile, 'serve'], {
+      RINGWIRE_PORT: this.address === '' ? '0' : new URL(this.address).port,
+      RINGWIRE_DATA_DIR: this.dataDir,
+      RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,
+      RINGWIRE_TOKEN_RATE_IP: 'off',
+      RINGWIRE_TOKEN_RATE_KEY: 'off',
+      RINGWIRE_INVITE_RATE: 'off',
+      RINGWIRE_PAIR_INVITE_RATE: 'off',
+      ...this.env,
+      ...env,
     })
-    this.process = child
-    this.collect(child.stderr)
-    const reader = child.stdout.getReader()
-    let text = ''
-    while (!text.includes('\n')) {
-      const { done, value } = await reader.read()
-      if (done) throw new Error(`the service did not start:\n${text}${this.logged}`)
-      text += new TextDecoder().decode(value)
-    }
-    const url = /Ringwire listens on (\S+)/.exec(text)?.[1]
-    if (url === undefined) throw new Error(`no URL in: ${text}`)
+    this.runs.push(run)
+    const [, url = ''] = await run.waitFor(/Ringwire listens on (\S+)\n/)
     this.address = url
-    reader.releaseLock()
-    this.out += text
-    void this.collectOut(child.stdout)
     return this
   }
 
-  private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder()
-    for await (const bytes of stream) this.logged += decoder.decode(bytes, { stream: true })
-  }
-
-  private async collectOut(stream: ReadableStream<Uint8Array>): Promise<void> {
-    for await (const bytes of stream) this.out += new TextDecoder().decode(bytes)
+  private get running(): RunningProcess | undefined {
+    return this.runs.at(-1)
   }
 
   get pid(): number {
-    return this.process?.pid ?? 0
+    return this.running?.pid ?? 0
   }
 
   /** kill -9. */
   async kill(): Promise<void> {
-    this.process?.kill('SIGKILL')
-    await this.process?.exited
+    this.signal('SIGKILL')
+    await this.ended
   }
 
   /** SIGTERM; answers the exit code. */
   async terminate(): Promise<number> {
-    this.process?.kill('SIGTERM')
-    return (await this.process?.exited) ?? 0
+    this.signal('SIGTERM')
+    return this.ended
   }
 
   /** Resolves when it is gone, with its exit code. */
   get ended(): Promise<number> {
-    return this.process?.exited ?? Promise.resolve(0)
+    return this.running?.exited ?? Promise.resolve(0)
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.process?.kill(signal)
+    this.running?.signal(signal)
   }
 
   /** Ends it and removes its data. */

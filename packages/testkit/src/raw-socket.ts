@@ -83,20 +83,6 @@ export class RawSocket {
   }
 }
 
-/** The head of an upgrade request; further header lines as they are to go out. */
-export function upgradeHead(lines: readonly string[], target = '/v1/ws', host = 'localhost'): string {
-  const head = [
-    `GET ${target} HTTP/1.1`,
-    `Host: ${host}`,
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-    'Sec-WebSocket-Version: 13',
-    ...lines,
-  ]
-  return `${head.join('\r\n')}\r\n\r\n`
-}
-
 /** What an HTTP answer says; the body of one with a Content-Length. */
 export interface Answer {
   readonly status: number

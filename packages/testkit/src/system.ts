@@ -1,4 +1,4 @@
-import { findSystemProgram, type SystemPackage } from '../../../../scripts/system.mjs'
+import { findSystemProgram, type SystemPackage } from '../../../scripts/system.mjs'
 
 /** The path of a program that npm cannot bring. Tests install nothing themselves. */
 export function systemProgram(name: SystemPackage): string {

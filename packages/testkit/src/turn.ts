@@ -1,21 +1,16 @@
 import { join } from 'node:path'
-import { makeTemporaryDirectory, type RunningProcess, startProcess } from '../../../../demo/test/support/process.ts'
-import { systemProgram } from '../../../../demo/test/support/system.ts'
+import { freeUdpPort } from './ports.ts'
+import { makeTemporaryDirectory, type RunningProcess, startProcess } from './process.ts'
+import { systemProgram } from './system.ts'
 
 export interface TurnServer {
-  url: string
-  secret: string
+  readonly url: string
+  readonly secret: string
+  /** What the TURN server itself says that it did. */
+  log(): string
   /** Its allocations are gone, and with them every path that it carried. */
   restart(): Promise<void>
   stop(): Promise<void>
-}
-
-/** A port that is free now for UDP and TCP: coturn cannot be told "any". */
-async function freePort(): Promise<number> {
-  const socket = await Bun.udpSocket({ hostname: '127.0.0.1', port: 0 })
-  const { port } = socket
-  socket.close()
-  return port
 }
 
 /** A STUN binding request (RFC 8489 section 5). */
@@ -43,30 +38,32 @@ async function answers(port: number): Promise<void> {
 export async function startTurnServer(): Promise<TurnServer> {
   const directory = await makeTemporaryDirectory()
   const secret = crypto.randomUUID()
-  const port = String(await freePort())
-  let running: RunningProcess | undefined
+  // coturn cannot be told "any".
+  const port = await freeUdpPort()
 
-  async function launch(): Promise<void> {
-    running = startProcess([
-      ...[systemProgram('coturn'), '-n', '-L', '127.0.0.1', '-p', port, '-m', '1', '--verbose', '--log-file', 'stdout'],
-      ...['--use-auth-secret', `--static-auth-secret=${secret}`, '--realm=ringwire.test', '--allow-loopback-peers'],
-      ...['--no-cli', '--no-tls', '--no-dtls'],
+  async function launch(): Promise<RunningProcess> {
+    const started = startProcess([
+      ...[systemProgram('coturn'), '-n', '-L', '127.0.0.1', '-p', String(port), '-m', '1'],
+      ...['--verbose', '--log-file', 'stdout', '--no-cli', '--no-tls', '--no-dtls', '--allow-loopback-peers'],
+      ...['--use-auth-secret', `--static-auth-secret=${secret}`, '--realm=ringwire.test'],
       ...['--userdb', join(directory.path, 'turndb'), '--pidfile', join(directory.path, 'pid')],
     ])
-    await running.waitFor(/UDP listener opened on\s*: 127\.0\.0\.1/)
-    await answers(Number(port))
+    await started.waitFor(/UDP listener opened on\s*: 127\.0\.0\.1/)
+    await answers(port)
+    return started
   }
 
-  await launch()
+  let running = await launch()
   return {
     url: `turn:127.0.0.1:${port}?transport=udp`,
     secret,
+    log: () => running.output,
     async restart() {
-      await running?.stop('SIGKILL')
-      await launch()
+      await running.stop('SIGKILL')
+      running = await launch()
     },
     async stop() {
-      await running?.stop()
+      await running.stop()
       await directory.remove()
     },
   }

@@ -1,33 +1,57 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Closed } from './client.ts'
 import { encodeFrame, FrameReader, opcodes } from './frames.ts'
+
+export interface Closed {
+  /** 1006 where no close frame came. */
+  readonly code: number
+  readonly reason: string
+}
+
+/** What the service answered to the handshake. */
+export interface HandshakeAnswer {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  /** What came after the head so far. */
+  body(): string
+}
 
 export interface RawWebSocketOptions {
   /** `http://127.0.0.1:PORT` of the service, or of a proxy before it; `https` believes any certificate. */
   readonly url: string
   /** Path and query. */
   readonly target: string
-  readonly token: string
+  /** Header lines beside those of the handshake itself. */
+  readonly headers: readonly string[]
+  /** False: pings, and a close frame, are left without an answer, as by a phone that lost its network. */
+  readonly answersPings?: boolean
   /** `read`: which read of the socket brought it. */
   readonly onText: (text: string, read: number) => void
-  /** The connection is gone; 1006 where no close frame came. */
+  readonly onPing?: () => void
+  /** The connection is gone. */
   readonly onClosed: (closed: Closed) => void
 }
 
 /** One WebSocket by hand: every text is handed on as it came, and it can die in every way that sockets die. */
 export class RawWebSocket {
-  /** False: pings are left without an answer. */
-  answersPings = true
+  answersPings: boolean
+  readonly answer: Promise<HandshakeAnswer>
   private readonly socket: Socket
   private readonly options: RawWebSocketOptions
   private readonly reader = new FrameReader()
   private head: Buffer | undefined = Buffer.alloc(0)
+  private isUpgraded = false
+  private body = ''
   private closeFrame: Closed | undefined
   private reads = 0
+  private settleAnswer!: (answer: HandshakeAnswer) => void
 
   constructor(options: RawWebSocketOptions) {
     this.options = options
+    this.answersPings = options.answersPings ?? true
+    this.answer = new Promise((resolve) => {
+      this.settleAnswer = resolve
+    })
     const { protocol, hostname, port } = new URL(options.url)
     this.socket =
       protocol === 'https:'
@@ -37,7 +61,7 @@ export class RawWebSocket {
     this.socket.on('error', () => {})
     this.socket.on('data', (bytes) => this.onBytes(bytes as Buffer))
     this.socket.on('close', () => options.onClosed(this.closeFrame ?? { code: 1006, reason: '' }))
-    this.socket.write(handshake(options))
+    this.socket.write(upgradeHead(options.headers, options.target, new URL(options.url).host))
   }
 
   /** The port that names the connection on its way. */
@@ -47,48 +71,66 @@ export class RawWebSocket {
 
   private onBytes(bytes: Buffer): void {
     this.reads++
-    if (this.head === undefined) {
-      this.onFrames(bytes)
-      return
+    let after = bytes
+    if (this.head !== undefined) {
+      this.head = Buffer.concat([this.head, bytes])
+      const end = this.head.indexOf('\r\n\r\n')
+      if (end < 0) return
+      after = this.head.subarray(end + 4)
+      this.onHead(this.head.subarray(0, end).toString('latin1'))
+      this.head = undefined
     }
-    this.head = Buffer.concat([this.head, bytes])
-    const end = this.head.indexOf('\r\n\r\n')
-    if (end < 0) return
-    const after = this.head.subarray(end + 4)
-    const isUpgraded = this.head.toString('latin1').startsWith('HTTP/1.1 101')
-    this.head = undefined
-    if (isUpgraded) this.onFrames(after)
-    else this.socket.destroy()
+    if (this.isUpgraded) this.onFrames(after)
+    else this.body += after.toString('latin1')
+  }
+
+  private onHead(head: string): void {
+    const [line = '', ...lines] = head.split('\r\n')
+    const status = Number(line.split(' ')[1])
+    const headers = new Map(
+      lines.map((text) => {
+        const at = text.indexOf(':')
+        return [text.slice(0, at).toLowerCase(), text.slice(at + 1).trim()]
+      }),
+    )
+    this.isUpgraded = status === 101
+    this.settleAnswer({ status, headers, body: () => this.body })
   }
 
   private onFrames(bytes: Buffer): void {
     for (const { opcode, payload } of this.reader.push(bytes)) {
       if (opcode === opcodes.text) this.options.onText(payload.toString(), this.reads)
-      else if (opcode === opcodes.ping && this.answersPings) this.write(encodeFrame(opcodes.pong, payload))
+      else if (opcode === opcodes.ping) this.onPing(payload)
       else if (opcode === opcodes.close) this.onClose(payload)
     }
+  }
+
+  private onPing(payload: Buffer): void {
+    if (this.answersPings) this.raw(encodeFrame(opcodes.pong, payload))
+    this.options.onPing?.()
   }
 
   private onClose(payload: Buffer): void {
     const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005
     this.closeFrame = { code, reason: payload.subarray(2).toString() }
-    this.socket.end(encodeFrame(opcodes.close, payload.subarray(0, 2)))
+    if (this.answersPings) this.socket.end(encodeFrame(opcodes.close, payload.subarray(0, 2)))
   }
 
-  private write(bytes: Uint8Array): void {
+  /** Sends bytes as they are. */
+  raw(bytes: Uint8Array): void {
     if (!this.socket.destroyed && this.socket.writable) this.socket.write(bytes)
   }
 
   /** Sends texts in one write. */
   send(...texts: readonly string[]): void {
-    this.write(Buffer.concat(texts.map((text) => encodeFrame(opcodes.text, text))))
+    this.raw(Buffer.concat(texts.map((text) => encodeFrame(opcodes.text, text))))
   }
 
   /** Sends a close frame. */
   close(code: number): void {
     const payload = Buffer.alloc(2)
     payload.writeUInt16BE(code)
-    this.write(encodeFrame(opcodes.close, payload))
+    this.raw(encodeFrame(opcodes.close, payload))
   }
 
   /** The connection is gone without a word: a reset. */
@@ -105,15 +147,16 @@ export class RawWebSocket {
   }
 }
 
-function handshake({ url, target, token }: RawWebSocketOptions): string {
-  const lines = [
+/** The head of an upgrade request; further header lines as they are to go out. */
+export function upgradeHead(lines: readonly string[], target = '/v1/ws', host = 'localhost'): string {
+  const head = [
     `GET ${target} HTTP/1.1`,
-    `Host: ${new URL(url).host}`,
+    `Host: ${host}`,
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Key: ${Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')}`,
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     'Sec-WebSocket-Version: 13',
-    `Sec-WebSocket-Protocol: jwt, ${token}`,
+    ...lines,
   ]
-  return `${lines.join('\r\n')}\r\n\r\n`
+  return `${head.join('\r\n')}\r\n\r\n`
 }

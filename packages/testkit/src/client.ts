@@ -1,5 +1,4 @@
-import { connect, type Socket } from 'node:net'
-import { encodeFrame, FrameReader, opcodes } from './frames.ts'
+import { type Closed, type HandshakeAnswer, RawWebSocket } from './raw-websocket.ts'
 
 /** An envelope as it came, nothing taken away. */
 export interface Received {
@@ -25,12 +24,6 @@ export interface ClientOptions {
   readonly answersPings?: boolean
 }
 
-export interface Closed {
-  /** 1006 where no close frame came. */
-  readonly code: number
-  readonly reason: string
-}
-
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
 const patienceMs = 10_000
 
@@ -43,63 +36,34 @@ export class Client {
   readonly all: Received[] = []
   /** The service's pings so far. */
   pings = 0
-  answersPings: boolean
-  readonly status: Promise<{ status: number; headers: Map<string, string>; body: () => string }>
+  readonly status: Promise<HandshakeAnswer>
   readonly closed: Promise<Closed>
 
-  private readonly socket: Socket
-  private readonly reader = new FrameReader()
+  private readonly socket: RawWebSocket
   private unread: Received[] = []
   private waiters: { matches: (message: Received) => boolean; resolve: (message: Received) => void }[] = []
   private pingWaiters: (() => void)[] = []
-  private head: Buffer | undefined = Buffer.alloc(0)
-  private rest = ''
-  private closeFrame: Closed | undefined
-  private settleStatus!: (status: Awaited<Client['status']>) => void
 
   constructor(options: ClientOptions) {
-    this.answersPings = options.answersPings ?? true
-    const { hostname, port } = new URL(options.url)
-    this.status = new Promise((resolve) => {
-      this.settleStatus = resolve
+    const { promise, resolve } = Promise.withResolvers<Closed>()
+    this.closed = promise
+    this.socket = new RawWebSocket({
+      url: options.url,
+      target: options.path ?? '/v1/ws',
+      headers: options.headers ?? [tokenHeader(options.token ?? '', options.by)],
+      answersPings: options.answersPings ?? true,
+      onText: (text) => this.onText(text),
+      onPing: () => {
+        this.pings++
+        for (const heard of this.pingWaiters.splice(0)) heard()
+      },
+      onClosed: resolve,
     })
-    this.socket = connect(Number(port), hostname)
-    this.closed = new Promise((resolve) => {
-      this.socket.on('close', () => resolve(this.closeFrame ?? { code: 1006, reason: '' }))
-    })
-    this.socket.on('error', () => {})
-    this.socket.on('data', (bytes) => this.onBytes(bytes as Buffer))
-    this.socket.write(handshake(options))
+    this.status = this.socket.answer
   }
 
-  private onBytes(bytes: Buffer): void {
-    if (this.head === undefined) {
-      this.rest += bytes.toString('latin1')
-      this.onFrames(bytes)
-      return
-    }
-    this.head = Buffer.concat([this.head, bytes])
-    const end = this.head.indexOf('\r\n\r\n')
-    if (end < 0) return
-    const [line = '', ...lines] = this.head.subarray(0, end).toString('latin1').split('\r\n')
-    const headers = new Map<string, string>(
-      lines.map(
-        (text) => [text.slice(0, text.indexOf(':')).toLowerCase(), text.slice(text.indexOf(':') + 1).trim()] as const,
-      ),
-    )
-    const after = this.head.subarray(end + 4)
-    this.head = undefined
-    this.rest = after.toString('latin1')
-    this.settleStatus({ status: Number(line.split(' ')[1]), headers, body: () => this.rest })
-    this.onFrames(after)
-  }
-
-  private onFrames(bytes: Buffer): void {
-    for (const { opcode, payload } of this.reader.push(bytes)) {
-      if (opcode === opcodes.text) this.onText(payload.toString())
-      else if (opcode === opcodes.ping) this.onPing(payload)
-      else if (opcode === opcodes.close) this.onClose(payload)
-    }
+  set answersPings(answers: boolean) {
+    this.socket.answersPings = answers
   }
 
   private onText(text: string): void {
@@ -110,26 +74,14 @@ export class Client {
     else this.waiters.splice(index, 1)[0]!.resolve(message)
   }
 
-  private onPing(payload: Buffer): void {
-    this.pings++
-    if (this.answersPings) this.raw(encodeFrame(opcodes.pong, payload))
-    for (const resolve of this.pingWaiters.splice(0)) resolve()
-  }
-
-  private onClose(payload: Buffer): void {
-    const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005
-    this.closeFrame = { code, reason: payload.subarray(2).toString('utf8') }
-    if (this.answersPings) this.socket.end(encodeFrame(opcodes.close, payload.subarray(0, 2)))
-  }
-
   /** Sends bytes as they are. */
   raw(bytes: Uint8Array): void {
-    if (!this.socket.destroyed) this.socket.write(bytes)
+    this.socket.raw(bytes)
   }
 
   /** Sends one text frame. */
   text(text: string): void {
-    this.raw(encodeFrame(opcodes.text, text))
+    this.socket.send(text)
   }
 
   /** Sends an envelope. */
@@ -176,15 +128,13 @@ export class Client {
 
   /** Closes with a close frame, as a browser does when its page goes [PLACE5]. */
   close(code = 1000): Promise<Closed> {
-    const payload = Buffer.alloc(2)
-    payload.writeUInt16BE(code)
-    this.raw(encodeFrame(opcodes.close, payload))
+    this.socket.close(code)
     return this.closed
   }
 
   /** The connection is gone without a word. */
   async die(): Promise<void> {
-    this.socket.resetAndDestroy()
+    this.socket.reset()
     await this.closed
   }
 
@@ -207,18 +157,7 @@ export class Client {
   }
 }
 
-function handshake(options: ClientOptions): string {
-  const { host } = new URL(options.url)
-  const token = options.token ?? ''
-  const auth = options.by === 'header' ? [`Authorization: Bearer ${token}`] : [`Sec-WebSocket-Protocol: jwt, ${token}`]
-  const lines = [
-    `GET ${options.path ?? '/v1/ws'} HTTP/1.1`,
-    `Host: ${host}`,
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    `Sec-WebSocket-Key: ${Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')}`,
-    'Sec-WebSocket-Version: 13',
-    ...(options.headers ?? auth),
-  ]
-  return `${lines.join('\r\n')}\r\n\r\n`
+/** The header line that carries a session token. */
+export function tokenHeader(token: string, by: ClientOptions['by'] = 'subprotocol'): string {
+  return by === 'header' ? `Authorization: Bearer ${token}` : `Sec-WebSocket-Protocol: jwt, ${token}`
 }

@@ -1,6 +1,6 @@
-import type { Closed } from './client.ts'
+import { tokenHeader } from './client.ts'
 import type { ExtendedMessage, ResumePoint, Trace, TraceEntry } from './extended-trace.ts'
-import { RawWebSocket } from './raw-websocket.ts'
+import { type Closed, RawWebSocket } from './raw-websocket.ts'
 
 export interface ExtendedClientOptions {
   readonly userId: string
@@ -109,7 +109,7 @@ export class ExtendedClient {
     const raw = new RawWebSocket({
       url: this.url,
       target: `/v1/ws?${queryOf(point)}`,
-      token: this.token,
+      headers: [tokenHeader(this.token)],
       onText: (text, read) => this.onMessage({ socket, read, message: JSON.parse(text) as ExtendedMessage }, raw),
       onClosed: (closed) => {
         this.entries.push({ kind: 'closed', socket, ...closed })
@@ -118,6 +118,7 @@ export class ExtendedClient {
       },
     })
     this.socket = raw
+    raw.answer.then(({ status }) => status === 101 || raw.reset())
   }
 
   private onClosed(raw: RawWebSocket): void {

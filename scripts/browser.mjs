@@ -1,0 +1,41 @@
+// The browser of the tests: Debian's Chromium with a fake camera, microphone and screen picker, and addresses that a peer
+// on this machine can reach. Plain Node, or Bun.
+import { chromium } from 'playwright-core'
+import { findSystemProgram } from './system.mjs'
+
+/** Where a shared browser is, for the processes of a test run. */
+export const sharedBrowserVariable = 'RINGWIRE_TEST_BROWSER'
+
+function launchOptions() {
+  const executablePath = findSystemProgram('chromium')
+  if (executablePath === undefined) throw new Error('chromium is missing. Run: node scripts/system.mjs chromium')
+  return {
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--use-fake-device-for-media-stream',
+      '--use-fake-ui-for-media-stream',
+      '--auto-select-desktop-capture-source=Entire screen',
+      '--disable-features=WebRtcHideLocalIpsWithMdns',
+      '--autoplay-policy=no-user-gesture-required',
+    ],
+  }
+}
+
+/** A browser of its own. */
+export const launchBrowser = () => chromium.launch(launchOptions())
+
+/**
+ * One browser for a whole run: processes that have `env` in their environment open contexts in it instead of starting
+ * one each. What a process opened is closed when its connection is.
+ */
+export async function startSharedBrowser() {
+  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1' })
+  return { env: { [sharedBrowserVariable]: server.wsEndpoint() }, stop: () => server.close() }
+}
