@@ -1,7 +1,7 @@
 /**
  * The REST endpoints. The only place that knows the HTTP framework.
  *
- *   const app = createHttpApp({ config, clientAddress, logger, clock, products, tokens, iceServers, limits, history, health })
+ *   const app = createHttpApp({ config, clientAddress, journal, clock, products, tokens, iceServers, limits, history, health })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
@@ -15,7 +15,7 @@ import type { HealthChecks, HealthReport } from '../health.ts'
 import type { History } from '../history.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
-import type { Logger } from '../observability/logger.ts'
+import type { Journal } from '../observability/journal.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
 import { createWsUrl } from '../ws-url.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
@@ -27,7 +27,7 @@ import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
   readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
-  readonly logger: Logger
+  readonly journal: Pick<Journal, 'failed'>
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
   readonly tokens: Tokens
@@ -56,7 +56,7 @@ interface Route {
 }
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { config, logger, clock, health, clientAddress } = deps
+  const { config, journal, clock, health, clientAddress } = deps
   const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo })
   const cors = createCors(config.allowedOrigins)
   const routes: Route[] = [
@@ -87,7 +87,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
   }
   app.notFound(() => failure('NOT_FOUND'))
-  app.onError((error, c) => unexpected(error, c, logger))
+  app.onError((error, c) => unexpected(error, c, journal))
   const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
   return { fetch: (request, socketAddress) => app.fetch(withWholeUrl(request, base), { socketAddress }) }
 }
@@ -100,13 +100,9 @@ function withWholeUrl(request: Request, base: string): Request {
 }
 
 /** A store that is away is not the service's mistake, and passes; anything else is a bug. */
-function unexpected(error: Error, c: Context<Env>, logger: Logger): Response {
-  const where = { method: c.req.method, path: c.req.path, error }
-  if (error instanceof StoreError) {
-    logger.warn(where, 'the store could not answer a request')
-    return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
-  }
-  logger.error(where, 'a request failed')
+function unexpected(error: Error, c: Context<Env>, journal: Pick<Journal, 'failed'>): Response {
+  journal.failed(error, 'a request failed', { method: c.req.method, path: c.req.path })
+  if (error instanceof StoreError) return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
   return failure('INTERNAL_ERROR')
 }
 

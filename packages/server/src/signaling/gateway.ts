@@ -1,6 +1,6 @@
 import { errorBody } from '@ringwire/protocol/errors'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
-import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
+import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { Arrival, Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Limits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
+import type { Journal } from '../observability/journal.ts'
 import { type Sessions, StoreError } from '../ports.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
@@ -44,6 +45,7 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether clients go on at other nodes when this one stops. */
   readonly leavesOnStop: boolean
+  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
 
@@ -95,7 +97,7 @@ const none = {}
 const tooManyConnections = encodeError(errorBody('RATE_LIMITED', { limit: 'connections' }), undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, sessions, arrivals, dispatch, clock } = options
+  const { config, sessions, arrivals, dispatch, clock, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const connections = new Map<Connection, Admitted>()
@@ -127,6 +129,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
     const room = makeRoom(session.participant)
     if (room === false) {
+      journal.closing(session, 4429, 'too many connections', 0)
       socket.send(tooManyConnections)
       socket.close(4429, 'too many connections')
       return
@@ -140,6 +143,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       now: clock.monotonic,
       requestFlush,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
+      onClosing: ({ session, openedAt }, code, cause) =>
+        journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
+      onLimited: ({ session }, error) => journal.request(session, undefined, error),
     })
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
@@ -172,7 +178,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function failed(connection: Connection, error: unknown): void {
     options.onError(error)
-    connection.close(1013, 'try again later')
+    connection.close(1013, 'try again later', 'what it finds could not be read')
   }
 
   /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
@@ -293,7 +299,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
       if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
       const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
-      if (admitted instanceof Response || admitted instanceof Promise) return admitted
+      if (admitted instanceof Response || admitted instanceof Promise) {
+        return andThen(admitted, (response) => {
+          journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, response, 0)
+          return response
+        })
+      }
+      if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress())
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
       return refusal('UPGRADE_REQUIRED')
@@ -324,13 +336,13 @@ export function createGateway(options: GatewayOptions): Gateway {
         await drain([...connections.keys()], {
           spreadMs: windowMs * spread,
           limitMs: windowMs * patience,
-          part: (connection) => connection.part(1012, reason),
+          part: (connection) => connection.part(1012, reason, 'restart'),
           inCall: isInCall,
           monotonic: clock.monotonic,
           random: Math.random,
         })
       }
-      for (const connection of [...connections.keys()]) connection.close(1012, reason)
+      for (const connection of [...connections.keys()]) connection.close(1012, reason, 'restart')
       await Bun.sleep(lingerMs)
       await allLeft()
     },
