@@ -204,8 +204,6 @@ export interface Push {
   readonly source?: PushSource | undefined
   /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
   readonly forPlace?: boolean
-  /** `text` with a top-level `seq` [EXT1], for a push that can be put together with it at less cost than taken apart. */
-  numbered?(seq: number): string
 }
 
 /**

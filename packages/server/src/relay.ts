@@ -3,19 +3,16 @@ import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from './call
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
-import type { AppendResult, Push, PushSource, Sessions } from './ports.ts'
+import type { AppendResult, Push, Sessions } from './ports.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate'
-
-/** The sender of relays; `originJson` is made once a session: `"from_user_id":…,"from_role":…` [REL3]. */
-export interface RelaySender extends ClientSession {
-  readonly originJson: string
-}
 
 /** Data of a `webrtc.*` request that was parsed; it is changed in place, nobody else has it. */
 export interface RelayData {
   call_uuid: string
   candidate?: unknown
+  from_user_id?: string
+  from_role?: string
 }
 
 export interface Relay {
@@ -23,7 +20,7 @@ export interface Relay {
    * Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. `n` is
    * the number of an extended session's request [EXT4].
    */
-  relay(sender: RelaySender, event: RelayEvent, data: RelayData, n: number | undefined): MaybePromise<RelayResult>
+  relay(sender: ClientSession, event: RelayEvent, data: RelayData, n: number | undefined): MaybePromise<RelayResult>
 }
 
 /** `volatile`: the store of the logs is away, and the message went to the peer's socket alone [EXT3]. */
@@ -42,7 +39,7 @@ const firstPauseMs = 10
 interface Message {
   /** Of its call: made once, because what is looked up by it is hashed once. */
   readonly key: string
-  readonly sender: RelaySender
+  readonly sender: ClientSession
   readonly event: RelayEvent
   readonly data: RelayData
   readonly n: number | undefined
@@ -60,7 +57,7 @@ export interface RelayOptions {
  */
 export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay {
   function relay(
-    sender: RelaySender,
+    sender: ClientSession,
     event: RelayEvent,
     data: RelayData,
     n: number | undefined,
@@ -108,9 +105,9 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
   }
 
   function pass(call: Call, side: Side, message: Message, tries: number): MaybePromise<RelayResult> {
-    const { key, sender, event, data, n } = message
+    const { sender, event, data } = message
     if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
-    const push = new RelayPush(key, event, encode(data), sender, n)
+    const push = relayPush(message)
     const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
     if (sent === 'sent') return call.status
     return andThen(sent, (result) => {
@@ -131,40 +128,17 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
   return { relay }
 }
 
-/**
- * The sender's data with who sent it [REL3]. Its text is put together once, as its receiver reads it: a string that is
- * made of strings that are made of strings costs a tenth of a relay.
- */
-class RelayPush implements Push {
-  readonly kind = 'relay'
-  readonly version = undefined
-  readonly forPlace = true
-  readonly call: string
-  readonly source: PushSource | undefined
-  private readonly event: RelayEvent
-  private readonly data: string
-  private readonly origin: string
-
-  constructor(
-    call: string,
-    event: RelayEvent,
-    data: string,
-    { sessionId, originJson }: RelaySender,
-    n: number | undefined,
-  ) {
-    this.call = call
-    this.source = n === undefined ? undefined : { sessionId, n }
-    this.event = event
-    this.data = data
-    this.origin = originJson
-  }
-
-  get text(): string {
-    return `{"event":"${this.event}","data":${this.data},${this.origin}}}`
-  }
-
-  numbered(seq: number): string {
-    return `{"event":"${this.event}","data":${this.data},${this.origin}},"seq":${seq}}`
+/** The sender's data with who sent it [REL3]; a forged origin is written over. One text, made at once: it stays in a log. */
+function relayPush({ key, sender, event, data, n }: Message): Push {
+  data.from_user_id = sender.participant.userId
+  data.from_role = sender.participant.role
+  return {
+    kind: 'relay',
+    call: key,
+    version: undefined,
+    text: JSON.stringify({ event, data }),
+    source: n === undefined ? undefined : { sessionId: sender.sessionId, n },
+    forPlace: true,
   }
 }
 
@@ -174,12 +148,4 @@ function isSeated(call: Call, side: Side, sessionId: string): boolean {
   if (!isLive(call)) return false
   const place = placeOf(call, side)
   return place !== null && place.sessionId === sessionId && place.settled && place.state === 'held'
-}
-
-/** The sender's data but for its last brace; a forged origin is taken out first. */
-function encode(data: RelayData): string {
-  const fields = data as Record<string, unknown> & RelayData
-  if ('from_user_id' in fields) delete fields.from_user_id
-  if ('from_role' in fields) delete fields.from_role
-  return JSON.stringify(data).slice(0, -1)
 }

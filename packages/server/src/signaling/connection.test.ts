@@ -13,7 +13,6 @@ const session: SignalingSession = {
   allowedPeerRoles: [],
   contextType: 'order',
   contextId: '1',
-  originJson: '',
   expiresAt: 0,
   extended: false,
 }
@@ -251,6 +250,29 @@ test('[PLACE5] call pushes are followed by a ping, at most one a second, and its
   expect(proven).toEqual([1, 3])
   it.tick(9_000)
   expect(pings).toHaveLength(2)
+})
+
+test('[PLACE5] within a second every 32 pushes are followed by a ping', () => {
+  const it = connection()
+  const push = (from: number, to: number) => {
+    for (let seq = from; seq <= to; seq++) {
+      it.send(`push ${seq}`)
+      it.pushed(seq)
+      it.flush(now)
+    }
+  }
+  now = 1_000
+  push(1, 32)
+  expect(pings).toHaveLength(1)
+  push(33, 64)
+  expect(pings).toHaveLength(2)
+  pong(it)
+  expect(proven).toEqual([33])
+  // The log begins again, and with it the count.
+  push(1, 31)
+  expect(pings).toHaveLength(2)
+  push(32, 32)
+  expect(pings).toHaveLength(3)
 })
 
 test('[PLACE5] what a ping would prove is on its way before it', () => {

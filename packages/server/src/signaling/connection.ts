@@ -47,8 +47,10 @@ export interface ConnectionTiming {
 const maxUnsentBytes = 1024 * 1024
 /** Requests of one session that wait for an earlier one [ORD1]. */
 const maxWaiting = 512
-/** Call pushes are followed by a ping at most this often [PLACE5]. */
+/** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
 const proofIntervalMs = 1_000
+/** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
+const proofPushes = 32
 /** After a timer that may have been late: time to read what came while the process was away, in ms. */
 const readingMs = 100
 /** Why a client was asked for a sign of life that did not come [LOG2]. */
@@ -101,6 +103,8 @@ export class Connection implements Sink {
   private pushedSeq = 0
   private written = 0
   private provenSeq = 0
+  /** The last push before the last ping. */
+  private pingedSeq = 0
   private probing: { promise: Promise<boolean>; settle: (alive: boolean) => void } | undefined
 
   constructor(options: ConnectionOptions) {
@@ -253,6 +257,7 @@ export class Connection implements Sink {
       // The log began again [RES4]: what is under way proves nothing of it.
       this.provenSeq = 0
       this.written = 0
+      this.pingedSeq = 0
       this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
     }
     this.pushedSeq = seq
@@ -286,7 +291,7 @@ export class Connection implements Sink {
 
   private needsProof(now: number): boolean {
     const isOwed = this.pushedSeq > this.provenSeq || this.upstream.replies.length > 0
-    return isOwed && now - this.lastPingAt >= proofIntervalMs
+    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.pushedSeq - this.pingedSeq >= proofPushes)
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
@@ -316,6 +321,7 @@ export class Connection implements Sink {
     if (this.state !== 'open') return
     this.pingCounter++
     this.lastPingAt = now
+    this.pingedSeq = this.pushedSeq
     const { handled } = this.upstream
     this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now, cause })
     const payload = new Uint8Array(4)

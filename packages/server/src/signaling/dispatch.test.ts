@@ -18,7 +18,6 @@ const session: SignalingSession = {
   allowedPeerRoles: ['agent'],
   contextType: 'order',
   contextId: '1',
-  originJson: '',
   expiresAt: 1_000,
   extended: false,
 }

@@ -6,13 +6,13 @@ import type { CallAck } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
 import { type Call, sameParticipant } from '../call/call.ts'
-import type { Calls, Outcome } from '../calls.ts'
+import type { Calls, ClientSession, Outcome } from '../calls.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import { StoreError } from '../ports.ts'
-import type { Relay, RelayResult, RelaySender } from '../relay.ts'
+import type { Relay, RelayResult } from '../relay.ts'
 
 /** A session as its connection knows it. */
-export interface SignalingSession extends RelaySender {
+export interface SignalingSession extends ClientSession {
   readonly displayName: string
   /** Of the token, in ms since the epoch. */
   readonly expiresAt: number

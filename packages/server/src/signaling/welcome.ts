@@ -7,7 +7,6 @@ import type { SignalingSession } from './dispatch.ts'
 /** The session that a token stands for, and what it is told first. */
 export function sessionOf(claims: SessionClaims, node: string, extended: boolean): SignalingSession {
   const { participant } = claims
-  const origin = JSON.stringify({ from_user_id: participant.userId, from_role: participant.role })
   return {
     participant,
     sessionId: newSessionId(participant),
@@ -18,7 +17,6 @@ export function sessionOf(claims: SessionClaims, node: string, extended: boolean
     allowedPeerRoles: claims.allowedPeerRoles,
     contextType: claims.contextType,
     contextId: claims.contextId,
-    originJson: origin.slice(1, -1),
     expiresAt: claims.expiresAt,
     extended,
   }

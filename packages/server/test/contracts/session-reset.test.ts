@@ -65,7 +65,7 @@ function compose() {
 type Composed = ReturnType<typeof compose>
 
 interface Person {
-  readonly session: Arriving & { originJson: string }
+  readonly session: Arriving
   readonly socket: Socket
   readonly epoch: string
 }
@@ -82,7 +82,6 @@ async function arrive({ arrivals, sessions }: Composed, participant: Participant
     contextType: 'order',
     contextId: '1',
     extended: true,
-    originJson: `"from_user_id":"${participant.userId}","from_role":"${participant.role}"`,
   }
   const socket = createSocket()
   const { epoch } = await arrivals.arrive(session, socket, undefined)

@@ -2,11 +2,11 @@ import { afterEach } from 'bun:test'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import { type Arrivals, createArrivals } from '../../src/arrivals.ts'
 import type { Call, Participant } from '../../src/call/call.ts'
-import { type Calls, createCalls, type Outcome } from '../../src/calls.ts'
+import { type Calls, type ClientSession, createCalls, type Outcome } from '../../src/calls.ts'
 import { createSystemClock } from '../../src/clock.ts'
 import { createDelivery, type Delivery } from '../../src/delivery.ts'
 import type { CallStore, Nodes, Sessions } from '../../src/ports.ts'
-import { createRelay, type Relay, type RelaySender } from '../../src/relay.ts'
+import { createRelay, type Relay } from '../../src/relay.ts'
 import { createSteadyClock } from '../../src/steady-clock.ts'
 import { openReady, type Seen } from '../contracts/session-parts.ts'
 import { openHarness } from '../contracts/sqlite-harness.ts'
@@ -31,7 +31,7 @@ export interface Domain {
 
 /** A session with its socket, as it asks for something. */
 export interface Peer extends Seen {
-  readonly actor: RelaySender
+  readonly actor: ClientSession
 }
 
 const self = 'one'
@@ -90,18 +90,16 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
 
 export async function connectPeer({ sessions }: Domain, participant: Participant, deviceId = 'phone'): Promise<Peer> {
   const seen = await openReady(sessions, { participant, deviceId })
-  const { userId, role } = participant
-  const actor: RelaySender = {
+  const actor: ClientSession = {
     participant,
     sessionId: seen.id,
     deviceId,
     node: self,
-    displayName: userId,
+    displayName: participant.userId,
     allowedActions: ['call.invite'],
     allowedPeerRoles: ['customer', 'agent'],
     contextType: 'order',
     contextId: 'order-1',
-    originJson: `"from_user_id":${JSON.stringify(userId)},"from_role":${JSON.stringify(role)}`,
   }
   return { ...seen, actor }
 }

@@ -173,7 +173,6 @@ export function isForgettable(session: Session): boolean {
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
 export function render(session: Session, seq: number, push: Push): string {
   if (!session.identity.extended) return push.text
-  if (push.numbered !== undefined) return push.numbered(seq)
   const version = push.version === undefined ? '' : `,"version":${push.version}`
   return `${push.text.slice(0, -1)},"seq":${seq}${version}}`
 }
