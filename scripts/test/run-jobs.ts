@@ -9,6 +9,8 @@ import type { Job } from './jobs.ts'
 const testTimeoutMs = 90_000
 const defaultJobTimeoutMs = 600_000
 const mostAtOnce = 4
+/** Tests of one file that run at once: some of them start two nodes each. */
+const mostConcurrent = 6
 
 export interface RunOptions {
   readonly root: string
@@ -40,7 +42,7 @@ interface Verdict {
 
 async function runJob(job: Job, reportPath: string, { root, env, jobTimeoutMs }: Required<RunOptions>) {
   const args = ['test', `./${job.file}`, `--timeout=${testTimeoutMs}`, '--no-orphans', '--only-failures']
-  args.push('--reporter=junit', `--reporter-outfile=${reportPath}`)
+  args.push(`--max-concurrency=${mostConcurrent}`, '--reporter=junit', `--reporter-outfile=${reportPath}`)
   const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
     // CI: a `test.only` that was left behind is an error.
