@@ -8,8 +8,6 @@ export interface Job {
   readonly name: string
   readonly file: string
   readonly env: Readonly<Record<string, string>>
-  /** It keeps both cores of a small machine busy: nothing else runs beside it. */
-  readonly isHeavy: boolean
 }
 
 const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
@@ -23,10 +21,10 @@ export function findJobs(root: string, run: Run, words: readonly string[]): read
   )
   const jobs = files
     .filter((file) => run === 'all' || !file.endsWith('.long.test.ts'))
-    .map((file): Job => ({ name: file, file, env: {}, isHeavy: isHeavy(file) }))
+    .map((file): Job => ({ name: file, file, env: {} }))
   for (const { composition, group } of scenarioRuns(run)) {
     const name = `${scenarioFile} ${composition} ${group}`
-    jobs.push({ name, file: scenarioFile, env: { RINGWIRE_TEST_SCENARIOS: `${composition} ${group}` }, isHeavy: false })
+    jobs.push({ name, file: scenarioFile, env: { RINGWIRE_TEST_SCENARIOS: `${composition} ${group}` } })
   }
   const chosen = jobs.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
   return chosen.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1))
@@ -37,12 +35,8 @@ export function usesService({ file }: Job): boolean {
   return /^packages\/[^/]+\/test\//.test(file)
 }
 
-/** Two browsers with media, or many people on several nodes. */
-function isHeavy(file: string): boolean {
-  return /^packages\/(demo\/test|client\/test\/(media|react|docs)|server\/test\/chaos)\//.test(file)
-}
-
+/** Browsers and chaos take a minute, what needs no service a moment. */
 function rank(job: Job): number {
-  if (job.isHeavy) return 0
+  if (/^packages\/(demo\/test|client\/test\/(media|react|docs)|server\/test\/chaos)\//.test(job.file)) return 0
   return usesService(job) ? 1 : 2
 }

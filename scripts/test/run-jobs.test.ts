@@ -34,7 +34,7 @@ beforeAll(async () => {
   }
   const jobs = Object.keys(files).map((name) => {
     const file = `${name}.test.ts`
-    return { name: file, file, env: {}, isHeavy: name === 'passes' }
+    return { name: file, file, env: {} }
   })
   const script = `
     import { runJobs } from ${JSON.stringify(join(import.meta.dir, 'run-jobs.ts'))}

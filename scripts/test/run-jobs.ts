@@ -89,7 +89,7 @@ function line({ passed, failed, remark }: Verdict, name: string, ms: number, cpu
   return `${failed === 0 ? 'ok  ' : 'FAIL'} ${name}: ${counts} (${times})${remark ? `: ${remark}` : ''}`
 }
 
-/** Runs the jobs, prints a line for each, and gives the counts. The heavy ones run first, each for itself. */
+/** Runs the jobs in their order, prints a line for each, and gives the counts. */
 export async function runJobs(options: RunOptions): Promise<Total> {
   const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, ...options }
   const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
@@ -104,21 +104,13 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     total.failed += verdict.failed
     if (verdict.failed > 0) total.failedJobs.push(job.name)
   }
-  const inTurn = async (queue: Job[]) => {
+  const queue = [...given.jobs]
+  const inTurn = async () => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) await runOne(job)
   }
-  const cores = Math.min(availableParallelism(), mostAtOnce)
-  const atOnce = (queue: Job[], most: number) =>
-    Promise.all(Array.from({ length: Math.max(1, Math.floor(most)) }, () => inTurn(queue)))
+  const atOnce = Math.min(availableParallelism(), mostAtOnce)
   try {
-    await atOnce(
-      given.jobs.filter(({ isHeavy }) => isHeavy),
-      cores / 2,
-    )
-    await atOnce(
-      given.jobs.filter(({ isHeavy }) => !isHeavy),
-      cores,
-    )
+    await Promise.all(Array.from({ length: atOnce }, inTurn))
   } finally {
     rmSync(reports, { recursive: true, force: true })
   }
