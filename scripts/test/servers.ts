@@ -1,8 +1,9 @@
-// What the jobs of one run share, so that each does not start its own: a PostgreSQL, a Redis, and the files that a
-// PostgreSQL of one's own begins with.
+// What the jobs of one run share, so that each does not start its own: a PostgreSQL, a Redis, a browser, and the files
+// that a PostgreSQL of one's own begins with.
 import { rmSync } from 'node:fs'
 import { Postgres } from '../../packages/server/test/support/postgres.ts'
 import { startRedis } from '../../packages/server/test/support/redis.ts'
+import { startSharedBrowser } from '../browser.mjs'
 
 export interface SharedServers {
   /** Where the jobs find them. */
@@ -14,18 +15,20 @@ export async function startSharedServers(): Promise<SharedServers> {
   const files = Postgres.makeTemplate()
   process.env.RINGWIRE_TEST_POSTGRES_FILES = files
   // Tests of what survives a crash have servers of their own.
-  const [postgres, redis] = await Promise.all([
+  const [postgres, redis, browser] = await Promise.all([
     Postgres.start({ fsync: 'off', max_connections: '500' }),
     startRedis(['--databases', '10000']),
+    startSharedBrowser(),
   ])
   return {
     env: {
+      ...browser.env,
       RINGWIRE_TEST_POSTGRES: postgres.address,
       RINGWIRE_TEST_REDIS: redis.url,
       RINGWIRE_TEST_POSTGRES_FILES: files,
     },
     async stop() {
-      await Promise.all([postgres.dispose(), redis.stop()])
+      await Promise.all([postgres.dispose(), redis.stop(), browser.stop()])
       rmSync(files, { recursive: true, force: true })
     },
   }

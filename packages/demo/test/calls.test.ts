@@ -25,7 +25,7 @@ test('[END2] reject: the caller reads it and both histories say so', async () =>
   await newestRecord(customer, 'outgoing', 'rejected')
   await newestRecord(agent, 'incoming', 'rejected')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[END2] cancel: the callee stops ringing and finds a missed call', async () => {
   const { customer, agent, close } = await together()
@@ -38,7 +38,7 @@ test('[END2] cancel: the callee stops ringing and finds a missed call', async ()
   await newestRecord(customer, 'missed', 'cancelled')
   await customer.page.waitForSelector('[data-testid=missed]:has-text("1 missed")')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[END1] hang-up from either side ends the call at both', async () => {
   const { customer, agent, close } = await together()
@@ -54,7 +54,7 @@ test('[END1] hang-up from either side ends the call at both', async () => {
     await newestRecord(agent, 'incoming', 'ended')
   }
   await close()
-}, 30_000)
+}, 90_000)
 
 for (const side of ['caller', 'callee', 'both'] as const) {
   const who = side === 'both' ? 'both reload' : `the ${side} reloads`
@@ -81,7 +81,7 @@ for (const side of ['caller', 'callee', 'both'] as const) {
     await customer.click('hangup')
     await bothIdle(customer, agent)
     await close()
-  }, 30_000)
+  }, 90_000)
 }
 
 test('[PLACE2] the caller reloads while it rings: it still rings, and can be answered', async () => {
@@ -93,7 +93,7 @@ test('[PLACE2] the caller reloads while it rings: it still rings, and can be ans
   await agent.click('accept')
   await Promise.all([customer.phase('live'), agent.phase('live')])
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[INV6] both call each other at the same moment: the second invite joins the first', async () => {
   const { customer, agent, close } = await together()
@@ -110,7 +110,7 @@ test('[INV6] both call each other at the same moment: the second invite joins th
   )
   expect(one).toBe(other ?? '')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('mute and camera off stop what is sent, and go back on', async () => {
   const { customer, agent, close } = await together()
@@ -139,7 +139,7 @@ test('mute and camera off stop what is sent, and go back on', async () => {
     ['video', true],
   ])
   await close()
-}, 30_000)
+}, 90_000)
 
 /** From its next load on the page notes each track that it hands to a connection, as it is at that moment. */
 async function noteTracks({ page }: Participant): Promise<() => Promise<string[]>> {
@@ -196,7 +196,7 @@ test('who is muted is muted after a reload, before anything is sent; the next ca
   await buttons(false)
   await page.waitForSelector('[data-testid=stage]:not([data-muted]):not([data-camera-off])')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[INV6] who was muted before the call became the one of the other is muted after a reload, too', async () => {
   const { customer, agent, close } = await together()
@@ -212,7 +212,7 @@ test('[INV6] who was muted before the call became the one of the other is muted 
   await agent.phase('live')
   await agent.page.waitForSelector('[data-testid=stage][data-muted]')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('a camera that goes off leaves no frozen picture behind, and its picture comes back', async () => {
   const { customer, agent, close } = await together()
@@ -238,7 +238,7 @@ test('a camera that goes off leaves no frozen picture behind, and its picture co
   await opacity('1')
   expect(await portrait.isVisible()).toBe(false)
   await close()
-}, 30_000)
+}, 90_000)
 
 test('where neither sound nor picture comes, the page says that, too', async () => {
   const { customer, agent, close } = await together()
@@ -249,7 +249,7 @@ test('where neither sound nor picture comes, the page says that, too', async () 
   await agent.page.waitForSelector('[data-testid=call-state]:has-text("Nothing arrives")')
   await agent.page.waitForSelector('[data-testid=stage][data-no-picture]')
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[RES3] the service dies in mid-call: media goes on, and the call is ended normally when it is back', async () => {
   const { customer, agent, close } = await together()
@@ -264,4 +264,4 @@ test('[RES3] the service dies in mid-call: media goes on, and the call is ended 
   await bothIdle(customer, agent)
   await newestRecord(customer, 'outgoing', 'ended')
   await close()
-}, 30_000)
+}, 90_000)

@@ -17,7 +17,7 @@ beforeAll(async () => {
   turn = await startTurnServer()
   const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
   ;[service, browser] = await Promise.all([new DemoService(settings).start(), openBrowser()])
-}, 60_000)
+}, 90_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -43,7 +43,7 @@ test('[REL1] two browsers hear and see each other, directly', async () => {
     expect(['host', 'prflx']).toContain(remote)
   }
   await close()
-}, 60_000)
+}, 90_000)
 
 test('[ICE1] relay only: coturn carries the call with the credentials of the token response', async () => {
   const { customer, agent, close } = await goOnlineTogether(browser, service.url, { query: '?relay=1' })
@@ -58,7 +58,7 @@ test('[ICE1] relay only: coturn carries the call with the credentials of the tok
     expect(turn.log()).toMatch(new RegExp(`user <${username}>: incoming packet CHANNEL_BIND processed, success`))
   }
   await close()
-}, 60_000)
+}, 90_000)
 
 // Not a test: `RINGWIRE_SCREENSHOT=1` renews the picture that the documents show.
 if (process.env.RINGWIRE_SCREENSHOT === '1') {
@@ -87,5 +87,5 @@ if (process.env.RINGWIRE_SCREENSHOT === '1') {
     await mkdir(images, { recursive: true })
     await customer.page.screenshot({ path: join(images, 'call.png') })
     await close()
-  }, 60_000)
+  }, 90_000)
 }

@@ -65,7 +65,7 @@ test('the keyboard alone is enough: go online, call, accept, hang up, decline', 
   await agent.keyboard.press('Escape')
   await customer.waitForSelector('[data-testid=note]:has-text("declined")')
   await Promise.all(Object.values(pages).map((page) => page.close()))
-}, 40_000)
+}, 90_000)
 
 test('a phone-sized screen never scrolls sideways', async () => {
   const viewport = { width: 360, height: 740 }
@@ -93,7 +93,7 @@ test('a phone-sized screen never scrolls sideways', async () => {
   const hangUp = await agent.page.locator('[data-testid=hangup]').boundingBox()
   expect(hangUp && hangUp.y + hangUp.height <= 740).toBe(true)
   await close()
-}, 30_000)
+}, 90_000)
 
 for (const viewport of [
   { width: 1280, height: 800 },
@@ -120,7 +120,7 @@ for (const viewport of [
     expect(list).toBeGreaterThan(viewport.height / 2)
     expect(scrolls).toBeLessThanOrEqual(content)
     await close()
-  }, 40_000)
+  }, 90_000)
 }
 
 test('a button that is on looks on, also while the pointer that pressed it is still there', async () => {
@@ -139,7 +139,7 @@ test('a button that is on looks on, also while the pointer that pressed it is st
   await customer.page.mouse.move(0, 0)
   expect(await look()).toEqual({ ...pressed, isUnderPointer: false })
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -170,7 +170,7 @@ test('[LOG1] the log shows every envelope and never a token, and the product sec
   }
   expect(stage.service.out + stage.service.log).not.toContain(stage.service.productSecret)
   await close()
-}, 30_000)
+}, 90_000)
 
 test('[END2] two tabs of one person ring; the one that answers silences the other', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -182,4 +182,4 @@ test('[END2] two tabs of one person ring; the one that answers silences the othe
   await second.waitForSelector('[data-testid=note]:has-text("another of your devices")')
   await customer.phase('live')
   await close()
-}, 30_000)
+}, 90_000)

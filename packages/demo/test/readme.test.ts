@@ -51,14 +51,14 @@ beforeAll(async () => {
     },
   })
   sdkPhone = await bundleSdkPhone()
-}, 60_000)
+}, 90_000)
 
 afterAll(async () => {
   await browser?.close()
   await pages?.stop(true)
   await running?.stop()
   await data.remove()
-}, 60_000)
+}, 90_000)
 
 /** The SDK's phone as an application would bundle it, from the SDK's source; the two elements are left to the reader. */
 async function bundleSdkPhone(): Promise<string> {
@@ -147,7 +147,7 @@ test('[README] the steps lead to a call with picture, and hanging up ends it', a
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
   // Whoever stays would answer the next call to Ben.
   for (const page of [ann, ben]) await page.context().close()
-}, 60_000)
+}, 90_000)
 
 test('[README] the phone of the SDK: a call with picture, which goes on when a page is loaded again', async () => {
   const key = await makeKey()
@@ -164,7 +164,7 @@ test('[README] the phone of the SDK: a call with picture, which goes on when a p
   for (const page of [ann, ben]) await showsPicture(page)
   await ben.reload()
   for (const page of [ann, ben]) await showsPicture(page)
-}, 60_000)
+}, 90_000)
 
 test('[README] a token without a backend opens a socket', async () => {
   const printed = await shell(block('sh', '## Without a backend'))
@@ -175,4 +175,4 @@ test('[README] a token without a backend opens a socket', async () => {
   })
   socket.close()
   expect(JSON.parse(first)).toMatchObject({ event: 'auth.ok', success: true, data: { user_id: 'ann' } })
-}, 60_000)
+}, 90_000)

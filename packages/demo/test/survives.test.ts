@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { soon } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { Browser, Page } from 'playwright-core'
 import { expectFlow, measureFlow } from './support/flow.ts'
@@ -17,7 +18,7 @@ beforeAll(async () => {
     new DemoService({ RINGWIRE_PUBLIC_URL: network.url }).start(),
     openBrowser(),
   ])
-}, 60_000)
+}, 90_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -63,7 +64,7 @@ for (const who of ['one', 'both'] as const) {
     })
     await expectGoodEnd(customer, agent, callUuid)
     await close()
-  }, 60_000)
+  }, 90_000)
 }
 
 test('[RES3] kill -9 of the service, and its restart: the sound never stops, and the call is ended normally', async () => {
@@ -78,7 +79,7 @@ test('[RES3] kill -9 of the service, and its restart: the sound never stops, and
   })
   await expectGoodEnd(customer, agent, callUuid)
   await close()
-}, 60_000)
+}, 90_000)
 
 test('[RES1] a page is loaded again in mid-call: the same call, and its sound is back within 3 s', async () => {
   const { customer, agent, close } = await goOnlineTogether(browser, service.url)
@@ -94,8 +95,8 @@ test('[RES1] a page is loaded again in mid-call: the same call, and its sound is
   }
   const median = times.sort((a, b) => a - b)[2] ?? Number.POSITIVE_INFINITY
   console.log(`Sound after a reload: ${times.map(Math.round).join(', ')} ms`)
-  expect(median).toBeLessThan(3000)
+  expect(median).toBeLessThan(soon(3000))
   await expectSoundThroughout([customer, agent], 3, async () => {})
   await expectGoodEnd(customer, agent, callUuid)
   await close()
-}, 60_000)
+}, 90_000)

@@ -25,7 +25,7 @@ export interface ClientOptions {
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 /**
  * A WebSocket client that hides nothing: every text is kept in order, pings are seen, and the socket can die in every

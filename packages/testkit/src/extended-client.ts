@@ -20,7 +20,7 @@ interface Unanswered {
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 const firstBackoffMs = 5
 const longestBackoffMs = 200
 

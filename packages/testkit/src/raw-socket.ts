@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { type Frame, FrameReader, opcodes } from './frames.ts'
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 /** A TCP connection and every byte that came on it: for what no WebSocket client would send or show. */
 export class RawSocket {

@@ -58,7 +58,7 @@ beforeAll(async () => {
     'bot.ts': block('ts', 'A bot'),
   })
   ;[service, browser] = await Promise.all([new MediaService().start(), openBrowser()])
-}, 60_000)
+}, 90_000)
 
 afterAll(async () => {
   for (const server of servers) await server.stop(true)
@@ -97,7 +97,7 @@ async function open(
     (['ann', 'ben'] as const).map(async (person) => {
       const context = await browser.newContext()
       const page = await context.newPage()
-      page.setDefaultTimeout(15_000)
+      page.setDefaultTimeout(60_000)
       page.on('pageerror', (error) => failures.push(error.message))
       const isOnline = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
       await page.goto(await serve(html, person === 'ben' ? bens : script, person))
@@ -123,7 +123,7 @@ async function seesFrames(page: Page): Promise<void> {
 
 test('the examples have the types of the packages', async () => {
   expect(await checkTypes(directory.path)).toBe('')
-}, 60_000)
+}, 90_000)
 
 test('the phone: a call with picture, a reload in mid-call, and the end', async () => {
   const { ann, ben, close } = await open(block('html', 'A phone in the browser'), 'phone.ts')
@@ -136,7 +136,7 @@ test('the phone: a call with picture, a reload in mid-call, and the end', async 
   await ben.click('#hang-up')
   await ann.waitForSelector('#status:has-text("Over: hangup")')
   await close()
-}, 60_000)
+}, 90_000)
 
 test('the React phone: a call with picture, mute, a reload in mid-call, and the end', async () => {
   const page = '<main></main><script type="module" src="phone.js"></script>'
@@ -154,7 +154,7 @@ test('the React phone: a call with picture, mute, a reload in mid-call, and the 
   await ann.click('button:has-text("Hang up")')
   for (const it of [ann, ben]) await it.waitForSelector('button:has-text("Call Ben")')
   await close()
-}, 60_000)
+}, 90_000)
 
 test('the phone and the one of the README, which knows nothing of the SDK, call each other', async () => {
   const { ann, ben, close } = await open(block('html', 'A phone in the browser'), 'phone.ts', 'plain.js')
@@ -176,7 +176,7 @@ test('the phone and the one of the README, which knows nothing of the SDK, call 
   await ben.evaluate('phone.hangUp()')
   await ann.waitForSelector('#status:has-text("Over: hangup")')
   await close()
-}, 60_000)
+}, 90_000)
 
 /** A customer who calls the bot: how the call went. */
 async function callBot(userId: string): Promise<CallState[]> {
@@ -221,7 +221,7 @@ for (const runtime of ['Bun', 'Node'] as const) {
     bot.kill()
     const said = await new Response(bot.stdout).text()
     expect(said.split('\n').slice(0, 3)).toEqual(['connecting', 'online', `customer-${runtime.toLowerCase()} called`])
-  }, 30_000)
+  }, 90_000)
 }
 
 test('media and hooks are as small as the page says, and bring nothing with them', async () => {

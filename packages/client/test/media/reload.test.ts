@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { expectFlow } from '../../../demo/test/support/flow.ts'
 import { withLoopback } from './support/stage.ts'
 
@@ -39,10 +40,10 @@ for (const side of ['incoming', 'outgoing'] as const) {
       expect(found.sameStream).toBe(true)
       expect(found.tracks).toEqual(['live', 'live'])
       // Without noticing, ICE would time out first.
-      expect(found.ms).toBeLessThan(4000)
+      expect(found.ms).toBeLessThan(soon(4000))
       for (const flow of found.flows) expectFlow(flow, ['audio', 'video'])
     })
-  }, 60_000)
+  }, 90_000)
 }
 
 test('both begin anew at once', async () => {
@@ -66,7 +67,7 @@ test('both begin anew at once', async () => {
     })
     expect(errors).toEqual([])
   })
-}, 60_000)
+}, 90_000)
 
 test('what was sent to the page of before comes to the new one: an old answer is not taken, an old offer does no harm', async () => {
   await inPage(async (page) => {
@@ -98,10 +99,10 @@ test('what was sent to the page of before comes to the new one: an old answer is
       }, side)
       expect(found.errors).toEqual([])
       // Not by a time limit.
-      expect(found.ms).toBeLessThan(4000)
+      expect(found.ms).toBeLessThan(soon(4000))
     }
   })
-}, 60_000)
+}, 90_000)
 
 test('an offer that was answered long ago comes again to the new page: both find to each other at once', async () => {
   await inPage(async (page) => {
@@ -129,10 +130,10 @@ test('an offer that was answered long ago comes again to the new page: both find
         return { errors: pair.errors, ms: performance.now() - at }
       }, side)
       expect(found.errors).toEqual([])
-      expect(found.ms).toBeLessThan(4000)
+      expect(found.ms).toBeLessThan(soon(4000))
     }
   })
-}, 60_000)
+}, 90_000)
 
 test('an offer that only the page of before had seen: the caller makes it again for the new one', async () => {
   await inPage(async (page) => {
@@ -157,6 +158,6 @@ test('an offer that only the page of before had seen: the caller makes it again 
     })
     expect(found.errors).toEqual([])
     // Not by a time limit.
-    expect(found.ms).toBeLessThan(4000)
+    expect(found.ms).toBeLessThan(soon(4000))
   })
-}, 60_000)
+}, 90_000)

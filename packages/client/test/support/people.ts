@@ -19,7 +19,7 @@ export interface PersonOptions extends Partial<CallClientOptions> {
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 /** Quick enough for tests; everything else as it is shipped. */
 const quick = { reconnectBaseMs: 20, reconnectMaxMs: 200 }

@@ -45,7 +45,7 @@ export async function measureFlow(page: Page, windows: number): Promise<FlowWind
       return state.found.length >= windows
     },
     { state, windows },
-    { polling: 50, timeout: 20_000 },
+    { polling: 50, timeout: 60_000 },
   )
   return state.evaluate(({ found }) => found)
 }

@@ -86,7 +86,7 @@ async function holdRinging(page: Page): Promise<{ arrived: Promise<void>; releas
 export async function goOnline(browser: Browser, url: string, options: ParticipantOptions): Promise<Participant> {
   const context = await browser.newContext({ viewport: options.viewport ?? { width: 1280, height: 800 } })
   // Shorter than a test may take, so that a failure says what it waited for.
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const name = options.name ?? `${options.role} ${crypto.randomUUID().slice(0, 8)}`
   const watched = watch(page)

@@ -25,7 +25,7 @@ export async function readEvents(postgres: Postgres, url: string): Promise<Event
   )) as EventRow[]
 }
 
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 /** All pages of what one person reads. */
 export async function readHistory(nodeUrl: string, user: string, token: string): Promise<History> {

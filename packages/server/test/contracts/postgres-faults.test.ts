@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { SQL } from 'bun'
 import type { Call } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
@@ -118,8 +119,8 @@ describe('PostgreSQL and its faults', () => {
     await check(work)
     expect(terminated).toBeGreaterThan(100)
     expect(work.failures.unknown).toBeGreaterThan(0)
-    expect(work.longest).toBeLessThan(limitMs + slackMs)
-  }, 30_000)
+    expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
+  }, 90_000)
 
   test('the server is killed and started again, three times', async () => {
     const work = startWork([harness.store()], 64)
@@ -133,8 +134,8 @@ describe('PostgreSQL and its faults', () => {
     while (work.acknowledged < before + 1000) await Bun.sleep(10)
     await work.stop()
     await check(work)
-    expect(work.longest).toBeLessThan(limitMs + slackMs)
-  }, 60_000)
+    expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
+  }, 90_000)
 
   test('the server stands still for 20 s: nothing hangs, and then it goes on', async () => {
     const work = startWork([harness.store()], 32)
@@ -149,7 +150,7 @@ describe('PostgreSQL and its faults', () => {
       harness.stores().products.settings('p'),
     ])
     for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: { kind: 'unavailable' } })
-    expect(performance.now() - startedAt).toBeLessThan(limitMs + slackMs)
+    expect(performance.now() - startedAt).toBeLessThan(soon(limitMs + slackMs))
     await Bun.sleep(20_000 - (performance.now() - startedAt))
     server.freeze('SIGCONT')
     const before = work.acknowledged
@@ -157,8 +158,8 @@ describe('PostgreSQL and its faults', () => {
     await work.stop()
     await check(work)
     expect(work.failures.unknown).toBeGreaterThan(0)
-    expect(work.longest).toBeLessThan(limitMs + slackMs)
-  }, 60_000)
+    expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
+  }, 90_000)
 
   test('the server has no connection left for it: refused within the limit, and then it goes on', async () => {
     await server.query('CREATE ROLE tenant LOGIN')
@@ -178,8 +179,8 @@ describe('PostgreSQL and its faults', () => {
     while (work.acknowledged < acknowledged + 100) await Bun.sleep(10)
     await work.stop()
     await check(work)
-    expect(work.longest).toBeLessThan(limitMs + slackMs)
-  }, 60_000)
+    expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
+  }, 90_000)
 
   test('[HEALTH1] a database that may only be read takes no write; one that may grows by none of them', async () => {
     const store = harness.store()
@@ -210,14 +211,14 @@ describe('PostgreSQL and its faults', () => {
         store.transition(call, (now) => ({ steps: [touched(there(now), 'late')] })),
       ).catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(StoreError)
-      expect(performance.now() - startedAt).toBeLessThan(limitMs + slackMs)
+      expect(performance.now() - startedAt).toBeLessThan(soon(limitMs + slackMs))
     })
     await holding
     await blocker.close()
     expect(['session-1', 'late']).toContain(there(await store.load(call)).callerPlace.sessionId)
     await store.transition(call, (now) => ({ steps: [touched(there(now), 'again')] }))
     expect(there(await store.load(call)).callerPlace.sessionId).toBe('again')
-  }, 30_000)
+  }, 90_000)
 
   test('a value that PostgreSQL refuses hurts its own transition alone', async () => {
     const store = harness.store()

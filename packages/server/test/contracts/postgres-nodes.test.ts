@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/node-name.ts'
@@ -39,14 +40,14 @@ test('[END3] a node that has just started is not dead to one that has not looked
   await until('another look has not shown it', () => one.isDead(unknown))
   await one.stop()
   expect(errors).toEqual([])
-}, 30_000)
+}, 90_000)
 
 test('[END3] the clock of the database jumps, and its answers take longer: the one of before is not believed any more, and nodes do not count as gone', async () => {
   const [one, two] = await Promise.all([openNode('one'), openNode('two')])
   const off = () => one.clock.now() - Date.now()
   const knowEachOther = () => one.others().includes(two.self) && two.others().includes(one.self)
   await until('they know each other', knowEachOther)
-  expect(Math.abs(off())).toBeLessThan(500)
+  expect(Math.abs(off())).toBeLessThan(soon(500))
   await jumpTo(server, url, -30_000, 0.02)
   // Two beats; the better samples of before would last sixteen.
   await until('the jump is known', () => off() < -29_000, 4_000)
@@ -58,7 +59,7 @@ test('[END3] the clock of the database jumps, and its answers take longer: the o
   expect(knew).not.toContain(false)
   await Promise.all([one.stop(), two.stop()])
   expect(errors).toEqual([])
-}, 30_000)
+}, 90_000)
 
 test('[END3] the own clock of a node stands still: that is no jump of the clock that all go by, and the time has passed', async () => {
   const stoodMs = 4_000
@@ -81,7 +82,7 @@ test('[END3] the own clock of a node stands still: that is no jump of the clock 
   frozenAt = undefined
   await until('it is right again', isRight)
   expect([...jumps]).toEqual([0])
-  expect(Math.abs(steady.monotonic() - beganAt - (performance.now() - realAt))).toBeLessThan(1_500)
+  expect(Math.abs(steady.monotonic() - beganAt - (performance.now() - realAt))).toBeLessThan(soon(1_500))
   await Promise.all([paused.stop(), other.stop()])
   expect(errors).toEqual([])
-}, 30_000)
+}, 90_000)

@@ -44,7 +44,7 @@ afterAll(async () => {
   }
   await postgres?.dispose()
   rmSync(work, { recursive: true, force: true })
-}, 60_000)
+}, 90_000)
 
 function start(command: readonly string[], env: Record<string, string | undefined>, user = 0) {
   const as = isRoot && user > 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--'] : []
@@ -132,7 +132,7 @@ test('HAProxy takes the addresses of compose.yaml, and its health check says whe
   await healthy(() => health('haproxy', {}, here))
   haproxy.kill('SIGTERM')
   await haproxy.exited
-}, 60_000)
+}, 90_000)
 
 test('the health check of PostgreSQL says whether it is there', async () => {
   expect(await health('postgres', { PGPORT: String(postgres.port) })).toBe(0)
@@ -164,7 +164,7 @@ test('a node of the image serves as a user without rights, on files that it cann
   node.kill('SIGTERM')
   expect((await client.closed).code).toBe(1012)
   expect(await node.exited).toBe(0)
-}, 60_000)
+}, 90_000)
 
 /** A token, with the key of the environment file. */
 async function issue(url: string): Promise<TokenResponse> {
@@ -209,4 +209,4 @@ test('coturn takes its configuration, and its health check answers', async () =>
   const said = await new Response(turn.stdout).text()
   expect(said).not.toMatch(/bad configuration|unknown argument|error/i)
   expect(await health('coturn', {}, here)).not.toBe(0)
-}, 60_000)
+}, 90_000)

@@ -80,7 +80,7 @@ beforeAll(async () => {
       pairs.push({ habit, callerId, calleeId, callerToken, calleeToken, caller, callee })
     }),
   )
-}, 30_000)
+}, 90_000)
 afterAll(() => service.dispose())
 
 async function connect(token: string): Promise<Client> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { about, answeredCall, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, insist, storedCalls, toldOf, until, worldFor } from './world.ts'
@@ -36,7 +37,7 @@ test('[END3] [RES3] a node is killed: whoever does not come back is lost in time
     const places = await Promise.all([lost, rung, empty, kept].map(callerPlaceOf))
     return places.every(({ state }) => state === 'vacant')
   })
-  expect(performance.now() - killedAt).toBeLessThan(knownMs)
+  expect(performance.now() - killedAt).toBeLessThan(soon(knownMs))
   const since: Record<string, number> = {}
   for (const call of [lost, rung, empty]) since[call] = (await callerPlaceOf(call)).since
   // It goes on, and waits for them.
@@ -71,4 +72,4 @@ test('[END3] [RES3] a node is killed: whoever does not come back is lost in time
   await one.start()
   await becomesReady(one)
   stopAll(staying, calling, together, returning)
-}, 40_000)
+}, 90_000)

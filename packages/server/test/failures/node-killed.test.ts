@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { acceptedCall, candidate, someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { answeredCall, connectedCall, type ExtendedPair, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, historyOf, numbersTo, pairOn, stopAll } from './people.ts'
@@ -97,7 +98,7 @@ test('[RES1] [RES3] [EXT4] a node is killed during calls in every state: all com
   await one.kill()
   const killedAt = performance.now()
   await comeBack(ofOne, two.url)
-  expect(performance.now() - killedAt).toBeLessThan(8_000)
+  expect(performance.now() - killedAt).toBeLessThan(soon(8_000))
 
   const replies = await Promise.all([...taken.map(({ reply }) => reply), ...unread])
   expect(replies.map(({ event, error }) => error?.code ?? event)).toEqual([
@@ -138,7 +139,7 @@ test('[RES1] [RES3] [EXT4] a node is killed during calls in every state: all com
   await one.start()
   await becomesReady(one)
   stopAll(inviting, ringing, accepting, accepted, connected, ending, asked)
-}, 40_000)
+}, 90_000)
 
 test('[PLACE2] [RES3] base clients come back on the other node with the device that they had, and can hang up', async () => {
   const { one, two } = world()
@@ -156,7 +157,7 @@ test('[PLACE2] [RES3] base clients come back on the other node with the device t
   expect((await back.next('call.ended')).data).toMatchObject({ call_uuid: call, reason: 'hangup' })
   await one.start()
   await becomesReady(one)
-}, 30_000)
+}, 90_000)
 
 test('[RING1] ring timers of a node that is killed fire on the other one within 1 s of their time', async () => {
   const { one, two } = world()
@@ -182,4 +183,4 @@ test('[RING1] ring timers of a node that is killed fire on the other one within 
   await one.start()
   await becomesReady(one)
   stopAll(...calls.map(({ pair }) => pair))
-}, 30_000)
+}, 90_000)

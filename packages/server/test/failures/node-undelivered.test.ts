@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { answeredCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
@@ -58,7 +59,7 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
     [rejecting.caller, 'call.rejected', toReject],
   ] as const
   await Promise.all(told.map(([client, event, call]) => client.next(event, aboutCall(call))))
-  expect(performance.now() - killedAt).toBeLessThan(8_000)
+  expect(performance.now() - killedAt).toBeLessThan(soon(8_000))
   // The one that answered comes back, and the call goes on.
   accepting.callee.url = two.url
   await accepting.callee.die()
@@ -73,4 +74,4 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
   await inviting.callee.next('call.ringing', aboutCall(late))
   for (const [client, event, call] of told) expect([event, toldOf(client, event, call)]).toEqual([event, 1])
   stopAll(ending, accepting, rejecting, inviting)
-}, 30_000)
+}, 90_000)

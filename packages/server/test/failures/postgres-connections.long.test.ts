@@ -92,4 +92,4 @@ test('[INV3] [END1] [EXT4] connections are ended in a storm: whoever asks again 
     }
     return calls
   }
-}, 60_000)
+}, 90_000)

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { candidate, someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
@@ -82,7 +83,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     saysLostAndBack('database', one, two)
     const backAt = performance.now()
     await Promise.all([ringing.caller, ringing.callee].map((client) => client.next('call.missed', aboutCall(missed))))
-    expect(performance.now() - backAt).toBeLessThan(1_500)
+    expect(performance.now() - backAt).toBeLessThan(soon(1_500))
     // Sent again, whatever became of it the first time.
     await insist(answering.callee, 'call.accept', { call_uuid: unanswered })
     await answering.caller.next('call.accepted', aboutCall(unanswered))
@@ -112,7 +113,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     expect(one.log + two.log).not.toContain('a node is gone')
     stopAll(apart, answering, ending, losing, ringing)
     stranger.stop()
-  }, 45_000)
+  }, 90_000)
 
   test(`[END3] PostgreSQL ${name}: who does not come back is lost afterwards`, async () => {
     const { one, two } = world()
@@ -126,7 +127,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     const ended = await pair.caller.next('call.ended', aboutCall(call))
     expect(ended.data).toMatchObject({ reason: 'peer_lost' })
     stopAll(pair)
-  }, 30_000)
+  }, 90_000)
 }
 
 async function refusesTokens(service: Service): Promise<void> {

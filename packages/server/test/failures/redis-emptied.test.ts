@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
 import { evict, flush } from './lost-keys.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
@@ -40,13 +41,13 @@ test('[END3] [RES4] evicted while nothing is said: it is told within 5 s, and th
   await evict(world().redis, pair.caller.point?.session_id ?? '')
   const since = performance.now()
   const reset = await pair.caller.next('session.reset')
-  expect(performance.now() - since).toBeLessThan(6_000)
+  expect(performance.now() - since).toBeLessThan(soon(6_000))
   expect(reset.data.active_calls).toMatchObject([{ call_uuid: call, holds_place: true }])
   await relayBeyondLostClocks(pair, call)
   expect(await storedCalls(world(), call)).toEqual(before)
   await hangUp(one, pair, call)
   stopAll(pair)
-}, 30_000)
+}, 90_000)
 
 test('[END3] [RES4] FLUSHALL during 100 live calls ends none of them', async () => {
   const { one, two } = world()
@@ -67,7 +68,7 @@ test('[END3] [RES4] FLUSHALL during 100 live calls ends none of them', async () 
       }
     }),
   )
-  expect(performance.now() - since).toBeLessThan(6_000)
+  expect(performance.now() - since).toBeLessThan(soon(6_000))
   // A request takes a vacant place again: all others say nothing, and what is stored shows each move of a place.
   const sent = await Promise.all(pairs.slice(0, 4).map((pair, i) => relayBeyondLostClocks(pair, calls[i] ?? '')))
   expect(performance.now() - since).toBeGreaterThan(lostMs + lateMs)
@@ -91,4 +92,4 @@ test('[END3] [RES4] FLUSHALL during 100 live calls ends none of them', async () 
   await Promise.all(pairs.map((pair, i) => hangUp(nodes[i % 2] ?? one, pair, calls[i] ?? '')))
   expect(await historyOf(one, pairs[0] as ExtendedPair, calls[0] ?? '')).toMatchObject({ status: 'ended' })
   stopAll(...pairs)
-}, 40_000)
+}, 90_000)

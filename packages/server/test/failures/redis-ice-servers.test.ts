@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { connectExtended } from '../support/extended-flows.ts'
 import { becomesReady, until, worldFor } from './world.ts'
 
@@ -22,7 +23,7 @@ test('[EXT5] credentials that could not be pushed when they were due are pushed 
   await redis.restart()
   await ann.next('ice.servers')
   // Not when the next ones are due, 8 s later.
-  expect(performance.now() - since).toBeLessThan(7_000)
+  expect(performance.now() - since).toBeLessThan(soon(7_000))
   await becomesReady(one, two)
   ann.stop()
-}, 40_000)
+}, 90_000)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
+import { soon } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
 import { Postgres } from '../support/postgres.ts'
@@ -126,10 +127,10 @@ async function saysWithin(service: Service, wanted: Record<string, unknown>): Pr
     const said = await readiness(service)
     const took = performance.now() - since
     if (Object.entries(wanted).every(([key, value]) => said[key] === value)) {
-      expect(took).toBeLessThan(readyMs)
+      expect(took).toBeLessThan(soon(readyMs))
       return
     }
-    if (took > 4 * readyMs) expect(said).toMatchObject(wanted)
+    if (took > soon(4 * readyMs)) expect(said).toMatchObject(wanted)
     await Bun.sleep(20)
   }
 }
@@ -138,7 +139,7 @@ async function saysWithin(service: Service, wanted: Record<string, unknown>): Pr
 export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
   const since = performance.now()
   while (!(await holds())) {
-    if (performance.now() - since > ms) throw new Error(`waited ${ms} ms until ${what}`)
+    if (performance.now() - since > soon(ms)) throw new Error(`waited ${ms} ms until ${what}`)
     await Bun.sleep(20)
   }
 }
@@ -147,7 +148,7 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
 export async function inTime<T>(asked: Promise<T>, ms = longestMs): Promise<T> {
   const since = performance.now()
   const answer = await asked
-  expect(performance.now() - since).toBeLessThan(ms)
+  expect(performance.now() - since).toBeLessThan(soon(ms))
   return answer
 }
 

@@ -146,7 +146,7 @@ describe('is refused, and changes nothing,', () => {
     await ending.close()
     expect((await migrating).code).toBe(0)
     expect(await countCalls()).toBe(3)
-  }, 15_000)
+  }, 90_000)
 
   test('without a database, and without anything to copy', async () => {
     await fill(move.box.dataDir, 1)

@@ -66,7 +66,7 @@ test('npm pack: what a package needs is in it, and nothing else', async () => {
     }
   }
   expect(readdirSync(tarballs)).toHaveLength(packages.length)
-}, 60_000)
+}, 90_000)
 
 test('npm install into an empty project', async () => {
   writeFileSync(join(project, 'package.json'), '{"name":"empty","private":true}')
@@ -103,14 +103,14 @@ client.call({ userId: 5, role: 'agent' })
     const options = ['--strict', '--noEmit', '--target', 'esnext', '--types', '', '--lib', 'esnext,dom,dom.iterable']
     await run(project, [tsc, 'phone.ts', ...options, ...resolution])
   }
-}, 60_000)
+}, 90_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])
   expect(version.out).toMatch(/^ringwire \d+\.\d+\.\d+ \(Bun \d/)
   const help = await run(project, ['npx', 'ringwire', '--help'])
   for (const command of ['serve', 'keys', 'token', 'config']) expect(help.out).toContain(command)
-}, 60_000)
+}, 90_000)
 
 test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order', async () => {
   const child = spawn('npx', ['ringwire', 'serve'], {
@@ -168,4 +168,4 @@ test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order',
   expect((await client.closed).code).toBe(1012)
   await exited
   expect(log).not.toContain('"level":"error"')
-}, 60_000)
+}, 90_000)

@@ -7,7 +7,7 @@ export interface PhoneOptions {
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
-const patienceMs = 10_000
+const patienceMs = 30_000
 
 /** A socket as a browser's: texts in order, and how it closed. */
 export class Phone {

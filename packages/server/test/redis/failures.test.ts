@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports.ts'
@@ -120,14 +121,14 @@ test('a store that does not answer: nothing waits for more than 5 s, and it goes
   process.kill(server.pid, 'SIGSTOP')
   const start = performance.now()
   expect(await kindOf(() => node.sessions.append(seen.id, pushes.relay('c', 1)))).toBe('unknown')
-  expect(performance.now() - start).toBeLessThan(5_000)
+  expect(performance.now() - start).toBeLessThan(soon(5_000))
   process.kill(server.pid, 'SIGCONT')
   await isBack(node)
   expect(await node.sessions.append(seen.id, pushes.relay('c', 2))).toBe('sent')
   await node.settled()
   // What was unknown was done, or not: never twice, and never after what came later.
   expect([[2], [1, 2]]).toContainEqual(numbersOf(seen.socket))
-}, 20_000)
+}, 90_000)
 
 test('[ORD2] appends of three nodes at once: each once, in the order of the log', async () => {
   const [one, two, three] = [await startNode(), await startNode(), await startNode()]
@@ -153,7 +154,7 @@ test('[ORD2] what was said while a subscription was lost is read from the log', 
   await relays(two.sessions, seen.id, 'c', upTo(20))
   for (let tries = 0; tries < 400 && seen.socket.told.length < 20; tries++) await Bun.sleep(25)
   expect(numbersOf(seen.socket)).toEqual(upTo(20))
-}, 20_000)
+}, 90_000)
 
 test('[PLACE4] a node that died holds no socket that gives a sign of life', async () => {
   const [one, two] = [await startNode(), await startNode()]
@@ -166,7 +167,7 @@ test('[PLACE4] a node that died holds no socket that gives a sign of life', asyn
     if ((await (await two.sessions.sinkOf(seen.id))?.probe()) === false) return
   }
   throw new Error('the node that is gone counts as alive')
-}, 60_000)
+}, 90_000)
 
 test('[RES1] a session whose socket another node has taken meanwhile is let go, and nobody waits for it', async () => {
   const node = await startNode()

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
@@ -105,12 +106,12 @@ test('[TOK5] Redis stands still: no request waits, each node counts for itself, 
   process.kill(server.pid, 'SIGCONT')
   await Promise.all(nodes.map((node) => node.until(2)))
   const longest = await Promise.all(invites.map((each) => each.stop()))
-  expect(Math.max(...longest)).toBeLessThan(250)
+  expect(Math.max(...longest)).toBeLessThan(soon(250))
   // What was counted before is still counted; and what is counted now is so for both.
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(0)
   expect(await allowedOf(20, request('192.0.2.2'))).toBe(10)
   for (const { told } of nodes) expect(told).toEqual(['away', 'back'])
-}, 30_000)
+}, 90_000)
 
 test('[TOK5] Redis dies and comes back empty: the same', async () => {
   const invites = nodes.map(inviteAllTheTime)
@@ -121,10 +122,10 @@ test('[TOK5] Redis dies and comes back empty: the same', async () => {
   await server.restart()
   await Promise.all(nodes.map((node) => node.until(2)))
   const longest = await Promise.all(invites.map((each) => each.stop()))
-  expect(Math.max(...longest)).toBeLessThan(250)
+  expect(Math.max(...longest)).toBeLessThan(soon(250))
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
   for (const { told } of nodes) expect(told).toEqual(['away', 'back'])
-}, 30_000)
+}, 90_000)
 
 test('[TOK5] Redis that is away again soon is left alone for longer', async () => {
   const [node] = nodes as [Node]
@@ -138,9 +139,9 @@ test('[TOK5] Redis that is away again soon is left alone for longer', async () =
     pauses.push(performance.now() - start)
   }
   expect(node.told).toEqual(['away', 'back', 'away', 'back'])
-  expect(pauses[0]).toBeLessThan(2_000)
+  expect(pauses[0]).toBeLessThan(soon(2_000))
   expect(pauses[1]).toBeGreaterThan(1_900)
-}, 30_000)
+}, 90_000)
 
 test('[TOK5] Redis that answers and does not write: it is away until it writes', async () => {
   const client = new Redis(server.url)
@@ -152,7 +153,7 @@ test('[TOK5] Redis that answers and does not write: it is away until it writes',
   await Promise.all(nodes.map((node) => node.until(2)))
   client.disconnect()
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
-}, 30_000)
+}, 90_000)
 
 test('[TOK5] [INV8] [LOG1] nothing in Redis says who was counted, and all of it expires', async () => {
   const client = new Redis(server.url)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
@@ -153,7 +154,7 @@ describe('the database of the URL', () => {
     const account = server.url.replace('://', '://settled:secret@')
     expect(await startOf(`${account}/3`)).toMatch(new RegExp(`^${refused}NOPERM .*select`))
     expect(await startOf(`${account}/0`)).toBe('')
-    expect(performance.now() - begin).toBeLessThan(900)
+    expect(performance.now() - begin).toBeLessThan(soon(900))
   })
 
   test('a connection that is made again and does not get it is not used', async () => {
@@ -175,7 +176,7 @@ describe('the database of the URL', () => {
       store.close()
       await other.stop()
     }
-  }, 20_000)
+  }, 90_000)
 
   test('a server of a cluster is spoken to as a cluster, and has none but database 0', async () => {
     const cluster = await startCluster()
@@ -221,7 +222,7 @@ test('a server that goes away: why is told once for each time, not with each att
     store.close()
     await other.stop()
   }
-}, 20_000)
+}, 90_000)
 
 test('[HEALTH1] whether a write would be taken is asked of the server, and given up after a second', async () => {
   await withStore(server.url, async (store) => {
@@ -233,13 +234,13 @@ test('[HEALTH1] whether a write would be taken is asked of the server, and given
     try {
       const start = performance.now()
       expect(await problemOf(store.tryWrite())).toBe('Redis did not answer in time')
-      expect(performance.now() - start).toBeLessThan(1_100)
+      expect(performance.now() - start).toBeLessThan(soon(1_100))
     } finally {
       process.kill(server.pid, 'SIGCONT')
     }
     await store.tryWrite()
   })
-}, 20_000)
+}, 90_000)
 
 test('[HEALTH1] a server that answers and takes no write fails it, and nothing is written by asking', async () => {
   const replicas = await admin.config('GET', 'min-replicas-to-write')

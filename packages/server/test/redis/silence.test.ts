@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import {
@@ -70,15 +71,15 @@ test('[ORD2] a subscription that falls silent without a word is replaced, and no
   const start = performance.now()
   await relays(direct.sessions, seen.id, 'c', upTo(20, 6))
   await told(seen, 20)
-  expect(performance.now() - start).toBeLessThan(6_000)
+  expect(performance.now() - start).toBeLessThan(soon(6_000))
   expect(swallowed).toBeGreaterThan(15 * 50)
   // The new one is heard by: this takes no look at the log that is due.
   const before = performance.now()
   await relays(direct.sessions, seen.id, 'c', [21])
   await told(seen, 21)
-  expect(performance.now() - before).toBeLessThan(500)
+  expect(performance.now() - before).toBeLessThan(soon(500))
   expect(lost).toEqual([])
-}, 30_000)
+}, 90_000)
 
 test('[ORD2] a subscription that falls silent in the middle of a message', async () => {
   const [behind, direct] = [await startNode(proxy.url), await startNode(server.url)]
@@ -94,7 +95,7 @@ test('[ORD2] a subscription that falls silent in the middle of a message', async
   await relays(direct.sessions, seen.id, 'c', upTo(20))
   await told(seen, 20)
   expect(left).toBe(0)
-}, 30_000)
+}, 90_000)
 
 test('[ORD2] everything falls silent, new connections too, and comes back', async () => {
   const [behind, direct] = [await startNode(proxy.url), await startNode(server.url)]
@@ -115,7 +116,7 @@ test('[ORD2] everything falls silent, new connections too, and comes back', asyn
   expect(await relays(behind.sessions, seen.id, 'c', [22])).toEqual(['sent'])
   await told(seen, 22)
   expect(lost).toEqual([])
-}, 60_000)
+}, 90_000)
 
 test('a server that is too old is refused', async () => {
   // As long as it was, so that the reply stays whole.

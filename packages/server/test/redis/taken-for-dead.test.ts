@@ -30,4 +30,4 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
   silent.onScript = sendAll
   await until('the other one is there again', () => isLive(base), 4_000)
   expect(base.socket.closes).toEqual([])
-}, 30_000)
+}, 90_000)

@@ -22,7 +22,7 @@ async function delay(page: Page, ms: number): Promise<void> {
 async function open(browser: Browser, url: string, role: Phone['role'], query: string, ms: number): Promise<Phone> {
   const context = await browser.newContext()
   // Shorter than a test may take, so that a failure says what it waited for.
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const failures: string[] = []
   page.on('pageerror', (error) => failures.push(error.message))

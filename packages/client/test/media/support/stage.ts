@@ -10,7 +10,7 @@ export function withLoopback(): (run: (page: Page) => Promise<void>) => Promise<
 
   beforeAll(async () => {
     ;[browser, pages] = await Promise.all([openBrowser(), servePage('loopback.ts')])
-  }, 60_000)
+  }, 90_000)
 
   afterAll(async () => {
     await browser?.close()

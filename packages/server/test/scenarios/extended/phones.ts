@@ -5,7 +5,7 @@ import { answer, inviteOf, offer } from '../../support/sessions.ts'
 import type { Random } from './random.ts'
 
 /** How long something may take while connections are cut. A bound for failures, never a pace. */
-const patienceMs = 30_000
+const patienceMs = 60_000
 
 /** How a call went, as one side saw it. */
 export class CallView {

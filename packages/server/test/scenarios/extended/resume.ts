@@ -244,7 +244,7 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
       } finally {
         await finish(service)
       }
-    }, 30_000)
+    }, 90_000)
   }
 
   test('[EXT3] a reply to a transition: it is there after kill -9 directly after the reply', async () => {
@@ -265,7 +265,7 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
     } finally {
       await finish(service)
     }
-  }, 30_000)
+  }, 90_000)
 
   test('[RES3] 2,000 sessions in 100 calls come back at once after kill -9: every call is alive', async () => {
     const service = await start({ RINGWIRE_PEER_LOST_MS: '60000' })
@@ -295,5 +295,5 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
     } finally {
       await finish(service)
     }
-  }, 60_000)
+  }, 90_000)
 }

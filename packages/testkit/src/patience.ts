@@ -1,0 +1,9 @@
+import { availableParallelism, loadavg } from 'node:os'
+
+/**
+ * A bound for something that has to be soon, in ms: as it is where a core is free, and longer by as many times as more
+ * processes want to run than there are cores. Whoever waits for a core waits longer, and that is nobody's fault.
+ */
+export function soon(ms: number): number {
+  return ms * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+}
