@@ -102,6 +102,25 @@ test('[END2] call states: ringing, busy rejects silence their sessions, the last
   ])
 })
 
+test('[END2] call states: who says busy, goes and comes back again and again does not make the row of the call grow', () => {
+  let call: Call = ringingCall()
+  const say = (session: string, rung: readonly string[]) => {
+    const decision = ask(call, reject(actorOf(bob, session), 'busy', rung))
+    if (!decision.ok || decision.call.status !== 'ringing') throw new Error('it rings no more')
+    call = decision.call
+    return decision.call.silenced
+  }
+  say('b-4', ['b-2', 'b-4'])
+  for (let i = 0; i < 1_000; i++) {
+    const session = `gone-${i}`
+    const silenced = say(session, ['b-2', 'b-4', session])
+    expect(silenced.length).toBeLessThanOrEqual(32)
+    // Who is there stays busy.
+    expect(silenced).toContainValues(['b-4', session])
+  }
+  expect(outcome(ask(call, reject(bobMobile, 'busy', ['b-2', 'b-4'])))).toContain('rejected busy')
+})
+
 test('[PLACE1] a silenced session hears of the call no more, and may still accept it', () => {
   const call = ringingCall({ silenced: ['b-1'] })
   expect(outcome(ask(call, verb('accept', bobMobile)))).toContain(

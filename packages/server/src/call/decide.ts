@@ -79,6 +79,9 @@ export type Decision = Acceptance | Refusal
 /** How long late `webrtc.*` for an ended call are dropped without an error [END1], in milliseconds. */
 export const lateRelayMs = 60_000
 
+/** Of so many sessions that are busy a call remembers also those that are gone. */
+const mostSilenced = 32
+
 export function refuse(code: ErrorCode, details: Refusal['details'] = {}, steps: readonly Step[] = []): Refusal {
   return { ok: false, code, details, steps }
 }
@@ -250,13 +253,19 @@ function reject(call: RingingCall, actor: Actor, reason: string, now: number): D
   })
 }
 
-/** One session is busy; the call rings on until every rung one said so. */
+/** One session is busy; the call rings on until every one that is there said so. */
 function silence(call: RingingCall, actor: Actor, rung: readonly string[], now: number): Decision {
-  const silenced = call.silenced.includes(actor.sessionId) ? call.silenced : [...call.silenced, actor.sessionId]
+  const isNews = !call.silenced.includes(actor.sessionId)
+  const silenced = isNews ? [...rememberedOf(call, rung), actor.sessionId] : call.silenced
   if (rung.every((sessionId) => silenced.includes(sessionId))) return reject({ ...call, silenced }, actor, 'busy', now)
-  if (silenced === call.silenced) return unchanged(call)
+  if (!isNews) return unchanged(call)
   const next = { ...call, version: call.version + 1, silenced }
   return changed(next, { type: 'silenced', at: now, by: byOf(actor), notices: [] })
+}
+
+/** A client that says so, goes and comes back as a new session does not make the call's row grow. */
+function rememberedOf({ silenced }: RingingCall, rung: readonly string[]): readonly string[] {
+  return silenced.length < mostSilenced ? silenced : silenced.filter((sessionId) => rung.includes(sessionId))
 }
 
 /** Holds the place already, or takes it, or settles what it took by connecting; writes only where that is news. */

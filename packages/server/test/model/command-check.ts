@@ -224,9 +224,9 @@ export function checkStrangers(machine: Machine): number {
 export function checkBusy(machine: Machine): number {
   const { decide } = strict(machine)
   const actor = actorOf(bob, 'b-1', 'desk')
-  for (const { silenced, rung, does } of busyRows) {
+  for (const { silenced, rung, does, left = silenced } of busyRows) {
     const call = ringingCall({ silenced })
-    const all = silenced.includes('b-1') ? silenced : [...silenced, 'b-1']
+    const all = silenced.includes('b-1') ? silenced : [...left, 'b-1']
     const ends = transitionOf({ ...call, silenced: all }, rejectedBusy, { actor, side: 'callee' }, null, now)
     const event = { type: 'silenced', at: now, by: byActor(actor), notices: [] } as const
     const silences: Step = { call: { ...call, version: call.version + 1, silenced: all }, event }

@@ -126,10 +126,14 @@ export const timeRows: readonly {
 ]
 
 /** When a session that says it is busy ends the ringing: when every session that was rung said so. */
+const gone = (count: number) => Array.from({ length: count }, (_, i) => `gone-${i}`)
+
 export const busyRows: readonly {
   readonly silenced: readonly string[]
   readonly rung: readonly string[]
   readonly does: 'silenced' | 'same' | 'rejected'
+  /** Who of the silenced stays so; all of them where it is not said. */
+  readonly left?: readonly string[]
 }[] = [
   { silenced: [], rung: ['b-1'], does: 'rejected' },
   { silenced: [], rung: ['b-1', 'b-2'], does: 'silenced' },
@@ -140,4 +144,9 @@ export const busyRows: readonly {
   { silenced: ['b-1'], rung: ['b-1'], does: 'rejected' },
   { silenced: ['b-1', 'b-2'], rung: ['b-1', 'b-2', 'b-3'], does: 'same' },
   { silenced: [], rung: [], does: 'rejected' },
+  { silenced: gone(31), rung: ['b-1', 'b-2'], does: 'silenced' },
+  { silenced: gone(32), rung: ['b-1', 'b-2'], does: 'silenced', left: [] },
+  { silenced: [...gone(31), 'b-2'], rung: ['b-1', 'b-2', 'b-3'], does: 'silenced', left: ['b-2'] },
+  { silenced: [...gone(31), 'b-2'], rung: ['b-1', 'b-2'], does: 'rejected', left: ['b-2'] },
+  { silenced: [...gone(31), 'b-1'], rung: ['b-1', 'b-2'], does: 'same' },
 ]

@@ -47,21 +47,19 @@ const answers: readonly Patch[] = [
   ],
   [
     'silence: said twice, noted twice',
-    'call.silenced.includes(actor.sessionId) ? call.silenced : [...call.silenced, actor.sessionId]',
-    '[...call.silenced, actor.sessionId]',
+    'const isNews = !call.silenced.includes(actor.sessionId)',
+    'const isNews = true',
   ],
-  [
-    'silence: who said it before is forgotten',
-    'call.silenced.includes(actor.sessionId) ? call.silenced : [...call.silenced, actor.sessionId]',
-    '[actor.sessionId]',
-  ],
+  ['silence: who said it before is forgotten', '[...rememberedOf(call, rung), actor.sessionId]', '[actor.sessionId]'],
+  ['silence: who is gone is remembered for ever', 'silenced.length < mostSilenced ? silenced :', 'true ? silenced :'],
+  ['silence: who is gone is forgotten at once', 'silenced.length < mostSilenced ? silenced :', 'false ? silenced :'],
   ['silence: the first busy session ends the ringing', 'rung.every(', 'rung.some('],
   [
     'silence: the last busy session does not end the ringing',
     "if (rung.every((sessionId) => silenced.includes(sessionId))) return reject({ ...call, silenced }, actor, 'busy', now)",
     '',
   ],
-  ['silence: said twice is news', 'if (silenced === call.silenced) return unchanged(call)', ''],
+  ['silence: said twice is news', 'if (!isNews) return unchanged(call)', ''],
   [
     'silence: the last one forgets the others',
     "return reject({ ...call, silenced }, actor, 'busy', now)",
