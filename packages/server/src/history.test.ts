@@ -4,11 +4,28 @@ import type { HistoryQuery } from './ports.ts'
 
 const uuid = '0b6f9f0c-3c1e-4a53-9d43-6f0f0a7a5a11'
 
-test('[HIST1] limit: unreadable means 30, too small 1, too large 100', () => {
-  for (const text of [undefined, '', ' ', 'abc', 'NaN', 'Infinity', '1e3', '0x10', '5;6', 'null', '--5', '[]']) {
+test('[HIST1] limit: unreadable or under 1 means 30, too large 100', () => {
+  for (const text of [
+    undefined,
+    '',
+    ' ',
+    'abc',
+    'NaN',
+    'Infinity',
+    '1e3',
+    '0x10',
+    '5;6',
+    'null',
+    '--5',
+    '[]',
+    '0',
+    '-1',
+    '-99999',
+    '0.5',
+  ]) {
     expect(readLimit(text)).toBe(30)
   }
-  for (const text of ['0', '-1', '-99999', '0.5', '1', '1.9']) expect(readLimit(text)).toBe(1)
+  for (const text of ['1', '1.9']) expect(readLimit(text)).toBe(1)
   for (const text of ['100', '101', '99999999999999999999']) expect(readLimit(text)).toBe(100)
   expect(readLimit('42')).toBe(42)
   expect(readLimit(' 42 ')).toBe(42)

@@ -43,10 +43,11 @@ export function createHistory(options: { calls: Pick<CallStore, 'history'> }): H
   }
 }
 
-/** Unreadable: the default; too small: 1; too large: 100; a fraction is cut off [HIST1]. */
+/** Unreadable or under 1: the default; too large: 100; a fraction is cut off [HIST1]. */
 export function readLimit(text: string | undefined): number {
-  if (text === undefined || !/^\s*[+-]?\d+(?:\.\d+)?\s*$/.test(text)) return historyLimit.default
-  return Math.min(Math.max(Math.trunc(Number(text)), historyLimit.min), historyLimit.max)
+  const isReadable = text !== undefined && /^\s*\+?\d+(?:\.\d+)?\s*$/.test(text)
+  const limit = isReadable ? Math.trunc(Number(text)) : 0
+  return limit < historyLimit.min ? historyLimit.default : Math.min(limit, historyLimit.max)
 }
 
 export function cursorAfter(call: { startedAt: number; callUuid: string }): string {

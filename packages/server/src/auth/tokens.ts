@@ -13,8 +13,8 @@ import type { Participant } from '../call/call.ts'
 /** Who issues and who is meant: the service itself, both times. */
 export const tokenIssuer = 'ringwire'
 export const tokenAudience = 'ringwire'
-/** Clocks of two machines may differ by this much [TOK2]. */
-export const leewayMs = 30_000
+/** Clocks of two machines may differ by this much [TOK2]; a token ends when its `exp` says so, everywhere. */
+const leewayMs = 30_000
 const notBeforeS = 60
 
 /** What a valid token says. */
@@ -44,7 +44,7 @@ export interface TokenInput {
   readonly ttlS?: number
 }
 
-/** `expired`: the token is authentic and was good once; anything else that is wrong is not expired [TOK5]. */
+/** `expired`: the token is authentic and was good once; anything else that is wrong is not expired. */
 export type Verification =
   | { readonly ok: true; readonly claims: SessionClaims }
   | { readonly ok: false; readonly expired: boolean }
@@ -157,7 +157,7 @@ function readPayload(payload: unknown, now: number): Verification {
   const session = readSession(claims, exp * 1000)
   if (session === undefined) return invalid
   if (nbf * 1000 > now + leewayMs) return invalid
-  if (exp * 1000 + leewayMs <= now) return expired
+  if (exp * 1000 <= now) return expired
   return { ok: true, claims: session }
 }
 

@@ -34,7 +34,7 @@ export function signedTokens(token: string, now: number): { good: string; bad: R
     'no kid': sign({ alg: 'HS256', typ: 'JWT' }, claims),
     'another issuer': sign(good, { ...claims, iss: 'other' }),
     'another audience': sign(good, { ...claims, aud: 'other' }),
-    expired: sign(good, { ...claims, exp: at - 31 }),
+    expired: sign(good, { ...claims, exp: at }),
     'not yet valid': sign(good, { ...claims, nbf: at + 31 }),
     'no expiry': sign(good, { ...claims, exp: undefined }),
     'no participant': sign(good, { ...claims, sub: undefined }),
