@@ -36,6 +36,7 @@ export const endpointErrors = {
     'PRODUCT_AUTH_INVALID_SECRET',
     'PRODUCT_AUTH_PRODUCT_MISMATCH',
     'METHOD_NOT_ALLOWED',
+    'REQUEST_BODY_TOO_LARGE',
     'BOOTSTRAP_IP_RATE_LIMITED',
     'BOOTSTRAP_KEY_RATE_LIMITED',
     'INTERNAL_ERROR',
@@ -45,7 +46,7 @@ export const endpointErrors = {
     'AUTH_TOKEN_REQUIRED',
     'AUTH_TOKEN_INVALID',
     'METHOD_NOT_ALLOWED',
-    'BOOTSTRAP_IP_RATE_LIMITED',
+    'RATE_LIMITED',
     'CALL_HISTORY_FAILED',
     'INTERNAL_ERROR',
   ],
@@ -53,7 +54,8 @@ export const endpointErrors = {
     'AUTH_TOKEN_REQUIRED',
     'AUTH_TOKEN_INVALID',
     'METHOD_NOT_ALLOWED',
-    'BOOTSTRAP_IP_RATE_LIMITED',
+    'REQUEST_BODY_TOO_LARGE',
+    'RATE_LIMITED',
     'INTERNAL_ERROR',
   ],
   'GET /healthz': ['METHOD_NOT_ALLOWED'],
@@ -63,7 +65,7 @@ export const endpointErrors = {
     'AUTH_TOKEN_INVALID',
     'METHOD_NOT_ALLOWED',
     'UPGRADE_REQUIRED',
-    'BOOTSTRAP_IP_RATE_LIMITED',
+    'RATE_LIMITED',
     'SERVICE_DRAINING',
   ],
 } as const satisfies Record<string, readonly RestCode[]>
@@ -142,7 +144,7 @@ const sessionToken: JsonObject = {
   security: [{ productKeyId: [], productSecret: [] }],
   requestBody: {
     required: true,
-    description: 'At most 16 KiB.',
+    description: 'At most 16 KiB. Its Content-Type is not asked for.',
     content: {
       'application/json': {
         schema: reference('TokenRequest'),
@@ -167,7 +169,7 @@ const history: JsonObject = {
     {
       name: 'limit',
       in: 'query',
-      description: `How many records at most. What is not a number means ${historyLimit.default}; too small means ${historyLimit.min}, too large ${historyLimit.max}.`,
+      description: `How many records at most. What is not a number, or under ${historyLimit.min}, means ${historyLimit.default}; too large means ${historyLimit.max}.`,
       schema: { type: 'number', default: historyLimit.default },
       example: 10,
     },

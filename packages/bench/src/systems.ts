@@ -91,6 +91,9 @@ function ringwireSettings(dataDirectory: string): Record<string, string> {
     RINGWIRE_TOKEN_RATE_KEY: 'off',
     RINGWIRE_INVITE_RATE: 'off',
     RINGWIRE_PAIR_INVITE_RATE: 'off',
+    RINGWIRE_REST_RATE_IP: 'off',
+    RINGWIRE_REST_RATE: 'off',
+    RINGWIRE_CONNECT_RATE: 'off',
   }
 }
 

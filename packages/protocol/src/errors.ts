@@ -22,6 +22,7 @@ function both(status: number, message: string, retryable = false) {
 
 export const errors = {
   INVALID_REQUEST_BODY: rest(400, 'The request body is missing or invalid.'),
+  REQUEST_BODY_TOO_LARGE: rest(413, 'The request body is over 16 KiB.'),
   PRODUCT_REQUIRED: rest(400, 'product is required: the key maps to several products.'),
   CONTEXT_TYPE_REQUIRED: rest(400, 'context_type is required.'),
   CONTEXT_ID_REQUIRED: rest(400, 'context_id is required.'),
@@ -64,7 +65,7 @@ export const errors = {
   CALL_GLARE: ws('The callee is calling you: answer the waiting call.'),
   CALL_ID_CONFLICT: ws('This call_uuid belongs to your earlier call with another callee.'),
   RELAY_BUFFER_FULL: ws('Too much is waiting for the peer.', true),
-  RATE_LIMITED: ws('Too many requests.', true),
+  RATE_LIMITED: both(429, 'Too many requests.', true),
 } as const satisfies Record<string, ErrorDefinition>
 
 export type ErrorCode = keyof typeof errors

@@ -7,6 +7,7 @@ import { openSqlite } from './adapters/sqlite/open.ts'
 import type { Call } from './call/call.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import type { LocalCounters } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
 import {
   type CallStore,
@@ -31,6 +32,8 @@ export interface Backend {
   readonly stores: Stores
   readonly sessions: Sessions
   readonly counters: Counters
+  /** Counters of this process alone, which answer at once. */
+  readonly localCounters: LocalCounters
   readonly nodes: Nodes
   readonly clock: Clock
   /**
@@ -52,7 +55,7 @@ export interface BackendOptions {
   /** The log of a session was lost while its socket is open [RES4]. */
   readonly onLogLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   /** Another node is known to be dead. */
-  readonly onDeath: (node: string, hasLeft: boolean) => void
+  readonly onDeath: (node: string) => void
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
 }
@@ -101,10 +104,12 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs, onLogLost })
   // Whatever is asked before the first sweep is asked at this time.
   sessions.sweep(clock.now())
+  const counters = createMemoryCounters()
   return {
     stores,
     sessions,
-    counters: createMemoryCounters(),
+    counters,
+    localCounters: counters,
     nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
     clock,
     isShared: false,
@@ -124,12 +129,13 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })
+  const localCounters = createMemoryCounters()
   const redis = createRedisBackend({
     url: redisUrl,
     node: heartbeats.self,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
-    fallback: createMemoryCounters(),
+    fallback: localCounters,
     onLogLost,
     onCall,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
@@ -153,5 +159,5 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const { sessions, counters, tell, tryWrite: tryRedis } = redis
   const { self, isDead, others, clock } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
-  return { stores, sessions, counters, nodes, clock, isShared: true, tryRedis, close }
+  return { stores, sessions, counters, localCounters, nodes, clock, isShared: true, tryRedis, close }
 }

@@ -45,7 +45,6 @@ function setUp() {
     nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
     delivery,
     clock: { now: () => state.now, monotonic: () => state.now },
-    onCommitted() {},
     durations: { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 },
   }
   return { state, calls: createCalls(options as unknown as CallsOptions) }

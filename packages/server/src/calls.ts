@@ -49,8 +49,6 @@ export interface CallsOptions {
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
   readonly maxRinging: number
-  /** Called with every version that this process has committed [LOG2]. */
-  readonly onCommitted: (call: Call) => void
 }
 
 export type Outcome<T> =
@@ -86,7 +84,7 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, nodes, delivery, limits, clock, durations, onCommitted } = options
+  const { store, products, sessions, nodes, delivery, limits, clock, durations } = options
 
   /** Calls of which a commit's outcome is unknown, and since when the store answers again, on the monotonic clock. */
   const uncertain = new Map<string, number | undefined>()
@@ -165,7 +163,6 @@ export function createCalls(options: CallsOptions): Calls {
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
-      onCommitted(step.call)
       const done = delivery.apply(step, first)
       if (done instanceof Promise) await done
       if (isLive(step.call)) loseDeadHolders(step.call)

@@ -193,9 +193,24 @@ export const settings = {
   tokenFailRateIp: limit(
     'RINGWIRE_TOKEN_FAIL_RATE_IP',
     '20/60',
-    'Failed authentications per address; over it only further failures are refused with 429.',
+    'Failures of product credentials per address; over it only further failures are refused with 429.',
   ),
   tokenRateKey: limit('RINGWIRE_TOKEN_RATE_KEY', '6000/60', 'Token requests per product key.'),
+  restRateIp: limit(
+    'RINGWIRE_REST_RATE_IP',
+    '1000/10',
+    'All other REST requests per address (IPv6: per /64), counted by each process for itself.',
+  ),
+  restRate: limit(
+    'RINGWIRE_REST_RATE',
+    '120/60',
+    'Requests of one participant for its history or ICE servers, counted by each process for itself.',
+  ),
+  connectRate: limit(
+    'RINGWIRE_CONNECT_RATE',
+    '240/60',
+    'Sockets that one participant may open, resumes included, counted by each process for itself.',
+  ),
   inviteRate: limit('RINGWIRE_INVITE_RATE', '30/60', 'Invites per caller.'),
   pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '30/60', 'Invites from one caller to one callee.'),
   maxRinging: setting('RINGWIRE_MAX_RINGING', integer(1, 1000), '5', 'Ringing calls that one caller may have at once.'),
@@ -262,12 +277,6 @@ export const settings = {
     '1 serves a demo page on this machine only, with a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
   ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
-  logParticipants: setting(
-    'RINGWIRE_LOG_PARTICIPANTS',
-    flag(),
-    '0',
-    '1 names participants in the log. Else a hash stands for each: the first 16 digits of the SHA-256 of product, role and user_id with a NUL between them.',
-  ),
   nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this node; of worker 2 of several it is NAME-2.', {
     fallback: () => randomBytes(8).toString('hex'),
   }),

@@ -1,9 +1,11 @@
 /**
- * Limits of requests [TOK5, INV8].
+ * Limits of requests [TOK5, INV8, HTTP1, WS7].
  *
  *   const limits = createLimits(config, counters)
  *   limits.tokenRequest(address), .tokenKey(keyId), .failedAuthentication(address)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
+ *   const local = createLocalLimits(config, localCounters)
+ *   local.request(address), .participantRequest(participant), .connection(participant)
  *
  * Each answers { ok: true } or { ok: false, retryAfterMs }; for an invite also which limit it was. A limit that is off
  * always answers ok.
@@ -12,7 +14,7 @@ import ipaddr from 'ipaddr.js'
 import { type Participant, participantKey } from './call/call.ts'
 import type { InviteRate } from './call/invite.ts'
 import type { Config, Rate } from './config.ts'
-import type { Counters } from './ports.ts'
+import type { Budget, Counters } from './ports.ts'
 
 export type Limit = { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
 
@@ -21,7 +23,7 @@ export interface Limits {
   tokenRequest(address: string | undefined): Promise<Limit>
   /** One token request that this key authenticated. */
   tokenKey(keyId: string): Promise<Limit>
-  /** One failed authentication from this address: call it for failures alone, so that nothing valid is ever refused. */
+  /** One failure of product credentials from this address: call it for failures alone, so that nothing valid is refused. */
   failedAuthentication(address: string | undefined): Promise<Limit>
   /** One invite, counted for the caller and for the pair; refused by either it counts for neither. */
   invite(caller: Participant, callee: Participant): Promise<InviteRate>
@@ -59,15 +61,47 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
   }
 }
 
-const allowed: Limit = { ok: true }
+/** What protects one process, counted by it alone and at once: to refuse has to cost less than to answer. */
+export interface LocalLimits {
+  /** One request of the REST API from this address, but for those that have a limit of their own. */
+  request(address: string | undefined): Limit
+  /** One request for a participant's history or ICE servers. */
+  participantRequest(participant: Participant): Limit
+  /** One socket that a participant opens, to resume or not. */
+  connection(participant: Participant): Limit
+}
+
+/** Counters that answer at once. */
+export interface LocalCounters {
+  counter(name: string, budget: Budget): { consume(subject: string): number }
+}
+
+type LocalLimitsConfig = Pick<Config, 'restRateIp' | 'restRate' | 'connectRate'>
+
+export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCounters): LocalLimits {
+  const limitOf = (name: string, rate: Rate | null) => {
+    const counter = rate === null ? undefined : counters.counter(name, rate)
+    return (subject: string) => limitAfter(counter?.consume(subject) ?? 0)
+  }
+  const addresses = limitOf('rest-address', config.restRateIp)
+  const participants = limitOf('rest-participant', config.restRate)
+  const connections = limitOf('connections', config.connectRate)
+  return {
+    request: (address) => addresses(addressKey(address)),
+    participantRequest: (participant) => participants(participantKey(participant)),
+    connection: (participant) => connections(participantKey(participant)),
+  }
+}
+
+export const allowed: Limit = { ok: true }
+const limitAfter = (retryAfterMs: number): Limit => (retryAfterMs === 0 ? allowed : { ok: false, retryAfterMs })
 
 /** A counter that says Limit; one without a rate never refuses. */
 function createLimit(counters: Counters, name: string, rate: Rate | null) {
   const counter = rate === null ? undefined : counters.counter(name, rate)
   return {
     async consume(subject: string): Promise<Limit> {
-      const retryAfterMs = (await counter?.consume(subject)) ?? 0
-      return retryAfterMs === 0 ? allowed : { ok: false, retryAfterMs }
+      return limitAfter((await counter?.consume(subject)) ?? 0)
     },
     async refund(subject: string): Promise<void> {
       await counter?.refund(subject)

@@ -16,14 +16,13 @@ import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createHttpApp } from './http/app.ts'
-import { type ClientAddress, createClientAddress } from './http/client-address.ts'
+import { createClientAddress } from './http/client-address.ts'
 import { failure } from './http/replies.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
-import { createLimits, type Limits } from './limits.ts'
+import { createLimits, createLocalLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
-import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
-import type { Clock, SessionIdentity } from './ports.ts'
+import { type Clock, type SessionIdentity, StoreError } from './ports.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
@@ -59,13 +58,9 @@ interface Domain {
   readonly deadlines: Deadlines
 }
 
-/** How often a small write to the stores is tried where nobody asks for it, in ms. */
-const watchMs = 5_000
-
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
-  const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now() })
   let state: ServiceState = 'starting'
   let close: (atOnce: boolean) => Promise<void> = async () => {}
   let hurry: () => Promise<void> = async () => {}
@@ -78,14 +73,15 @@ export function createServer(deps: ServerDeps): RingwireServer {
       logger,
       clock: deps.clock,
       onLogLost: (session, epoch, ringing) => heard.logLost(session, epoch, ringing),
-      onDeath: (node, hasLeft) => heard.death(node, hasLeft),
+      onDeath: (node) => heard.death(node),
       onCall: (call) => heard.call(call),
     })
     close = backend.close
     const { stores, clock } = backend
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config, backend.counters)
-    const domain = createDomain({ config, logger, journal, backend, limits, heard })
+    const localLimits = createLocalLimits(config, backend.localCounters)
+    const domain = createDomain({ config, logger, backend, limits, heard })
     domain.deadlines.start()
     await domain.recovery.recover(backend.isShared)
 
@@ -95,7 +91,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       config,
       node: backend.nodes.self,
       tokens,
-      limits,
+      localLimits,
       sessions: backend.sessions,
       arrivals: domain.arrivals,
       dispatch: createDispatch({
@@ -104,48 +100,40 @@ export function createServer(deps: ServerDeps): RingwireServer {
         relay: domain.relay,
         verify: tokens.verify,
         now: clock.now,
-        onError: (error, event) => journal.failed(error, 'a request failed', { event }),
-        onAnswered: journal.request,
+        onError: (error, event) => logger.error({ error, event }, 'a request failed'),
       }),
       iceServers,
       turnExpiry: (now) => turnExpiry(config, now),
       clock,
       state: () => state,
       leavesOnStop: backend.isShared,
-      journal,
-      onError: (error) => journal.failed(error, 'a connection failed'),
+      onError: (error) => logFailure(logger, error, 'a connection failed'),
     })
-    const health = createHealth({
-      checks: {
-        database: journal.watched('database', () => stores.calls.tryWrite()),
-        redis: journal.watched('redis', backend.tryRedis),
-      },
-      state: () => state,
-    })
-    const clientAddress = createClientAddress(config.trustProxy, logger)
     const app = createHttpApp({
       config,
-      clientAddress,
-      journal,
+      clientAddress: createClientAddress(config.trustProxy, logger),
+      logger,
       clock,
       products: stores.products,
       tokens,
       iceServers,
       turnExpiry: (now) => turnExpiry(config, now),
       limits,
+      localLimits,
       history: createHistory({ calls: stores.calls }),
-      health,
+      health: createHealth({
+        checks: { database: () => stores.calls.tryWrite(), redis: backend.tryRedis },
+        state: () => state,
+      }),
     })
     const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
-    const server = listen({ config, clientAddress, gateway, app, demo, journal })
+    const onError = (error: unknown) => logger.error({ error }, 'a request failed')
+    const server = listen(config, gateway, app, demo, onError)
     const url = urlOf(server, config)
     gateway.start()
-    // Also where nobody asks, the log says that a store is lost [LOG2].
-    const watch = setInterval(() => void health.ready(), watchMs)
     state = 'ready'
     hurry = () => gateway.closeAll(0)
     close = async (atOnce) => {
-      clearInterval(watch)
       const durationMs = atOnce || isAlone(backend, deps.workerOf) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
@@ -167,20 +155,19 @@ export function createServer(deps: ServerDeps): RingwireServer {
 /** What the backend has to say to parts that are made after it. */
 interface Heard {
   logLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
-  death: (node: string, hasLeft: boolean) => void
+  death: (node: string) => void
   call: (call: Call) => void
 }
 
 interface DomainDeps {
   readonly config: Config
   readonly logger: Logger
-  readonly journal: Journal
   readonly backend: Backend
   readonly limits: Limits
   readonly heard: Heard
 }
 
-function createDomain({ config, logger, journal, backend, limits, heard }: DomainDeps): Domain {
+function createDomain({ config, logger, backend, limits, heard }: DomainDeps): Domain {
   const { sessions, nodes } = backend
   const store = backend.stores.calls
   const durations = {
@@ -189,7 +176,7 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
     maxDurationMs: config.maxCallMs,
   }
   const clock = createSteadyClock(backend.clock)
-  const onError = (error: unknown) => journal.failed(error, 'a call could not be looked after')
+  const onError = (error: unknown) => logFailure(logger, error, 'a call could not be looked after')
   const delivery = createDelivery({
     sessions,
     now: clock.now,
@@ -210,13 +197,11 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
-    onCommitted: journal.committed,
   })
   /** A node died: it may have left something that nobody was told. */
   let isOrphaned = false
-  heard.death = (node, hasLeft) => {
-    if (hasLeft) logger.info({ node }, 'a node has left')
-    else logger.warn({ node }, 'a node is gone')
+  heard.death = (node) => {
+    logger.warn({ node }, 'a node is gone')
     isOrphaned = true
   }
   const deadlines = createDeadlines({
@@ -248,6 +233,12 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
   return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, recovery, deadlines }
 }
 
+/** A store that is away is no fault of this process; it is said all the same. */
+function logFailure(logger: Logger, error: unknown, message: string): void {
+  if (error instanceof StoreError) logger.warn({ error }, message)
+  else logger.error({ error }, message)
+}
+
 type Demo = ReturnType<typeof createDemo>
 
 async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
@@ -256,52 +247,39 @@ async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () =
   return createDemo({ serviceUrl: url, ...key })
 }
 
-interface Listening {
-  readonly config: Config
-  readonly clientAddress: ClientAddress
-  readonly gateway: Gateway
-  readonly app: ReturnType<typeof createHttpApp>
-  readonly demo: Demo | undefined
-  readonly journal: Journal
-}
-
-function listen({ config, clientAddress, gateway, app, demo, journal }: Listening): Server<unknown> {
+function listen(
+  config: Config,
+  gateway: Gateway,
+  app: ReturnType<typeof createHttpApp>,
+  demo: Demo | undefined,
+  onError: (error: unknown) => void,
+): Server<unknown> {
   const { tlsCert, tlsKey } = config
   return Bun.serve({
     hostname: config.host,
     port: config.port,
     reusePort: config.workers > 1,
     ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey) } }),
-    // A body of the REST API is at most 16 KiB; what is much larger is refused before it is read.
-    maxRequestBodySize: 1024 * 1024,
+    // The runtime's own refusal has no REST error body: bodies are measured where they are read [HTTP1].
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     websocket: gateway.websocket,
     // What nobody foresaw is not shown to whoever asked, with paths and lines.
     development: false,
     error(error) {
-      journal.failed(error, 'a request failed')
+      onError(error)
       return failure('INTERNAL_ERROR')
     },
     fetch(request, server) {
-      const address = () => server.requestIP(request)?.address
-      const client = () => clientAddress(request.headers, address())
-      const { path, query } = targetOf(request)
-      if (path === webSocketPath && request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
-        return gateway.upgrade(request, query, server, client)
+      if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+        const { path, query } = targetOf(request)
+        if (path === webSocketPath) return gateway.upgrade(request, query, server)
       }
-      return answer(request, path, address(), client)
+      return answer(request, server.requestIP(request)?.address)
     },
   })
 
-  async function answer(
-    request: Request,
-    path: string,
-    address: string | undefined,
-    client: () => string | undefined,
-  ): Promise<Response> {
-    const begin = performance.now()
-    const response = (await demo?.fetch(request, address)) ?? (await app.fetch(request, address))
-    journal.answered({ method: request.method, path, client }, response, performance.now() - begin)
-    return response
+  async function answer(request: Request, address: string | undefined): Promise<Response> {
+    return (await demo?.fetch(request, address)) ?? app.fetch(request, address)
   }
 }
 

@@ -59,6 +59,9 @@ export class Service {
       RINGWIRE_TOKEN_RATE_KEY: 'off',
       RINGWIRE_INVITE_RATE: 'off',
       RINGWIRE_PAIR_INVITE_RATE: 'off',
+      RINGWIRE_REST_RATE_IP: 'off',
+      RINGWIRE_REST_RATE: 'off',
+      RINGWIRE_CONNECT_RATE: 'off',
       ...this.env,
       ...env,
     })

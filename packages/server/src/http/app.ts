@@ -1,7 +1,7 @@
 /**
  * The REST endpoints. The only place that knows the HTTP framework.
  *
- *   const app = createHttpApp({ config, clientAddress, journal, clock, products, tokens, iceServers, limits, history, health })
+ *   const app = createHttpApp({ config, clientAddress, logger, clock, products, tokens, iceServers, limits, … })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
@@ -14,10 +14,13 @@ import type { Config } from '../config.ts'
 import type { HealthChecks, HealthReport } from '../health.ts'
 import type { History } from '../history.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
-import type { Limits } from '../limits.ts'
-import type { Journal } from '../observability/journal.ts'
+import { allowed, type Limits, type LocalLimits } from '../limits.ts'
+import { andThen } from '../maybe.ts'
+import type { Logger } from '../observability/logger.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
+import { targetOf } from '../request-target.ts'
 import { createWsUrl } from '../ws-url.ts'
+import { saysTooLarge } from './body.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
@@ -27,16 +30,16 @@ import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
   readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
-  readonly journal: Pick<Journal, 'failed'>
+  readonly logger: Logger
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
   readonly tokens: Tokens
   readonly iceServers: IceServersOf
   readonly turnExpiry: (now: number) => number | null
   readonly limits: Limits
+  readonly localLimits: LocalLimits
   readonly history: History
   readonly health: HealthChecks
-  /** The gateway's too, so that its one warning is one. */
   readonly clientAddress: ClientAddress
 }
 
@@ -44,7 +47,7 @@ export interface HttpApp {
   fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response>
 }
 
-type Env = { Bindings: { socketAddress: string | undefined } }
+type Env = { Bindings: { address: string | undefined } }
 type Endpoint = (request: Request, address: string | undefined) => Response | Promise<Response>
 
 interface Route {
@@ -53,25 +56,18 @@ interface Route {
   readonly endpoint: Endpoint
   /** Whether web pages may read the answer [HIST2]; never of the token endpoint [TOK3]. */
   readonly cors: boolean
+  /**
+   * What a request counts for [HTTP1]. `address`: the limit of its address. `own`: a limit of the endpoint's. `close`: that
+   * of its address, over which it is answered, too, and the connection closed: no limit makes a probe find the service dead.
+   */
+  readonly counts: 'address' | 'own' | 'close'
 }
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { config, journal, clock, health, clientAddress } = deps
-  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo })
+  const { config, logger, localLimits, clientAddress } = deps
   const cors = createCors(config.allowedOrigins)
-  const routes: Route[] = [
-    {
-      path: '/v1/call/session-token',
-      method: 'POST',
-      endpoint: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
-      cors: false,
-    },
-    { path: '/v1/calls/history', method: 'GET', endpoint: createCallHistoryEndpoint(deps), cors: true },
-    { path: '/v1/call/ice-servers', method: 'POST', endpoint: createIceServersEndpoint(deps), cors: true },
-    { path: '/healthz', method: 'GET', endpoint: () => healthReply(health.live()), cors: false },
-    { path: '/readyz', method: 'GET', endpoint: async () => healthReply(await health.ready()), cors: false },
-    { path: webSocketPath, method: 'GET', endpoint: upgradeRequired, cors: false },
-  ]
+  const routes = routesOf(deps)
+  const byPath = new Map(routes.map((route) => [route.path, route]))
 
   const app = new Hono<Env>()
   for (const { path, method, endpoint, cors: readable } of routes) {
@@ -79,7 +75,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     const allow = method === 'GET' ? 'GET, HEAD, OPTIONS' : `${method}, OPTIONS`
     const grants = (c: Context<Env>) => (readable ? cors.grants(c.req.raw.headers) : {})
     app.on(method, path, async (c) => {
-      const response = await endpoint(c.req.raw, clientAddress(c.req.raw.headers, c.env.socketAddress))
+      const response = await endpoint(c.req.raw, c.env.address)
       for (const [name, value] of Object.entries(grants(c))) response.headers.set(name, value)
       return response
     })
@@ -87,9 +83,48 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
   }
   app.notFound(() => failure('NOT_FOUND'))
-  app.onError((error, c) => unexpected(error, c, journal))
+  app.onError((error, c) => unexpected(error, c, logger))
   const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
-  return { fetch: (request, socketAddress) => app.fetch(withWholeUrl(request, base), { socketAddress }) }
+
+  /** What costs more to answer than to refuse is refused here, before anything else is looked at [HTTP1]. */
+  function fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response> {
+    const address = clientAddress(request.headers, socketAddress)
+    const route = byPath.get(targetOf(request).path)
+    const counts = route?.counts ?? 'address'
+    const headers = route?.cors ? cors.grants(request.headers) : {}
+    const limit = counts === 'own' ? allowed : localLimits.request(address)
+    if (!limit.ok && counts !== 'close') {
+      return failure('RATE_LIMITED', { headers: { ...headers, ...retryAfter(limit.retryAfterMs) } })
+    }
+    if (saysTooLarge(request.headers)) return failure('REQUEST_BODY_TOO_LARGE', { headers })
+    const answer = app.fetch(withWholeUrl(request, base), { address })
+    return limit.ok ? answer : andThen(answer, closing)
+  }
+
+  return { fetch }
+}
+
+function routesOf(deps: HttpDeps): Route[] {
+  const { config, clock, health } = deps
+  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo })
+  const token = createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) })
+  const history = createCallHistoryEndpoint(deps)
+  const iceServers = createIceServersEndpoint(deps)
+  const live = () => healthReply(health.live())
+  const ready = async () => healthReply(await health.ready())
+  return [
+    { path: '/v1/call/session-token', method: 'POST', endpoint: token, cors: false, counts: 'own' },
+    { path: '/v1/calls/history', method: 'GET', endpoint: history, cors: true, counts: 'address' },
+    { path: '/v1/call/ice-servers', method: 'POST', endpoint: iceServers, cors: true, counts: 'address' },
+    { path: '/healthz', method: 'GET', endpoint: live, cors: false, counts: 'close' },
+    { path: '/readyz', method: 'GET', endpoint: ready, cors: false, counts: 'close' },
+    { path: webSocketPath, method: 'GET', endpoint: upgradeRequired, cors: false, counts: 'address' },
+  ]
+}
+
+function closing(response: Response): Response {
+  response.headers.set('Connection', 'close')
+  return response
 }
 
 /** HTTP/1.0, as health probes still speak it, has no Host header, and one may be rubbish: then only the path is known. */
@@ -100,9 +135,13 @@ function withWholeUrl(request: Request, base: string): Request {
 }
 
 /** A store that is away is not the service's mistake, and passes; anything else is a bug. */
-function unexpected(error: Error, c: Context<Env>, journal: Pick<Journal, 'failed'>): Response {
-  journal.failed(error, 'a request failed', { method: c.req.method, path: c.req.path })
-  if (error instanceof StoreError) return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
+function unexpected(error: Error, c: Context<Env>, logger: Logger): Response {
+  const where = { method: c.req.method, path: c.req.path, error }
+  if (error instanceof StoreError) {
+    logger.warn(where, 'the store could not answer a request')
+    return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
+  }
+  logger.error(where, 'a request failed')
   return failure('INTERNAL_ERROR')
 }
 

@@ -1,34 +1,25 @@
 /** Endpoints that a client asks with its session token. */
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
-import type { Limits } from '../limits.ts'
+import type { LocalLimits } from '../limits.ts'
 import { failure, retryAfter } from './replies.ts'
 
 export interface BearerDeps {
-  readonly tokens: Tokens
-  readonly limits: Limits
+  readonly tokens: Pick<Tokens, 'verify'>
+  readonly localLimits: Pick<LocalLimits, 'participantRequest'>
 }
 
 type Answer = (claims: SessionClaims, request: Request) => Response | Promise<Response>
 
-/** Answers requests whose bearer token is valid, and refuses the others [TOK5]. */
-export function createBearerEndpoint({ tokens, limits }: BearerDeps, answer: Answer) {
-  async function refusal(expired: boolean, address: string | undefined): Promise<Response> {
-    // An authentic token that is merely expired is no attempt at guessing [TOK5].
-    if (!expired) {
-      const budget = await limits.failedAuthentication(address)
-      if (!budget.ok) {
-        const message = 'Too many failed authentications from this address.'
-        return failure('BOOTSTRAP_IP_RATE_LIMITED', { message, headers: retryAfter(budget.retryAfterMs) })
-      }
-    }
-    return failure('AUTH_TOKEN_INVALID')
-  }
-
-  return async (request: Request, address: string | undefined): Promise<Response> => {
+/** Answers requests whose bearer token is valid, as many as one participant may have, and refuses the others [HTTP1]. */
+export function createBearerEndpoint({ tokens, localLimits }: BearerDeps, answer: Answer) {
+  return (request: Request): Response | Promise<Response> => {
     const token = bearerToken(request.headers.get('authorization'))
     if (token === undefined) return failure('AUTH_TOKEN_REQUIRED')
     const verified = tokens.verify(token)
-    return verified.ok ? answer(verified.claims, request) : refusal(verified.expired, address)
+    if (!verified.ok) return failure('AUTH_TOKEN_INVALID')
+    const limit = localLimits.participantRequest(verified.claims.participant)
+    if (!limit.ok) return failure('RATE_LIMITED', { headers: retryAfter(limit.retryAfterMs) })
+    return answer(verified.claims, request)
   }
 }
 

@@ -1,35 +1,47 @@
-/** The bound of a request body [TOK1]. */
-export const maxBodyBytes = 16 * 1024
+/** The bound of a request body [HTTP1]. */
+const maxBodyBytes = 16 * 1024
 
-export type JsonBody = { ok: true; value: Record<string, unknown> } | { ok: false; message: string }
+export type JsonBody =
+  | { readonly ok: true; readonly value: Record<string, unknown> }
+  | { readonly ok: false; readonly code: 'REQUEST_BODY_TOO_LARGE' }
+  | { readonly ok: false; readonly code: 'INVALID_REQUEST_BODY'; readonly message: string }
 
-/** Reads a body that has to be a JSON object. Its size is what arrives, whatever Content-Length says. */
+const invalid = (message: string): JsonBody => ({ ok: false, code: 'INVALID_REQUEST_BODY', message })
+
+/** Whether a request says that its body is too large: nothing of it needs to be read. */
+export function saysTooLarge(headers: Headers): boolean {
+  return Number(headers.get('content-length')) > maxBodyBytes
+}
+
+/**
+ * Reads a body that has to be a JSON object, whatever its Content-Type says. Its size is what arrives: the runtime itself
+ * has no bound, for it would answer without the REST error body.
+ */
 export async function readJsonObject(request: Request): Promise<JsonBody> {
   const bytes = await readBounded(request)
-  if (bytes === 'too big') return { ok: false, message: 'The request body is over 16 KiB.' }
-  if (bytes === 'broken') return { ok: false, message: 'The request body could not be read.' }
-  if (bytes.length === 0) return { ok: false, message: 'The request body is missing.' }
+  if (bytes === 'too large') return { ok: false, code: 'REQUEST_BODY_TOO_LARGE' }
+  if (bytes === 'broken') return invalid('The request body could not be read.')
+  if (bytes.length === 0) return invalid('The request body is missing.')
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    return { ok: false, message: 'The request body is not UTF-8.' }
+    return invalid('The request body is not UTF-8.')
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     // Also where it is nested deeper than the parser goes.
-    return { ok: false, message: 'The request body is not JSON.' }
+    return invalid('The request body is not JSON.')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { ok: false, message: 'The request body is not a JSON object.' }
+    return invalid('The request body is not a JSON object.')
   }
   return { ok: true, value: value as Record<string, unknown> }
 }
 
-async function readBounded(request: Request): Promise<Uint8Array | 'too big' | 'broken'> {
-  if (Number(request.headers.get('content-length')) > maxBodyBytes) return 'too big'
+async function readBounded(request: Request): Promise<Uint8Array | 'too large' | 'broken'> {
   if (request.body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -41,7 +53,7 @@ async function readBounded(request: Request): Promise<Uint8Array | 'too big' | '
       size += value.byteLength
       if (size > maxBodyBytes) {
         await reader.cancel()
-        return 'too big'
+        return 'too large'
       }
       chunks.push(value)
     }

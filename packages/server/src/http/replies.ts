@@ -27,8 +27,13 @@ export function failure(code: RestCode, options: { message?: string; headers?: H
   return json(
     status,
     { success: false, error: { code, message: options.message ?? message } },
-    { ...challenge(code), ...options.headers },
+    { ...challenge(code), ...goodbye(status), ...options.headers },
   )
+}
+
+/** Who asks too much, or sends too much, has to connect again: what it has sent meanwhile is not read [HTTP1]. */
+function goodbye(status: number): HeaderFields {
+  return status === 413 || status === 429 ? { Connection: 'close' } : {}
 }
 
 /** RFC 9110 section 11.6.1: a 401 says how to authenticate. */

@@ -64,7 +64,7 @@ export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
   /** The body, and the token that it asks for: signed before the rest is checked, for its size is checked first. */
   async function readBody(request: Request, key: ProductKey): Promise<Step<{ body: Given; issued: Issued }>> {
     const read = await readJsonObject(request)
-    if (!read.ok) return refuse('INVALID_REQUEST_BODY', { message: read.message })
+    if (!read.ok) return refuse(read.code, 'message' in read ? { message: read.message } : {})
     const checked = validate(read.value)
     if (!checked.ok) return refuse('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
     const body = givenFields(checked.value)

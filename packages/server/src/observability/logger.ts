@@ -6,7 +6,6 @@
  *   logger.info({ callUuid, status }, 'call ended')
  *   logger.child({ nodeId }).error({ error }, 'store failed')
  */
-import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import pino from 'pino'
 
@@ -22,18 +21,14 @@ const fieldKinds = {
   product: 'text',
   keyId: 'text',
   kid: 'text',
-  store: 'text',
-  participant: 'participant',
-  caller: 'participant',
-  callee: 'participant',
+  role: 'text',
+  userId: 'text',
   sessionId: 'text',
+  socketId: 'text',
   callUuid: 'text',
   event: 'text',
   status: 'textOrNumber',
   reason: 'text',
-  endReason: 'text',
-  cause: 'text',
-  limit: 'text',
   signal: 'text',
   setting: 'text',
   state: 'text',
@@ -43,10 +38,6 @@ const fieldKinds = {
   sockets: 'number',
   calls: 'number',
   durationMs: 'number',
-  ringMs: 'number',
-  connectMs: 'number',
-  talkMs: 'number',
-  seconds: 'number',
   attempt: 'number',
   error: 'error',
 } as const
@@ -55,11 +46,10 @@ interface Kinds {
   text: string
   number: number
   textOrNumber: string | number
-  participant: { readonly product: string; readonly role: string; readonly userId: string }
   error: unknown
 }
 
-export type LogFields = { readonly [F in keyof typeof fieldKinds]?: Kinds[(typeof fieldKinds)[F]] | undefined }
+export type LogFields = { readonly [F in keyof typeof fieldKinds]?: Kinds[(typeof fieldKinds)[F]] }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -76,15 +66,8 @@ export interface LogDestination {
   write(line: string): void
 }
 
-export interface LoggerOptions {
-  readonly level: LogLevel
-  /** Whether participants are named; else a hash stands for each. */
-  readonly participants?: boolean
-  readonly destination?: LogDestination
-}
-
-export function createLogger(options: LoggerOptions): Logger {
-  const { destination = createStderr(), participants = false } = options
+export function createLogger(options: { level: LogLevel; destination?: LogDestination }): Logger {
+  const destination = options.destination ?? stderr
   const root = pino(
     {
       level: options.level,
@@ -95,7 +78,7 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     destination,
   )
-  return wrap(root, participants)
+  return wrap(root)
 }
 
 const busyPauses = 20
@@ -103,25 +86,19 @@ const busyPauseMs = 5
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 /** A line that cannot be written, because the disk is full or nobody reads, is lost. Nothing else is. */
-function createStderr(): LogDestination {
-  /** Nobody reads: until a line is through again, none is waited for. */
-  let isStuck = false
-  return {
-    write(line) {
-      let rest: Uint8Array = Buffer.from(line)
-      for (let pauses = isStuck ? busyPauses : 0; rest.length > 0; ) {
-        try {
-          rest = rest.subarray(writeSync(2, rest))
-          isStuck = false
-        } catch (error) {
-          // A pipe that does not block is full for a moment.
-          isStuck = (error as NodeJS.ErrnoException).code === 'EAGAIN' && pauses++ >= busyPauses
-          if (isStuck || (error as NodeJS.ErrnoException).code !== 'EAGAIN') return
-          Atomics.wait(pause, 0, 0, busyPauseMs)
-        }
+const stderr: LogDestination = {
+  write(line) {
+    let rest: Uint8Array = Buffer.from(line)
+    for (let pauses = 0; rest.length > 0; ) {
+      try {
+        rest = rest.subarray(writeSync(2, rest))
+      } catch (error) {
+        // A pipe that does not block is full for a moment.
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || pauses++ >= busyPauses) return
+        Atomics.wait(pause, 0, 0, busyPauseMs)
       }
-    },
-  }
+    }
+  },
 }
 
 /** A logger that writes nowhere. */
@@ -129,34 +106,25 @@ export function createSilentLogger(): Logger {
   return createLogger({ level: 'silent', destination: { write() {} } })
 }
 
-function wrap(target: pino.Logger, participants: boolean): Logger {
-  const line = (fields: LogFields) => allowed(fields, participants)
+function wrap(target: pino.Logger): Logger {
   return {
-    debug: (fields, message) => target.debug(line(fields), clean(message)),
-    info: (fields, message) => target.info(line(fields), clean(message)),
-    warn: (fields, message) => target.warn(line(fields), clean(message)),
-    error: (fields, message) => target.error(line(fields), clean(message)),
-    child: (fields) => wrap(target.child(line(fields)), participants),
+    debug: (fields, message) => target.debug(allowed(fields), clean(message)),
+    info: (fields, message) => target.info(allowed(fields), clean(message)),
+    warn: (fields, message) => target.warn(allowed(fields), clean(message)),
+    error: (fields, message) => target.error(allowed(fields), clean(message)),
+    child: (fields) => wrap(target.child(allowed(fields))),
   }
 }
 
-function allowed(fields: LogFields, participants: boolean): Record<string, unknown> {
+function allowed(fields: LogFields): Record<string, unknown> {
   const line: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined || !Object.hasOwn(fieldKinds, name)) continue
-    const kind = fieldKinds[name as keyof LogFields]
-    if (kind === 'error') line.error = describe(value)
-    else if (kind === 'participant') line[name] = nameOf(value as Kinds['participant'], participants)
+    if (name === 'error') line.error = describe(value)
     else if (typeof value === 'string') line[name] = clean(value)
     else if (typeof value === 'number') line[name] = value
   }
   return line
-}
-
-/** Whoever knows a participant can look for its lines, and nobody reads who it was. */
-function nameOf({ product, role, userId }: Kinds['participant'], participants: boolean): unknown {
-  if (participants) return { product: clean(product), role: clean(role), user_id: clean(userId) }
-  return createHash('sha256').update(`${product}\0${role}\0${userId}`).digest('hex').slice(0, 16)
 }
 
 function describe(error: unknown): Record<string, string> {

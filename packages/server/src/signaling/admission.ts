@@ -1,7 +1,7 @@
 import { type ErrorBody, type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
 import type { Subprotocols } from '@ringwire/protocol/subprotocol'
-import type { SessionClaims, Tokens, Verification } from '../auth/tokens.ts'
-import type { Limits } from '../limits.ts'
+import type { SessionClaims, Tokens } from '../auth/tokens.ts'
+import type { LocalLimits } from '../limits.ts'
 import type { Connection } from './connection.ts'
 import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 
@@ -27,23 +27,17 @@ export interface AdmissionOptions {
   /** In lower case; null: any [WS8]. */
   readonly allowedOrigins: readonly string[] | null
   readonly tokens: Tokens
-  readonly limits: Limits
-  readonly onError: (error: unknown) => void
+  readonly localLimits: Pick<LocalLimits, 'connection'>
 }
 
 /** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 const noQuery = new URLSearchParams()
 
-/** Who may open a socket [WS1, WS2, WS8]. */
-export function createAdmission({ allowedOrigins, tokens, limits, onError }: AdmissionOptions) {
-  /** Synchronous for everybody who is let in; a response is for who is refused without a socket. */
-  function admit(
-    headers: Headers,
-    query: string,
-    { offered, token }: Subprotocols,
-    clientAddress: () => string | undefined,
-  ): Admission | Promise<Response> | Response {
+/** Who may open a socket [WS1, WS2, WS7, WS8]. */
+export function createAdmission({ allowedOrigins, tokens, localLimits }: AdmissionOptions) {
+  /** A response is for who is refused without a socket. */
+  function admit(headers: Headers, query: string, { offered, token }: Subprotocols): Admission | Response {
     const origin = headers.get('origin')?.toLowerCase()
     if (origin !== undefined && allowedOrigins !== null && !allowedOrigins.includes(origin)) {
       return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
@@ -56,7 +50,7 @@ export function createAdmission({ allowedOrigins, tokens, limits, onError }: Adm
     const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
     if (bearer !== undefined) {
       const verified = tokens.verify(bearer)
-      return verified.ok ? admitted(verified.claims, parameters) : refusedByHeader(verified, clientAddress())
+      return verified.ok ? admitted(verified.claims, parameters) : refusal('AUTH_TOKEN_INVALID')
     }
     if (!offered) return refusal('AUTH_TOKEN_REQUIRED')
     if (token === undefined) {
@@ -64,42 +58,34 @@ export function createAdmission({ allowedOrigins, tokens, limits, onError }: Adm
     }
     const verified = tokens.verify(token)
     if (verified.ok) return admitted(verified.claims, parameters)
-    if (!verified.expired) void limits.failedAuthentication(clientAddress()).catch(onError)
     return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
   }
 
-  /** Failures have a budget per address; what is valid never meets it, nor does what was valid once [TOK5]. */
-  async function refusedByHeader(
-    { expired }: Exclude<Verification, { ok: true }>,
-    clientAddress: string | undefined,
-  ): Promise<Response> {
-    if (expired) return refusal('AUTH_TOKEN_INVALID')
-    const limit = await limits.failedAuthentication(clientAddress)
-    if (limit.ok) return refusal('AUTH_TOKEN_INVALID')
-    const response = refusal('BOOTSTRAP_IP_RATE_LIMITED')
-    response.headers.set('Retry-After', String(Math.ceil(limit.retryAfterMs / 1000)))
-    return response
+  function admitted(claims: SessionClaims, query: URLSearchParams): Admission {
+    const limit = localLimits.connection(claims.participant)
+    if (!limit.ok) {
+      const error = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: limit.retryAfterMs })
+      return { kind: 'refused', code: 4429, reason: 'too many connections', error }
+    }
+    const extended = readExtendedQuery(query)
+    return { kind: 'session', claims, extended, connection: undefined, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
   }
 
   return { admit }
-}
-
-function admitted(claims: SessionClaims, query: URLSearchParams): Admitted {
-  const extended = readExtendedQuery(query)
-  return { kind: 'session', claims, extended, connection: undefined, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
 }
 
 function hasToken(query: URLSearchParams): boolean {
   return [...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))
 }
 
-/** An upgrade that is refused by an HTTP status, with the REST error body [WS2]. */
+/** An upgrade that is refused by an HTTP status, with the REST error body [WS2]; each costs a connection of its own. */
 export function refusal(code: ErrorCode, message?: string): Response {
   const error = errorBody(code, message === undefined ? {} : { message })
   const definition = errors[code]
   const status = 'status' in definition ? definition.status : 500
   const headers = {
     'Cache-Control': 'no-store',
+    Connection: 'close',
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
     ...(status === 503 && { 'Retry-After': '1' }),
   }

@@ -1,14 +1,13 @@
 import { errorBody } from '@ringwire/protocol/errors'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
-import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
+import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { Arrival, Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
-import type { Limits } from '../limits.ts'
+import type { LocalLimits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
-import type { Journal } from '../observability/journal.ts'
 import { type Sessions, StoreError } from '../ports.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
@@ -34,7 +33,7 @@ export interface GatewayOptions {
   /** This node, as the places of its sessions name it. */
   readonly node: string
   readonly tokens: Tokens
-  readonly limits: Limits
+  readonly localLimits: LocalLimits
   readonly sessions: Sessions
   readonly arrivals: Arrivals
   readonly dispatch: Dispatch
@@ -45,21 +44,12 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether clients go on at other nodes when this one stops. */
   readonly leavesOnStop: boolean
-  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
 
 export interface Gateway {
-  /**
-   * Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade, and the client's
-   * address is only looked up for one that is refused.
-   */
-  upgrade(
-    request: Request,
-    query: string,
-    server: Server<unknown>,
-    clientAddress: () => string | undefined,
-  ): Promise<Response> | Response | undefined
+  /** Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade. */
+  upgrade(request: Request, query: string, server: Server<unknown>): Response | undefined
   readonly websocket: WebSocketHandler<Admission>
   /**
    * Asks every client to come back, with a jitter hint in the reason [CLOSE 1012]: all at once, or each at a moment of its
@@ -97,7 +87,7 @@ const none = {}
 const tooManyConnections = encodeError(errorBody('RATE_LIMITED', { limit: 'connections' }), undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, sessions, arrivals, dispatch, clock, journal } = options
+  const { config, sessions, arrivals, dispatch, clock } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const connections = new Map<Connection, Admitted>()
@@ -129,7 +119,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
     const room = makeRoom(session.participant)
     if (room === false) {
-      journal.closing(session, 4429, 'too many connections', 0)
       socket.send(tooManyConnections)
       socket.close(4429, 'too many connections')
       return
@@ -143,9 +132,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       now: clock.monotonic,
       requestFlush,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
-      onClosing: ({ session, openedAt }, code, cause) =>
-        journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
-      onLimited: ({ session }, error) => journal.request(session, undefined, error),
     })
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
@@ -178,7 +164,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function failed(connection: Connection, error: unknown): void {
     options.onError(error)
-    connection.close(1013, 'try again later', 'what it finds could not be read')
+    connection.close(1013, 'try again later')
   }
 
   /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
@@ -295,17 +281,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   return {
-    upgrade(request, query, server, clientAddress) {
+    upgrade(request, query, server) {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
       if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
-      const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
-      if (admitted instanceof Response || admitted instanceof Promise) {
-        return andThen(admitted, (response) => {
-          journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, response, 0)
-          return response
-        })
-      }
-      if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress())
+      const admitted = admission.admit(request.headers, query, subprotocols)
+      if (admitted instanceof Response) return admitted
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
       return refusal('UPGRADE_REQUIRED')
@@ -336,13 +316,13 @@ export function createGateway(options: GatewayOptions): Gateway {
         await drain([...connections.keys()], {
           spreadMs: windowMs * spread,
           limitMs: windowMs * patience,
-          part: (connection) => connection.part(1012, reason, 'restart'),
+          part: (connection) => connection.part(1012, reason),
           inCall: isInCall,
           monotonic: clock.monotonic,
           random: Math.random,
         })
       }
-      for (const connection of [...connections.keys()]) connection.close(1012, reason, 'restart')
+      for (const connection of [...connections.keys()]) connection.close(1012, reason)
       await Bun.sleep(lingerMs)
       await allLeft()
     },

@@ -27,6 +27,9 @@ const settings = {
   RINGWIRE_TOKEN_RATE_IP: 'off',
   RINGWIRE_TOKEN_FAIL_RATE_IP: 'off',
   RINGWIRE_TOKEN_RATE_KEY: 'off',
+  RINGWIRE_REST_RATE_IP: 'off',
+  RINGWIRE_REST_RATE: 'off',
+  RINGWIRE_CONNECT_RATE: 'off',
 } as const
 
 /** The service with everything that it stands on: all of it real, all of it thrown away at the end. */

@@ -46,7 +46,7 @@ function compose() {
   const nodes = { self: 'one', isDead: () => false, others: () => [], tell: () => {} }
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
   const given = { store, products, sessions, nodes, delivery, limits, clock: steady, durations }
-  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {} })
+  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5 })
   const onError = (error: unknown) => void failures.push(error)
   const arrivals = createArrivals({
     store,

@@ -20,7 +20,6 @@ const mebibyte = 1024 * 1024
 
 const service = new Service({
   RINGWIRE_WS_RATE: 'off',
-  RINGWIRE_TOKEN_FAIL_RATE_IP: 'off',
   RINGWIRE_RING_TIMEOUT_MS: '1000',
   RINGWIRE_PEER_LOST_MS: '1000',
   RINGWIRE_CALLER_LOST_MS: '1000',

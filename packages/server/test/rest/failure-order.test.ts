@@ -99,7 +99,6 @@ for (const [i, [earlier, code, causeEarlier]] of failures.entries()) {
 test('[TOK1] every kind of a bad body answers before the product and missing fields', async () => {
   const big = '\u0001'.repeat(255)
   const bodies = [
-    { product: 'other', padding: 'x'.repeat(20_000) },
     { product: 'other', user_id: 'x'.repeat(256) },
     { product: 'other', display_name: big, context_id: big },
   ]
@@ -107,6 +106,13 @@ test('[TOK1] every kind of a bad body answers before the product and missing fie
     const failure = await ask({ headers: credentials(), body, before: [] })
     expect(failure.code).toBe('INVALID_REQUEST_BODY')
   }
+})
+
+test('[TOK1] [HTTP1] a body that says that it is too large answers before everything else', async () => {
+  const causes = failures.map(([, , cause]) => cause)
+  const asked = withFailures(...causes.reverse())
+  asked.body.padding = 'x'.repeat(20_000)
+  expect((await ask(asked)).code).toBe('REQUEST_BODY_TOO_LARGE')
 })
 
 test('[TOK1] all failures at once: the IP limit', async () => {

@@ -111,7 +111,7 @@ describe('bodies', () => {
     expect(padded(16 * 1024)).toHaveLength(16 * 1024)
     expect((await rest.ask(padded(16 * 1024))).status).toBe(200)
     const failure = await refusal(padded(16 * 1024 + 1))
-    expect(failure).toMatchObject({ status: 400, code: 'INVALID_REQUEST_BODY' })
+    expect(failure).toMatchObject({ status: 413, code: 'REQUEST_BODY_TOO_LARGE' })
     expect(failure.message).toContain('16 KiB')
   })
 
@@ -119,8 +119,8 @@ describe('bodies', () => {
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`
     // It never ends, and is refused all the same.
     const answer = await rest.raw(head('Transfer-Encoding: chunked') + chunk.repeat(6))
-    expect(answer).toContain('HTTP/1.1 400')
-    expect(answer).toContain('INVALID_REQUEST_BODY')
+    expect(answer).toContain('HTTP/1.1 413')
+    expect(answer).toContain('REQUEST_BODY_TOO_LARGE')
   })
 
   test('[TOK1] chunks of any size make one body', async () => {
@@ -132,7 +132,7 @@ describe('bodies', () => {
 
   test('[TOK1] a Content-Length that promises too much is refused at once, with nothing read', async () => {
     const answer = await rest.raw(head('Content-Length: 1000000000'))
-    expect(answer).toMatch(/HTTP\/1\.1 4(00|13)/)
+    expect(answer).toContain('HTTP/1.1 413')
   })
 
   test('[TOK1] a Content-Length that says less than comes: the rest is no part of the body', async () => {

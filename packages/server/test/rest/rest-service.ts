@@ -14,8 +14,7 @@ import { createHistory } from '../../src/history.ts'
 import { createHttpApp } from '../../src/http/app.ts'
 import { createClientAddress } from '../../src/http/client-address.ts'
 import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
-import { createLimits, type Limits } from '../../src/limits.ts'
-import { createJournal } from '../../src/observability/journal.ts'
+import { createLimits, createLocalLimits, type Limits } from '../../src/limits.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
@@ -89,13 +88,15 @@ export function startRest(options: RestOptions): RestService {
   const clock = { now: () => time.at, monotonic: () => performance.now() }
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
   const limits = createLimits(config, createMemoryCounters())
+  const localLimits = createLocalLimits(config, createMemoryCounters())
   const app = createHttpApp({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
-    journal: createJournal({ logger, isDebug: true, now: () => performance.now() }),
+    logger,
     clock,
     tokens,
     limits,
+    localLimits,
     products: stores.products,
     iceServers: createIceServers(config),
     turnExpiry: (now) => turnExpiry(config, now),
@@ -108,6 +109,7 @@ export function startRest(options: RestOptions): RestService {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request, bun) => app.fetch(request, bun.requestIP(request)?.address),
   })
   const url = `http://127.0.0.1:${server.port}`

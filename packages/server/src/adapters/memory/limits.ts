@@ -3,8 +3,13 @@ import type { Budget, Counter, Counters } from '../../ports.ts'
 /** Enough to count everybody on one node; over it the oldest window is forgotten, so memory has a bound. */
 const maxSubjects = 50_000
 
+/** The same port, with every answer at once. */
+export interface MemoryCounters extends Counters {
+  counter(name: string, budget: Budget): MemoryCounter
+}
+
 /** Counts for this process alone. */
-export function createMemoryCounters(options: { readonly maxSubjects?: number } = {}): Counters {
+export function createMemoryCounters(options: { readonly maxSubjects?: number } = {}): MemoryCounters {
   return { counter: (_name, budget) => createMemoryCounter(budget, options.maxSubjects ?? maxSubjects) }
 }
 

@@ -10,8 +10,8 @@ export interface PostgresNodesOptions {
   readonly nodeId: string
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
-  /** A node is known to be dead that was not before; `hasLeft`: it was stopped. */
-  readonly onDeath: (node: string, hasLeft: boolean) => void
+  /** A node is known to be dead that was not before. */
+  readonly onDeath: (node: string) => void
   readonly onError: (error: unknown) => void
   /** This machine's monotonic clock, in ms: it may stand still with the machine. */
   readonly ticks?: () => number
@@ -111,7 +111,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     for (const [name, each] of seen) {
       if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
-        onDeath(name, each.hasLeft)
+        onDeath(name)
       }
     }
   }

@@ -44,6 +44,9 @@ export function registerLimitScenarios(name: string, start: StartService): void 
     test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4409, for good', () =>
       withService(start, {}, twentySockets))
 
+    test.concurrent('[WS7] over its connections a minute a participant is told so and closed with 4429, resumes included', () =>
+      withService(start, { RINGWIRE_CONNECT_RATE: '3/60' }, tooManyConnects))
+
     test.concurrent('[WS7] where every socket holds a place, the new one is refused', () =>
       withService(start, { RINGWIRE_MAX_SOCKETS: '3' }, everySocketHolds))
 
@@ -198,6 +201,39 @@ async function twentySockets(service: Service): Promise<void> {
   sockets[0]!.send('call.cancel', { call_uuid: callUuid }, 'cancel')
   await sockets[0]!.settle()
   expect(sockets[0]!.events()).toEqual(['auth.ok', 'call.invited'])
+}
+
+async function tooManyConnects(service: Service): Promise<void> {
+  // Each process counts for itself.
+  const { url } = service
+  const userId = someone('agent')
+  const token = await service.token({ user_id: userId, role: 'agent' })
+  const first = new Client({ url, token, path: '/v1/ws?ext=1' })
+  const { session_id, epoch } = (await first.next('auth.ok')).data
+  const resume = `/v1/ws?ext=1&resume=${session_id}&epoch=${epoch}&seq=0&n=0`
+  for (let i = 0; i < 2; i++) {
+    const again = new Client({ url, token, path: resume })
+    expect((await again.next('auth.ok')).data.recovered).toBe(true)
+  }
+  for (const path of [resume, '/v1/ws']) {
+    for (const by of ['subprotocol', 'header'] as const) {
+      const refused = new Client({ url, token, path, by })
+      expect(await refused.closed).toMatchObject({ code: 4429 })
+      expect(refused.all.map(({ error }) => error)).toEqual([
+        {
+          code: 'RATE_LIMITED',
+          message: expect.any(String),
+          limit: 'connections',
+          retryable: true,
+          retry_after_ms: expect.any(Number),
+        },
+      ])
+      expect(refused.all[0]!.error.retry_after_ms).toBeWithin(1, 60_001)
+    }
+  }
+  // Whoever else comes, comes in, and who is there stays.
+  const other = new Client({ url, token: await service.token({ user_id: someone('other'), role: 'agent' }) })
+  await other.next('auth.ok')
 }
 
 async function everySocketHolds(service: Service): Promise<void> {
