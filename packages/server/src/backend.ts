@@ -82,17 +82,16 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 /** The stores of the serving process. */
 function openStores({ config, logger }: BackendOptions, clock: Clock): Promise<Stores> {
   const { databaseUrl, dataDir, sqliteSynchronous, retentionDays, nodeId } = config
-  if (databaseUrl === null) return openSqlite({ dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
-  return openPostgres({
-    url: databaseUrl,
-    nodeId,
-    clock,
+  const retention = {
     retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
-    onError: (error) => {
+    onRemoved: (count: number) => logger.info({ count }, 'calls that were old enough are removed'),
+    onError: (error: unknown) => {
       const isAway = error instanceof StoreError
       logger[isAway ? 'warn' : 'error']({ error }, 'calls that are old enough could not be removed')
     },
-  })
+  }
+  if (databaseUrl !== null) return openPostgres({ ...retention, url: databaseUrl, nodeId, clock })
+  return openSqlite({ ...retention, dataDir, synchronous: sqliteSynchronous, exclusive: true, clock })
 }
 
 /** One process: sessions and limits are in its memory. */

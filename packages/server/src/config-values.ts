@@ -48,6 +48,14 @@ export function text(label = 'text'): ValueType<string> {
   return { label, parse: (value) => ok(value) }
 }
 
+/** `off` is null. */
+export function orOff<T>(type: ValueType<T>): ValueType<T | null> {
+  return {
+    label: `${type.label}, or off`,
+    parse: (value) => (value === 'off' ? ok(null) : type.parse(value)),
+  }
+}
+
 export function host(): ValueType<string> {
   return {
     label: 'host name or address',

@@ -286,12 +286,15 @@ describe('what belongs together', () => {
     ])
   })
 
-  test('RINGWIRE_RETENTION_DAYS is of PostgreSQL', () => {
-    expect(problems({ RINGWIRE_RETENTION_DAYS: '30' })).toEqual([
-      'RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls',
-    ])
-    const loaded = loadConfig({ RINGWIRE_RETENTION_DAYS: '30', DATABASE_URL: 'postgres://localhost/calls' })
-    expect(loaded).toMatchObject({ ok: true, config: { retentionDays: 30 } })
+  test('calls are kept for 90 days, for as many as is said, or for ever', () => {
+    const daysOf = (env: Record<string, string>) => {
+      const loaded = loadConfig(env)
+      return loaded.ok ? loaded.config.retentionDays : loaded.problems
+    }
+    expect(daysOf({})).toBe(90)
+    expect(daysOf({ RINGWIRE_RETENTION_DAYS: '30' })).toBe(30)
+    expect(daysOf({ RINGWIRE_RETENTION_DAYS: 'off' })).toBeNull()
+    expect(daysOf({ RINGWIRE_RETENTION_DAYS: '0' })).toEqual([expect.stringContaining('RINGWIRE_RETENTION_DAYS')])
   })
 
   test('an unknown variable of Ringwire warns; others are nobody’s business', () => {

@@ -22,6 +22,7 @@ import {
   messageRate,
   oneOf,
   origins,
+  orOff,
   postgresUrl,
   type Rate,
   rate,
@@ -124,12 +125,11 @@ export const settings = {
     'FULL',
     'FULL: what was answered survives a power loss. NORMAL: it survives a crash of the process.',
   ),
-  retentionDays: unset(
+  retentionDays: setting(
     'RINGWIRE_RETENTION_DAYS',
-    integer(1, 36_500),
-    null,
-    'unset: for ever',
-    'How many days calls are kept after their end; needs DATABASE_URL.',
+    orOff(integer(1, 36_500)),
+    '90',
+    'How many days calls are kept after their end; off keeps them for ever.',
   ),
   jwtSecrets: unset(
     'RINGWIRE_JWT_SECRETS',
@@ -355,9 +355,6 @@ function contradictions(config: Partial<Config>): string[] {
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
   } else if (config.redisUrl === null && hasWorkers && !demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
-  }
-  if (config.retentionDays && config.databaseUrl === null) {
-    problems.push('RINGWIRE_RETENTION_DAYS needs DATABASE_URL: SQLite keeps all calls')
   }
   if (demo && address !== undefined && !isLoopbackHost(address)) {
     problems.push('RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1')

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { openBackend } from '../../src/backend.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
-import { loadConfig } from '../../src/config.ts'
-import { createLogger } from '../../src/observability/logger.ts'
+import { StoreError } from '../../src/ports.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { created, ended, ringing } from './calls.ts'
 import { openHarness } from './postgres-harness.ts'
@@ -67,7 +65,7 @@ test('with a setting the store does it by itself, without one it keeps all', asy
     return (await keeping.calls.history({ ...page, limit: 2 })).calls.length
   }
   expect(await count()).toBe(2)
-  const pruning = await openPostgres({ url, retentionMs: 2 * dayMs })
+  const pruning = await openPostgres({ url, retentionMs: 2 * dayMs, retentionDelayMs: 1 })
   while ((await count()) > 1) await Bun.sleep(10)
   await pruning.close()
   await keeping.close()
@@ -78,7 +76,12 @@ test('a node whose clock is two days ahead removes what is old by the clock of t
   const keeping = await openPostgres({ url })
   await fill(url, 1, Date.now() - 3 * dayMs)
   await fill(url, 1, Date.now() - 60_000)
-  const pruning = await openPostgres({ url, clock: { now: () => Date.now() + 2 * dayMs }, retentionMs: dayMs })
+  const pruning = await openPostgres({
+    url,
+    clock: { now: () => Date.now() + 2 * dayMs },
+    retentionMs: dayMs,
+    retentionDelayMs: 1,
+  })
   const page = { participant: { product: 'clinic', role: 'r', userId: 'a' }, after: undefined, limit: 2 }
   const ages = async () =>
     (await keeping.calls.history(page)).calls.map((call) => Date.now() - (call as OverCall).endedAt)
@@ -90,24 +93,24 @@ test('a node whose clock is two days ahead removes what is old by the clock of t
   await keeping.close()
 })
 
-test('where the database does not get to it that is a warning, as with everything else that waits for it', async () => {
+test('where the database does not get to it, that is said, as of everything else that waits for it', async () => {
   const url = await server.database()
   await (await openPostgres({ url })).close()
   const sql = new SQL({ url, max: 1 })
   const connection = await sql.reserve()
   await connection.unsafe('BEGIN')
   await connection.unsafe('LOCK TABLE calls IN ACCESS EXCLUSIVE MODE')
-  const said = Promise.withResolvers<string>()
-  const logger = createLogger({ level: 'info', destination: { write: said.resolve } })
-  const read = loadConfig({ DATABASE_URL: url, RINGWIRE_RETENTION_DAYS: '1' })
-  if (!read.ok) throw new Error(read.problems.join())
-  const backend = await openBackend({ config: read.config, logger, onLogLost() {}, onDeath() {}, onCall() {} })
-  expect(JSON.parse(await said.promise)).toMatchObject({
-    level: 'warn',
-    message: 'calls that are old enough could not be removed',
+  const said = Promise.withResolvers<unknown>()
+  const pruning = await openPostgres({
+    url,
+    limitMs: 500,
+    retentionMs: dayMs,
+    retentionDelayMs: 1,
+    onError: said.resolve,
   })
+  expect(await said.promise).toBeInstanceOf(StoreError)
   await connection.unsafe('ROLLBACK')
   connection.release()
-  await backend.close()
+  await pruning.close()
   await sql.close()
 })

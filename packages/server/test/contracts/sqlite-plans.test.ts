@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { historySql, liveSql, loadSql, overSinceSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
+import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -36,6 +37,7 @@ describe('every read finds its rows through an index', () => {
   test('load, live calls, calls that ended since, steps after a version', () => {
     expect(plan(loadSql)).toEqual(['SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)'])
     expect(plan(liveSql)).toEqual(['SEARCH calls USING INDEX calls_by_end (ended_at=?)'])
+    expect(plan(oldestSql)).toEqual(['SEARCH calls USING COVERING INDEX calls_by_end (ended_at<?)'])
     expect(plan(stepsAfterSql)).toEqual([
       'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version>?)',
     ])

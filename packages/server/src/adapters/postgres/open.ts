@@ -1,5 +1,6 @@
 import { connectionName } from '../../node-name.ts'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
+import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
@@ -7,9 +8,9 @@ import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
 import { createProductStore } from './product-store.ts'
-import { createRetention, type Retention } from './retention.ts'
+import { createRemoval } from './retention.ts'
 
-export interface PostgresOptions {
+export interface PostgresOptions extends RetentionSettings {
   /** DATABASE_URL: postgres://user:password@host:port/database?sslmode=… */
   readonly url: string
   /** Of the process that serves: connections carry it. */
@@ -21,10 +22,6 @@ export interface PostgresOptions {
   readonly readers?: number
   /** Batches that may be in flight at once. */
   readonly writers?: number
-  /** How long calls are kept after their end; for ever where it is not given. */
-  readonly retentionMs?: number | undefined
-  /** Told what goes wrong while nobody waits for it. */
-  readonly onError?: (error: unknown) => void
 }
 
 export interface PostgresStores {
@@ -47,7 +44,7 @@ export const plannerSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', 
 
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
-  const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs, onError = () => {} } = options
+  const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs = 0 } = options
   try {
     await migrate(url, clock.now())
   } catch (error) {
@@ -69,8 +66,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     retention.stop()
     await Promise.all([readers.close(), writers.close()])
   })
-  const retention = createRetention({ connections: readers, clock, retentionMs: retentionMs ?? 0, onError })
-  if (retentionMs !== undefined) retention.start()
+  const retention = createRetention({ ...options, clock, remove: createRemoval(readers, retentionMs) })
+  retention.start()
   return {
     calls: createCallStore({ reads: createCallReads(readers), commits, tryWrite, limitMs, close }),
     products: createProductStore(readers, close),

@@ -47,7 +47,8 @@ export class GroupCommit {
   #queue: Waiting[] = []
   #inFlight: Waiting[] | undefined
   #limit: ReturnType<typeof setTimeout> | undefined
-  #tries: { resolve(): void; reject(error: StoreError): void }[] = []
+  /** What is not a batch, in the order in which it was sent: so the writer answers. */
+  #errands: { resolve(count: number): void; reject(error: StoreError): void }[] = []
   #whenUp: { resolve(): void; reject(error: StoreError): void }[] = []
   #whenIdle: (() => void) | undefined
   #patience: ReturnType<typeof setTimeout> | undefined
@@ -90,11 +91,20 @@ export class GroupCommit {
     }
   }
 
-  tryWrite(): Promise<void> {
+  async tryWrite(): Promise<void> {
+    await this.#run({ type: 'try' })
+  }
+
+  /** Removes some of the calls that ended before an instant; answers how many. */
+  prune(before: number): Promise<number> {
+    return this.#run({ type: 'prune', before })
+  }
+
+  #run(errand: ToWriter): Promise<number> {
     if (this.#state !== 'up') return Promise.reject(this.#refusal())
     return new Promise((resolve, reject) => {
-      this.#tries.push({ resolve, reject })
-      this.#send({ type: 'try' })
+      this.#errands.push({ resolve, reject })
+      this.#send(errand)
     })
   }
 
@@ -146,10 +156,10 @@ export class GroupCommit {
   #receive(message: FromWriter): void {
     if (!('type' in message)) this.#committed(message)
     else if (message.type === 'opened') this.#opened()
-    else if (message.type === 'written') this.#tries.shift()?.resolve()
+    else if (message.type === 'written') this.#errands.shift()?.resolve(message.count)
     else if (message.type === 'failed') {
       const error = new StoreError(message.kind, message.message)
-      if (message.of === 'try') this.#tries.shift()?.reject(error)
+      if (message.of === 'errand') this.#errands.shift()?.reject(error)
       else if (message.of === 'open' || error.kind === 'unknown') this.#lost(error)
       else this.#notCommitted(error)
     }
@@ -239,9 +249,9 @@ export class GroupCommit {
       worker.terminate()
     }
     const batch = this.#taken()
-    const tries = this.#tries
-    this.#tries = []
-    for (const { reject } of tries) reject(error)
+    const errands = this.#errands
+    this.#errands = []
+    for (const { reject } of errands) reject(error)
     for (const { settle } of batch) settle.failed(error)
     this.#idle()
     if (this.#state === 'down') this.#patience ??= setTimeout(() => this.#refuseAll(), this.#options.limitMs)

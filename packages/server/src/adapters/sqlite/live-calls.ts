@@ -23,6 +23,8 @@ export interface LiveCalls {
   /** What was read from the database, whatever was known before. */
   put(stored: StoredCall): void
   drop(ref: CallRef): void
+  /** Calls that ended before an instant are removed. */
+  dropOver(before: number): void
   /** All live calls, read again; nothing else is known any more. */
   replaceAll(stored: readonly StoredCall[]): void
 }
@@ -90,6 +92,9 @@ export function createLiveCalls(): LiveCalls {
     find,
     put,
     drop: (ref) => forget(callKey(ref)),
+    dropOver(before) {
+      for (const [key, { call }] of over) if (!isLive(call) && call.endedAt < before) over.delete(key)
+    },
     liveOf(participant) {
       const calls = byParticipant.get(participantKey(participant))
       return calls === undefined ? [] : [...calls].flatMap((key) => live.get(key)?.call ?? [])

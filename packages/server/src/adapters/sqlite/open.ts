@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
+import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore, createReadOnlyCallStore } from './call-store.ts'
 import { fileFailure, openConnection, openReader, patiently, type Synchronous } from './connection.ts'
@@ -9,7 +10,7 @@ import { createLiveCalls } from './live-calls.ts'
 import { migrate } from './migrations.ts'
 import { createProductStore } from './product-store.ts'
 
-export interface SqliteOptions {
+export interface SqliteOptions extends RetentionSettings {
   /** Made where it is missing, for its owner alone. */
   readonly dataDir: string
   readonly synchronous: Synchronous
@@ -30,6 +31,8 @@ export interface SqliteStores {
   readonly products: ProductStore
   /** Commits of calls so far; zeros where calls are only read. */
   counts(): CommitCounts
+  /** Removes the calls that ended before an instant. */
+  readonly prune: Retention['prune']
   close(): Promise<void>
 }
 
@@ -43,16 +46,19 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
   try {
     await migrateDatabase(dir, options.clock ?? { now: Date.now })
     const products = openProducts(dir)
-    const { calls, counts } = await openCalls(dir, options).catch(async (error) => {
+    const { calls, counts, remove } = await openCalls(dir, options).catch(async (error) => {
       await products.close()
       throw error
     })
+    const retention = createRetention({ ...options, clock: options.clock ?? { now: Date.now }, remove })
+    retention.start()
     const close = async () => {
+      retention.stop()
       await calls.close()
       await products.close()
       lock?.release()
     }
-    return { calls, products, counts, close }
+    return { calls, products, counts, prune: retention.prune, close }
   } catch (error) {
     lock?.release()
     throw error
@@ -75,7 +81,11 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
   const db = openReader(dir.database)
   const reads = createCallReads(db)
   if (!options.exclusive) {
-    return { calls: createReadOnlyCallStore(reads, async () => db.close()), counts: () => noCommits }
+    return {
+      calls: createReadOnlyCallStore(reads, async () => db.close()),
+      counts: () => noCommits,
+      remove: async () => 0,
+    }
   }
   const live = createLiveCalls()
   const commits = new GroupCommit({
@@ -94,7 +104,12 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
     await close()
     throw error
   }
-  return { calls: createCallStore({ reads, live, commits, close }), counts: () => commits.counts }
+  const remove = async (before: number) => {
+    const count = await commits.prune(before)
+    if (count > 0) live.dropOver(before)
+    return count
+  }
+  return { calls: createCallStore({ reads, live, commits, close }), counts: () => commits.counts, remove }
 }
 
 function startWorker(): Worker {

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchWriter } from './batch.ts'
 import { openWriter, type SqlValue, type Synchronous, unavailable } from './connection.ts'
+import { createPruning } from './retention.ts'
 
 /*
  * The writer thread: every commit of calls happens here, so that no fsync and no checkpoint stalls the event loop that
@@ -16,15 +17,18 @@ export interface Open {
 export type ToWriter =
   | Open
   | { readonly type: 'try' }
+  /** Calls that ended before an instant are removed, the oldest first. */
+  | { readonly type: 'prune'; readonly before: number }
   | { readonly type: 'close' }
   /** A batch. */
   | readonly SqlValue[]
 
 export type FromWriter =
-  | { readonly type: 'opened' | 'written' | 'closed' }
+  | { readonly type: 'opened' | 'closed' }
+  | { readonly type: 'written'; readonly count: number }
   | {
       readonly type: 'failed'
-      readonly of: 'open' | 'batch' | 'try'
+      readonly of: 'open' | 'batch' | 'errand'
       readonly kind: 'unavailable' | 'unknown'
       readonly message: string
     }
@@ -34,6 +38,7 @@ export type FromWriter =
 interface Opened {
   readonly db: Database
   readonly write: (batch: readonly SqlValue[]) => number[]
+  readonly prune: (before: number) => number
 }
 
 declare const self: Worker
@@ -42,7 +47,9 @@ let opened: Opened | undefined
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
   if (!('type' in data)) answer(attempt('batch', (writer) => writer.write(data)))
   else if (data.type === 'open') answer(open(data))
-  else if (data.type === 'try') answer(attempt('try', tryWrite))
+  else if (data.type === 'try') answer(attempt('errand', tryWrite))
+  else if (data.type === 'prune')
+    answer(attempt('errand', ({ prune }) => ({ type: 'written', count: prune(data.before) })))
   else {
     opened?.db.close()
     answer({ type: 'closed' })
@@ -56,14 +63,14 @@ function answer(message: FromWriter): void {
 function open({ path, synchronous }: Open): FromWriter {
   try {
     const db = openWriter(path, synchronous)
-    opened = { db, write: createBatchWriter(db) }
+    opened = { db, write: createBatchWriter(db), prune: createPruning(db) }
     return { type: 'opened' }
   } catch (error) {
     return failed('open', error)
   }
 }
 
-function attempt(of: 'batch' | 'try', action: (writer: Opened) => FromWriter): FromWriter {
+function attempt(of: 'batch' | 'errand', action: (writer: Opened) => FromWriter): FromWriter {
   if (opened === undefined) throw new Error('The writer has no database yet.')
   try {
     return action(opened)
@@ -72,7 +79,7 @@ function attempt(of: 'batch' | 'try', action: (writer: Opened) => FromWriter): F
   }
 }
 
-function failed(of: 'open' | 'batch' | 'try', error: unknown): FromWriter {
+function failed(of: 'open' | 'batch' | 'errand', error: unknown): FromWriter {
   const { kind, message } = unavailable(error)
   return { type: 'failed', of, kind, message }
 }
@@ -80,5 +87,5 @@ function failed(of: 'open' | 'batch' | 'try', error: unknown): FromWriter {
 /** Commits the first page as it is [HEALTH1]; nothing reads this number. */
 function tryWrite({ db }: Opened): FromWriter {
   db.run('PRAGMA user_version = 1')
-  return { type: 'written' }
+  return { type: 'written', count: 1 }
 }
