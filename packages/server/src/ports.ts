@@ -271,6 +271,11 @@ export interface Sessions {
    * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
    */
   detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>
+  /**
+   * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
+   * socket is closed then. No record, or a session that this socket has left by itself, is no move.
+   */
+  hasMoved(sessionId: string, sink: Sink): MaybePromise<boolean>
   /** Who the session is whose socket this process holds; undefined where it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
   /**

@@ -29,6 +29,8 @@ let proven: number[]
 let flushes: number
 /** Texts that the dispatch was given, and how it answers. */
 let handled: string[]
+/** Whether the session is another socket's by now. */
+let hasMoved: boolean
 let answer: (text: string) => DispatchResult | Promise<DispatchResult>
 
 beforeEach(() => {
@@ -39,6 +41,7 @@ beforeEach(() => {
   proven = []
   flushes = 0
   handled = []
+  hasMoved = false
   answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined })
 })
 
@@ -47,6 +50,10 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     handle(_, text) {
       handled.push(text)
       return answer(text)
+    },
+    handleLast(_, text) {
+      handled.push(`last ${text}`)
+      return nothing
     },
     refuse: (_, error) => ({ reply: encodeError(error, 'r'), malformed: false, n: undefined }),
   }
@@ -63,6 +70,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     timing,
     messageRate,
     now: () => now,
+    hasMoved: () => hasMoved,
     requestFlush: () => void flushes++,
     onProven: (_, seq) => void proven.push(seq),
   })
@@ -350,4 +358,63 @@ test('[CLOSE] parting: what came before is done and answered, what comes later i
   const idle = connection()
   idle.part(1012, 'restart')
   expect([wire.at(-1), idle.isOpen]).toEqual(['close 1012', false])
+})
+
+/** A connection whose process stood still; what was sent to it is read now. */
+function afterStall(...texts: readonly string[]): Connection {
+  const it = connection()
+  it.doubt()
+  for (const text of texts) it.receive(text)
+  expect(handled).toEqual([])
+  return it
+}
+
+test('[ORD1] after a stall what waits is read when its client answers a ping of now, once and in order', async () => {
+  const it = connection()
+  it.probe()
+  it.doubt()
+  it.receive('1')
+  it.receive('2')
+  // The client of before answered this one, perhaps long ago.
+  pong(it)
+  await Bun.sleep(0)
+  expect([handled, pings.length]).toEqual([[], 2])
+  it.receive('3')
+  pong(it)
+  await Bun.sleep(0)
+  it.receive('4')
+  expect(handled).toEqual(['1', '2', '3', '4'])
+})
+
+test('[ORD1] after a stall a client that is gone has hung up, and nothing else is done in its name', async () => {
+  const it = afterStall('accept', 'end')
+  it.closed()
+  await Bun.sleep(0)
+  expect(handled).toEqual(['last accept', 'last end'])
+})
+
+test('[ORD1] after a stall a socket whose session is elsewhere is closed, and what it sent is not read', async () => {
+  hasMoved = true
+  const it = afterStall('accept')
+  await Bun.sleep(0)
+  pong(it)
+  await Bun.sleep(0)
+  it.receive('end')
+  expect(handled).toEqual([])
+  expect(wire).toEqual(['close 4409'])
+})
+
+test('[ORD1] what waited behind a request when the process stood still waits for the same', async () => {
+  const slow = Promise.withResolvers<DispatchResult>()
+  answer = (text) => (text === 'slow' ? slow.promise : nothing)
+  const it = connection()
+  it.receive('slow')
+  it.receive('accept')
+  it.doubt()
+  slow.resolve(nothing)
+  await Bun.sleep(0)
+  expect(handled).toEqual(['slow'])
+  it.closed()
+  await Bun.sleep(0)
+  expect(handled).toEqual(['slow', 'last accept'])
 })

@@ -4,6 +4,7 @@ import { errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
 import type { SessionClaims } from '../auth/tokens.ts'
 import type { MessageRate } from '../config.ts'
+import type { MaybePromise } from '../maybe.ts'
 import type { Sink, Upstream } from '../ports.ts'
 import type { Dispatch, DispatchResult, SignalingSession } from './dispatch.ts'
 import { type Clearance, RateGate } from './rate-gate.ts'
@@ -28,6 +29,8 @@ export interface ConnectionOptions {
   readonly now: () => number
   /** Asks for a `flush` at the end of this turn of the event loop. */
   readonly requestFlush: (connection: Connection) => void
+  /** Whether the session is another socket's by now, wherever that is. */
+  readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
   /** The client of this session has received every call push up to `seq` [PLACE5]. */
   readonly onProven: (sessionId: string, seq: number) => void
 }
@@ -82,6 +85,11 @@ export class Connection implements Sink {
   private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
   private whenIdle: (() => void)[] = []
   private busy = false
+  /** The process stood still: nothing more is read until it is clear who is at the other end, and that is being asked. */
+  private doubted = false
+  private asking = false
+  /** Its client was gone before what it had sent was read. */
+  private gone = false
   private malformed = 0
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
@@ -108,7 +116,7 @@ export class Connection implements Sink {
   }
 
   get isBusy(): boolean {
-    return this.busy
+    return this.busy || this.asking
   }
 
   get isOpen(): boolean {
@@ -139,11 +147,12 @@ export class Connection implements Sink {
   }
 
   private take(message: Waiting): void {
-    if (!this.busy) this.handle(message)
+    if (!this.busy && !this.doubted) this.handle(message)
     else if ((this.inbox?.length ?? 0) >= maxWaiting) this.close(4429, 'too many requests at once')
     else {
       this.inbox ??= []
       this.inbox.push(message)
+      if (this.doubted) this.ask()
     }
   }
 
@@ -155,7 +164,8 @@ export class Connection implements Sink {
       this.finish(dispatch.refuse(text, error, handled))
       return
     }
-    const result = dispatch.handle(this.session, text, handled)
+    const handle = this.gone ? dispatch.handleLast : dispatch.handle
+    const result = handle(this.session, text, handled)
     if (!(result instanceof Promise)) {
       this.finish(result)
       return
@@ -209,19 +219,53 @@ export class Connection implements Sink {
   /** Goes on with what waited. What a client sent before it closed still takes effect. */
   private next(): void {
     this.busy = false
-    while (!this.busy) {
-      const message = this.inbox?.shift()
-      if (message === undefined) break
-      this.handle(message)
+    while (!this.busy && this.inbox !== undefined && this.inbox.length > 0) {
+      if (this.doubted) {
+        this.ask()
+        return
+      }
+      this.handle(this.inbox.shift()!)
     }
     if (this.busy) return
     if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason)
     for (const resolve of this.whenIdle.splice(0)) resolve()
   }
 
+  /**
+   * The process stood still. What is read from now on may be of a client that is gone, or that is served elsewhere: an old
+   * accept must not answer for somebody who is not there [ORD1].
+   */
+  doubt(): void {
+    this.doubted = true
+  }
+
+  /** What waits is read when the session is still this socket's, and the client gave a sign of life. */
+  private ask(): void {
+    if (this.asking) return
+    this.asking = true
+    // Before the end of the socket is seen to: its own end is no move.
+    const moved = this.options.hasMoved(this)
+    const before = this.probing?.promise
+    // The pong of a probe that began before may be among what waits.
+    Promise.all([moved, Promise.resolve(before).then(() => this.probe())])
+      .then(([hasMoved, isAlive]) => this.readOn(hasMoved, isAlive))
+      .catch(() => this.close(1011, 'internal error'))
+  }
+
+  private readOn(hasMoved: boolean, isAlive: boolean): void {
+    this.asking = false
+    this.doubted = false
+    this.gone = !isAlive
+    if (hasMoved) {
+      this.inbox = undefined
+      this.close(4409, 'replaced by a newer connection')
+    }
+    if (!this.busy) this.next()
+  }
+
   /** Closes when what came so far is done and replied to; what comes from now on is not read any more. */
   part(code: CloseCode, reason: string): void {
-    if (this.busy) this.parting ??= { code, reason }
+    if (this.isBusy) this.parting ??= { code, reason }
     else this.close(code, reason)
   }
 

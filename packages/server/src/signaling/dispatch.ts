@@ -35,6 +35,8 @@ export interface DispatchResult {
 export interface Dispatch {
   /** `handled`: the last request of an extended session that took effect; it and those before it have none again. */
   handle(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
+  /** The same for a client that is gone: it may have hung up before it went, and nothing else is done in its name. */
+  handleLast(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
   /** What becomes of a message that is not even looked at, for a reason of the connection's. */
   refuse(text: string, error: ErrorBody, handled: number): DispatchResult
 }
@@ -118,8 +120,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     return refused('INTERNAL_ERROR')
   }
 
-  function dispatch(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult> {
-    const message = parse(text)
+  function dispatch(message: ParsedMessage, session: SignalingSession, handled: number): MaybePromise<DispatchResult> {
     if (message.kind === 'ignored') return nothing
     const { n } = message.kind === 'error' ? message : message.request
     if (session.extended && n !== undefined && n <= handled) return nothing
@@ -142,7 +143,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: dispatch,
+    handle: (session, text, handled) => dispatch(parse(text), session, handled),
+    handleLast(session, text, handled) {
+      const message = parse(text)
+      return message.kind === 'request' && isHangUp(message.request.event)
+        ? dispatch(message, session, handled)
+        : nothing
+    },
     refuse(text, error, handled) {
       const message = parse(text)
       if (message.kind === 'ignored') return { ...nothing, reply: encodeError(error, undefined) }
@@ -151,6 +158,10 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return { reply: encodeError(error, requestId), malformed: false, n }
     },
   }
+}
+
+function isHangUp(event: ClientEventName): boolean {
+  return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
 }
 
 /** What a token may permit or not; the rest is the session's own business. */

@@ -15,6 +15,7 @@ import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
 import { createRoom } from './room.ts'
+import { createStallWatch } from './stall.ts'
 import { authOk, extendedAuthOk, sessionOf } from './welcome.ts'
 
 export interface GatewayOptions {
@@ -97,6 +98,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
   let lastTick = clock.monotonic()
+  const stalls = createStallWatch(clock.monotonic, () => {
+    for (const connection of connections.keys()) connection.doubt()
+  })
 
   function requestFlush(connection: Connection): void {
     if (dirty.length === 0) setImmediate(flushAll)
@@ -131,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       messageRate: config.wsRate,
       now: clock.monotonic,
       requestFlush,
+      hasMoved,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
     })
     admission.connection = connection
@@ -150,6 +155,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     } catch (error) {
       failed(connection, error)
     }
+  }
+
+  /** Where the sessions' store is away nobody knows: then the client's sign of life has to do. */
+  function hasMoved(connection: Connection): MaybePromise<boolean> {
+    const moved = sessions.hasMoved(connection.session.sessionId, connection)
+    if (!(moved instanceof Promise)) return moved
+    return moved.catch((error) => {
+      options.onError(error)
+      return false
+    })
   }
 
   /** Requests wait until it is in. */
@@ -217,6 +232,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   function tick(): void {
+    stalls.look()
     const now = clock.monotonic()
     const wall = clock.now()
     const late = now - lastTick - tickMs
@@ -294,7 +310,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       data: {} as Admission,
       open,
       message(socket, message) {
-        if (socket.data.kind === 'session') socket.data.connection?.receive(message)
+        if (socket.data.kind !== 'session') return
+        stalls.look()
+        socket.data.connection?.receive(message)
       },
       pong(socket, data) {
         if (socket.data.kind === 'session') socket.data.connection?.pong(data)

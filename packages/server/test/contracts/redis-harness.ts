@@ -119,6 +119,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     holdsAny: (id) => away(id).holdsAny(id),
     inCall: (id) => away(id).inCall(id),
     move: (...how) => next().move(...how),
+    hasMoved: (id, sink) => home(id).hasMoved(id, sink),
     heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
     keep: (id, push) => away(id).keep(id, push),
     takeKept: (id, call) => away(id).takeKept(id, call),

@@ -129,6 +129,16 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       expect(back && numbersOf(back.socket)).toEqual([6])
     })
 
+    test('[ORD1] a socket knows whether its session has moved to another one, and leaving it is no move', async () => {
+      const seen = await fiveTold()
+      const moved = async ({ id, socket }: Seen) => sessions().hasMoved(id, socket)
+      expect(await moved(seen)).toBe(false)
+      const back = (await comeBack(sessions(), seen, 5))!
+      expect([await moved(seen), await moved(back)]).toEqual([true, false])
+      await drop(back)
+      expect(await moved(back)).toBe(false)
+    })
+
     test('[RES1] a connection that its client gave up takes the session from nobody', async () => {
       const seen = await fiveTold()
       const givenUp = { ...createSocket(), isClosed: true }

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
 import { StoreError } from '../../src/ports.ts'
+import { tagOfSessionId } from '../../src/session-id.ts'
 import { openReady, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, sendAll, until } from './session-nodes.ts'
@@ -31,3 +33,20 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
   await until('the other one is there again', () => isLive(base), 4_000)
   expect(base.socket.closes).toEqual([])
 }, 90_000)
+
+test('[ORD1] [CLOSE] a node that did not hear what became of its sessions finds out by asking, and closes those that moved', async () => {
+  const { sessions } = await nodes.start(server.url)
+  const redis = new Redis(server.url)
+  const forget = async ({ id }: Seen, socket: string) =>
+    redis.hset(`rw:{${tagOfSessionId(id)}}:s:${id}`, { s: socket, n: socket && 'other' })
+  const [mine, resumed, lost] = [await openReady(sessions), await openReady(sessions), await openReady(sessions)]
+  await forget(resumed, 'a newer socket')
+  await forget(lost, '')
+  const seen = [mine, resumed, lost]
+  const moved = seen.map(async ({ id, socket }) => sessions.hasMoved(id, socket))
+  expect(await Promise.all(moved)).toEqual([false, true, true])
+  // Another socket has it, or its client has to come back: nobody else would tell it what it misses.
+  expect(seen.map(({ socket }) => socket.closes)).toEqual([[], [], [1013]])
+  expect(seen.map(({ id }) => sessions.heldHere(id) !== undefined)).toEqual([true, false, false])
+  redis.disconnect()
+})

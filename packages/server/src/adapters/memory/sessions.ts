@@ -234,6 +234,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       disconnect(session, clean, at)
       return true
     },
+    hasMoved(sessionId, sink) {
+      const other = sessions.get(sessionId)?.sink
+      return other !== undefined && other !== sink
+    },
     heldHere(sessionId) {
       const session = sessions.get(sessionId)
       return session?.sink === undefined ? undefined : session.identity

@@ -38,6 +38,8 @@ export interface Holder {
   /** Reads on where something was heard of that was not handed over. */
   catchUp(session: Held): void
   giveUp(session: Held): void
+  /** The store says that this is not the session's socket, and whether another one is. */
+  moved(session: Held, isReplaced: boolean): void
   /** Gives the store what is known here of a session that it lost; answers the epoch of its log, or '' where it knows it. */
   restore(session: Held): Promise<string>
   /** The store lost the log of a session with a socket: it begins again, with what is known here [RES4]. */
@@ -149,6 +151,12 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     session.sink.close(1013, 'try again later')
   }
 
+  function moved(session: Held, isReplaced: boolean): void {
+    if (held.get(session.identity.sessionId) !== session) return
+    if (isReplaced) replaced(session)
+    else leave(session)
+  }
+
   /** The socket is another's by now. */
   function giveUp(session: Held): void {
     const id = session.identity.sessionId
@@ -220,6 +228,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
       if (session.head > session.delivered) read(session)
     },
     giveUp,
+    moved,
     restore,
     beginAgain,
     compare,

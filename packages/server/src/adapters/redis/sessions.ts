@@ -222,6 +222,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       giveUp(session)
       return departures.leave(departureOf(session, clean, at), session)
     },
+    async hasMoved(id, sink) {
+      const here = held.get(id)
+      if (here !== undefined && here.sink !== sink) return true
+      const found = await look(id)
+      if (found === undefined || found.socket === here?.socket) return false
+      if (here !== undefined) holder.moved(here, found.socket !== '')
+      return here !== undefined || found.socket !== ''
+    },
     heldHere: (id) => held.get(id)?.identity,
     async sinkOf(id, at = node) {
       const here = held.get(id)
