@@ -18,7 +18,9 @@ import {
   type SessionIdentity,
   type Sessions,
   StoreError,
+  type Uptime,
 } from './ports.ts'
+import { createLocalUptime } from './uptime.ts'
 
 /** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
 export interface Stores {
@@ -35,6 +37,7 @@ export interface Backend {
   /** Counters of this process alone, which answer at once. */
   readonly localCounters: LocalCounters
   readonly nodes: Nodes
+  readonly uptime: Uptime
   readonly clock: Clock
   /**
    * Whether sessions outlive this process, and others serve beside it. Where they do not, whoever had a socket before the
@@ -104,16 +107,22 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   // Whatever is asked before the first sweep is asked at this time.
   sessions.sweep(clock.now())
   const counters = createMemoryCounters()
+  const uptime = createLocalUptime(() => stores.calls.tryWrite(), clock)
+  uptime.start()
   return {
     stores,
     sessions,
     counters,
     localCounters: counters,
     nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
+    uptime,
     clock,
     isShared: false,
     tryRedis: async () => {},
-    close: stores.close,
+    async close() {
+      uptime.stop()
+      await stores.close()
+    },
   }
 }
 
@@ -125,6 +134,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     url: databaseUrl,
     nodeId: config.nodeId,
     isGone: (node) => redis.isGone(node),
+    isReady: () => redis.isReady(),
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })
@@ -156,7 +166,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     throw error
   }
   const { sessions, counters, tell, tryWrite: tryRedis } = redis
-  const { self, isDead, others, clock } = heartbeats
+  const { self, isDead, others, uptime, clock } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
-  return { stores, sessions, counters, localCounters, nodes, clock, isShared: true, tryRedis, close }
+  return { stores, sessions, counters, localCounters, nodes, uptime, clock, isShared: true, tryRedis, close }
 }

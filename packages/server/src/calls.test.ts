@@ -44,6 +44,7 @@ function setUp() {
     sessions: { heldHere: () => undefined },
     nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
     delivery,
+    uptime: { outages: () => [], doubt() {} },
     clock: { now: () => state.now, monotonic: () => state.now },
     durations: { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 },
   }

@@ -20,7 +20,15 @@ import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from 
 import type { Delivery } from './delivery.ts'
 import { isUnheld } from './holders.ts'
 import type { MaybePromise } from './maybe.ts'
-import { type CallStore, type Nodes, type ProductStore, type Push, type Sessions, StoreError } from './ports.ts'
+import {
+  type CallStore,
+  type Nodes,
+  type ProductStore,
+  type Push,
+  type Sessions,
+  StoreError,
+  type Uptime,
+} from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** A connected client as the calls see it. */
@@ -45,6 +53,7 @@ export interface CallsOptions {
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly limits: InviteLimits
+  readonly uptime: Uptime
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
@@ -84,7 +93,7 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, nodes, delivery, limits, clock, durations } = options
+  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations } = options
 
   /** Calls of which a commit's outcome is unknown, and since when the store answers again, on the monotonic clock. */
   const uncertain = new Map<string, number | undefined>()
@@ -97,7 +106,7 @@ export function createCalls(options: CallsOptions): Calls {
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
           call !== undefined && wasGone && !isGone(command)
             ? { ok: true as const, call, steps: [] }
-            : decide(call, command, clock.now(), durations),
+            : decide(call, command, clock.now(), { ...durations, outages: uptime.outages() }),
         ),
         () => [callKey(ref)],
       ),
@@ -114,6 +123,7 @@ export function createCalls(options: CallsOptions): Calls {
     try {
       return await commit
     } catch (error) {
+      if (error instanceof StoreError) uptime.doubt()
       if (error instanceof StoreError && error.kind === 'unknown')
         for (const key of touched()) uncertain.set(key, undefined)
       throw error

@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
 import { accepted, ringing } from '../test/contracts/calls.ts'
-import type { AnsweredCall, Call, CallRef, LiveCall } from './call/call.ts'
+import type { AnsweredCall, Call, CallRef, Outage } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
+import { StoreError } from './ports.ts'
 
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
 
@@ -14,12 +15,12 @@ afterEach(() => {
 /** Deadlines that run, over parts that are as a test says. */
 function start(parts: object): Deadlines {
   const options = {
-    store: { liveCalls: () => [], tryWrite: async () => {} },
+    store: { liveCalls: () => [] },
     sessions: { sweep() {}, heldHere: () => undefined },
     nodes: { self: 'one', isDead: () => false, others: () => ['two'], tell() {} },
     clock: { now: Date.now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
     durations,
-    pingSessions: async () => {},
+    uptime: { outages: () => [], doubt() {} },
     onSweep: async () => {},
     onError: (error: unknown) => {
       throw error
@@ -95,54 +96,79 @@ test('[RING1] the timer of a call that ended elsewhere is forgotten', async () =
   expect(keys).toEqual([other.callUuid])
 })
 
-test('[END3] lost clocks stand still while the sessions are away, and start in full when they are back, also in the middle of a sweep', async () => {
-  const peerLostMs = 4_000
-  const sweepMs = 2_500
-  let now = 1_000_000
-  const dueAt = now + 500
-  let call: LiveCall = lostSince(answered(now), dueAt - peerLostMs)
-  let isAway = true
+test('[END3] in an outage no lost clock runs out, by its timer or by a sweep; over, it has its whole time again', async () => {
+  const peerLostMs = 1_500
+  const now = Date.now()
+  const call = lostSince(answered(now), now - peerLostMs + 300)
+  let outages: readonly Outage[] = [{ from: now - 4_000, to: Number.POSITIVE_INFINITY }]
   let sweeps = 0
-  const back = Promise.withResolvers<void>()
-  const restarts: number[] = []
-  const { asked, next, run } = listen(({ type }) => {
-    if (type === 'away') {
-      restarts.push(now)
-      call = lostSince(answered(now), now)
-    }
-    return call
-  })
+  const swept = Promise.withResolvers<void>()
+  const { asked, next, run } = listen(() => call)
   const first = next()
-  const deadlines = start({
+  start({
     run,
     durations: { ...durations, peerLostMs },
+    uptime: { outages: () => outages, doubt() {} },
     nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
-    clock: { now: () => now, monotonic: () => now, jumped: () => 0, follow() {} },
-    pingSessions: async () => {
-      if (isAway) throw new Error('away')
+    store: { liveCalls: () => [call] },
+    onSweep: async () => {
+      if (++sweeps === 2) swept.resolve()
     },
+  }).watch(call)
+  await swept.promise
+  expect(Date.now()).toBeGreaterThan(now + 300)
+  expect(asked).toEqual([])
+  const to = Date.now()
+  outages = [{ from: now - 4_000, to }]
+  expect(await first).toEqual({ type: 'time' })
+  expect(Date.now() - to).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
+}, 20_000)
+
+test('[END3] a store that fails again and again restarts no lost clock and keeps no dead call alive', async () => {
+  const now = Date.now()
+  const peerLostMs = 2_200
+  const call = lostSince(answered(now), now)
+  let sweeps = 0
+  const { asked, next, run } = listen(() => call)
+  const first = next()
+  const errors: unknown[] = []
+  start({
+    run,
+    durations: { ...durations, peerLostMs },
     store: {
-      tryWrite: async () => {},
+      // One error a second.
       async liveCalls() {
-        now += sweepMs
-        if (++sweeps === 3) isAway = false
-        // The sessions answer before the calls do.
-        await Bun.sleep(5)
+        if (++sweeps % 2 === 0) throw new StoreError('unavailable', 'just now')
         return [call]
       },
     },
-    onSweep: async () => {
-      if (sweeps === 1) deadlines.watch(call)
-      if (!isAway) back.resolve()
+    onError: (error: unknown) => void errors.push(error),
+  }).watch(call)
+  expect(await first).toEqual({ type: 'time' })
+  expect(Date.now() - now).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
+  expect(errors.length).toBeGreaterThan(0)
+  expect(asked).toEqual([{ type: 'time' }])
+}, 20_000)
+
+test('[END3] many calls that are due at once are ended so many at a time', async () => {
+  const now = Date.now()
+  const calls = Array.from({ length: 1_000 }, () => lostSince(answered(now), 0))
+  let underWay = 0
+  let most = 0
+  let ended = 0
+  const all = Promise.withResolvers<void>()
+  const deadlines = start({
+    async run(): Promise<Decision> {
+      most = Math.max(most, ++underWay)
+      await Bun.sleep(1)
+      underWay--
+      if (++ended === calls.length) all.resolve()
+      return { ok: false, code: 'CALL_NOT_FOUND', details: {}, steps: [] }
     },
   })
-  await back.promise
-  // The timer and several sweeps found it over its time.
-  expect(now).toBeGreaterThan(dueAt + sweepMs)
-  expect(asked).toEqual([])
-  expect(await first).toEqual({ type: 'away' })
-  while ((await next()).type !== 'time');
-  expect(now - (restarts.at(-1) ?? 0)).toBeGreaterThanOrEqual(peerLostMs)
+  for (const call of calls) deadlines.watch(call)
+  await all.promise
+  expect(most).toBeLessThanOrEqual(100)
 }, 90_000)
 
 /** A node of two whose common clock jumps; answers what it asks of a live call in the sweep in which it notices. */
@@ -163,7 +189,7 @@ async function commandsOfJump(self: string, others: readonly string[]): Promise<
         ms = 0
       },
     },
-    store: { liveCalls: () => [call], tryWrite: async () => {} },
+    store: { liveCalls: () => [call] },
     onSweep: async () => swept.resolve(),
   })
   await swept.promise

@@ -1,27 +1,38 @@
-import { type Call, type CallDurations, type CallRef, callKey, type LiveCall, nextDeadline } from './call/call.ts'
+import {
+  type Call,
+  type CallDurations,
+  type CallRef,
+  callKey,
+  isAnswered,
+  type LiveCall,
+  nextDeadline,
+  type Outage,
+} from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
 import { isUnheld } from './holders.ts'
-import { type CallStore, type Nodes, type Sessions, StoreError } from './ports.ts'
+import { inBatches } from './in-batches.ts'
+import { type CallStore, type Nodes, type Sessions, StoreError, type Uptime } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
 const longestTimeoutMs = 2 ** 31 - 1
 const sweepIntervalMs = 500
-/** A process that did not get to its sweep for this long was away: stopped, swapped out, starved [END3]. */
-const awayMs = 3_000
+/** What was due in an outage is looked at again so much later, in ms. */
+const againMs = 500
 /** A jump of the nodes' common clock is noticed by all of them within this time, in ms. */
 const noticedMs = 1_500
 /** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
 const patienceMs = 200
+/** A timer may fire so much before its time, in ms. */
+const earlyMs = 5
 
 export interface DeadlinesOptions {
   readonly store: CallStore
   readonly sessions: Sessions
   readonly nodes: Nodes
+  readonly uptime: Uptime
   readonly clock: SteadyClock
   readonly durations: CallDurations
-  /** Resolves when clients can come back: the sessions' store takes writes. */
-  readonly pingSessions: () => Promise<void>
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
   /** More that is done at every sweep, with the calls that are live. */
   readonly onSweep: (now: number, live: readonly LiveCall[]) => Promise<void>
@@ -42,103 +53,109 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, clock, durations, pingSessions, run, onSweep, onError } = options
-  /** Where nobody can come back, no lost place counts [END3]. */
-  const withoutLosses = {
-    ...durations,
-    callerLostMs: Number.POSITIVE_INFINITY,
-    peerLostMs: Number.POSITIVE_INFINITY,
-  }
-  const timers = new Map<string, ReturnType<typeof setTimeout>>()
+  const { store, sessions, nodes, uptime, clock, run, onSweep, onError } = options
+  const timers = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>()
+  /** Calls whose timers fired, until something came of it. */
+  const due = new Map<string, Call>()
+  let isWorking = false
   let sweeper: ReturnType<typeof setInterval> | undefined
   let sweeping = false
   let jumping = false
-  let lastBeat = clock.monotonic()
-  /** The service or its store was away; the lost clocks have to start again before any of them counts [END3]. */
-  let away = false
-  /** Since when the sessions' store is away, on the monotonic clock. */
-  let closedSince: number | undefined
+  /** What fails is said once, until a sweep succeeds. */
+  let isTold = false
+  let lastOutage: Outage | undefined
 
-  function watch(call: Call): void {
+  function deadlineOfCall(call: Call): number | undefined {
+    return nextDeadline(call, { ...options.durations, outages: uptime.outages() })
+  }
+
+  function watch(call: Call, atLeastMs = 0): void {
     forget(call)
-    const deadline = nextDeadline(call, durations)
-    if (deadline === undefined || sweeper === undefined) return
-    const delay = Math.min(Math.max(0, deadline - clock.now()), longestTimeoutMs)
+    const deadline = deadlineOfCall(call)
+    if (deadline === undefined) return
+    const delay = Math.min(Math.max(atLeastMs, deadline - clock.now()), longestTimeoutMs)
     const key = callKey(call)
-    timers.set(
-      key,
-      setTimeout(() => {
-        timers.delete(key)
-        fire(call)
-      }, delay),
-    )
+    const timer = setTimeout(() => {
+      timers.delete(key)
+      fire(key, call)
+    }, delay)
+    timers.set(key, { call, timer })
   }
 
   function forget(call: Call): void {
     const key = callKey(call)
-    clearTimeout(timers.get(key))
+    clearTimeout(timers.get(key)?.timer)
     timers.delete(key)
+    due.delete(key)
   }
 
-  /** Timers that come due while nobody could look after them prove nothing; the sweep is next. */
-  function isAway(): boolean {
-    away ||= clock.monotonic() - lastBeat > awayMs
-    return away
-  }
-
-  function fire(call: Call): void {
-    if (jumping || isAway() || !isDue(call, clock.now())) return
-    run(call, { type: 'time' })
-      .then((decision) => {
-        // A timer may be a moment early, or of a call that another node has changed since.
-        if (decision.ok && decision.steps.length === 0 && !timers.has(callKey(call))) watch(decision.call)
-      })
+  /** Many may be due at once, as when a node died: they take their turns. */
+  function fire(key: string, call: Call): void {
+    due.set(key, call)
+    if (isWorking || sweeper === undefined) return
+    isWorking = true
+    workOffDue()
       .catch(failed)
+      .finally(() => {
+        isWorking = false
+      })
   }
 
-  /**
-   * A timer may also be a moment early; that is found by the one who decides. The sessions' store may come back in the middle
-   * of a sweep: until the lost clocks have started again, none of them counts.
-   */
-  function isDue(call: Call, now: number): boolean {
-    if (closedSince === undefined && !away) return true
-    const deadline = nextDeadline(call, withoutLosses)
-    return deadline !== undefined && deadline <= now
-  }
-
-  /** The lost clocks stand still while nobody can come back, and start again in full when somebody can. */
-  async function lookForSessions(): Promise<void> {
-    try {
-      await pingSessions()
-      if (closedSince !== undefined && clock.monotonic() - closedSince > awayMs) away = true
-      closedSince = undefined
-    } catch {
-      closedSince ??= clock.monotonic()
+  async function workOffDue(): Promise<void> {
+    while (due.size > 0 && sweeper !== undefined) {
+      const calls = [...due.values()]
+      due.clear()
+      await inBatches(calls, passTime)
     }
+  }
+
+  async function passTime(call: Call): Promise<void> {
+    // In an outage, or by a clock that jumped, it is not.
+    if (jumping || !isDue(call, clock.now())) return watch(call, againMs)
+    const decision = await run(call, { type: 'time' })
+    // A timer may be a moment early, or of a call that another node has changed since.
+    if (decision.ok && decision.steps.length === 0 && !timers.has(callKey(call))) watch(decision.call)
+  }
+
+  /** A timer may also be a moment early; that is found by the one who decides. */
+  function isDue(call: Call, now: number): boolean {
+    const deadline = deadlineOfCall(call)
+    return deadline !== undefined && deadline <= now + earlyMs
   }
 
   /** Said once, however long the store is away. */
   function failed(error: unknown): void {
-    if (away && error instanceof StoreError) return
-    away ||= error instanceof StoreError
+    const isAway = error instanceof StoreError
+    if (isAway) uptime.doubt()
+    if (isAway && isTold) return
+    isTold ||= isAway
     onError(error)
   }
 
   async function sweep(): Promise<void> {
-    if (clock.jumped() !== 0) await followJump()
-    if (isAway()) await comeBack()
-    lastBeat = clock.monotonic()
     const now = clock.now()
-    const work: Promise<unknown>[] = []
+    await sessions.sweep(now)
+    if (clock.jumped() !== 0) await followJump()
+    noteOutage()
     const live = await store.liveCalls()
+    const owing: (readonly [LiveCall, CallCommand])[] = []
     for (const call of live) {
       const command = owed(call, now)
-      if (command !== undefined) work.push(run(call, command))
+      if (command !== undefined) owing.push([call, command])
     }
-    const results = await Promise.allSettled(work)
-    await sessions.sweep(now)
+    const done = inBatches(owing, ([call, command]) => run(call, command))
+    await Promise.allSettled([done])
     await onSweep(now, live)
-    for (const result of results) if (result.status === 'rejected') throw result.reason
+    await done
+    isTold = false
+  }
+
+  /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */
+  function noteOutage(): void {
+    const outage = uptime.outages().findLast(({ to }) => Number.isFinite(to))
+    if (outage?.to === lastOutage?.to) return
+    lastOutage = outage
+    for (const { call } of [...timers.values()]) if (hasVacantPlace(call)) watch(call)
   }
 
   /** The wall clock jumped: what remained of every ring and every lost place still remains. */
@@ -149,35 +166,21 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       clock.follow()
       const others = nodes.others()
       // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
-      if (others.length > 0) await letNotice()
-      if (others.some((other) => other < nodes.self)) return void (await letNotice())
+      if (others.length > 0) await Bun.sleep(noticedMs)
+      if (others.some((other) => other < nodes.self)) return await Bun.sleep(noticedMs)
       const live = await store.liveCalls()
-      await Promise.all(live.map((call) => run(call, { type: 'shift', ms })))
+      await inBatches(live, (call) => run(call, { type: 'shift', ms }))
     } finally {
       jumping = false
     }
   }
 
-  /** Who waits on purpose is not away. */
-  async function letNotice(): Promise<void> {
-    await Bun.sleep(noticedMs)
-    lastBeat += noticedMs
-  }
-
-  /** Whatever was lost has its full time from now on: nobody could come back in between. */
-  async function comeBack(): Promise<void> {
-    await store.tryWrite()
-    const live = await store.liveCalls()
-    await Promise.all(live.map((call) => run(call, { type: 'away' })))
-    away = false
-  }
-
   /** What a call is owed that no timer, no close and no arrival brought about. */
   function owed(call: LiveCall, now: number): CallCommand | undefined {
-    const deadline = nextDeadline(call, durations)
+    const deadline = deadlineOfCall(call)
     // Who answered for the call's last version has a timer for it: the others wait a little for that one.
     const patience = nodes.others().length > 0 && !timers.has(callKey(call)) ? patienceMs : 0
-    if (deadline !== undefined && deadline + patience <= now && isDue(call, now)) return { type: 'time' }
+    if (deadline !== undefined && deadline + patience <= now) return { type: 'time' }
     const places = call.status === 'ringing' ? [call.callerPlace] : [call.callerPlace, call.calleePlace]
     for (const place of places) {
       const { sessionId, node } = place
@@ -192,11 +195,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   return {
-    watch,
+    watch: (call) => watch(call),
     forget,
     start() {
       sweeper = setInterval(() => {
-        void lookForSessions()
         if (sweeping) return
         sweeping = true
         sweep()
@@ -209,8 +211,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     stop() {
       clearInterval(sweeper)
       sweeper = undefined
-      for (const timer of timers.values()) clearTimeout(timer)
+      for (const { timer } of timers.values()) clearTimeout(timer)
       timers.clear()
     },
   }
+}
+
+function hasVacantPlace(call: Call): boolean {
+  return call.callerPlace.state === 'vacant' || (isAnswered(call) && call.calleePlace.state === 'vacant')
 }

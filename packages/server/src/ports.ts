@@ -1,5 +1,5 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
-import type { Call, CallRef, LiveCall, OverCall, Participant } from './call/call.ts'
+import type { Call, CallRef, LiveCall, Outage, OverCall, Participant } from './call/call.ts'
 import type { Step } from './call/effects.ts'
 import type { MaybePromise } from './maybe.ts'
 
@@ -366,6 +366,19 @@ export interface Nodes {
    * may be lost, or come late.
    */
   tell(call: Call): void
+}
+
+/** Where nobody could come back for longer, that was an outage, in ms [END3]. */
+export const outageMs = 3_000
+/** So many are remembered: a clock that more of them stopped has hardly run. */
+export const mostOutages = 100
+
+/** Whether people can come back: the service is there with its stores [END3]. */
+export interface Uptime {
+  /** When they could not: those that may still matter, oldest first; the last may go on. */
+  outages(): readonly Outage[]
+  /** A store failed just now: one statement is no outage, but worth a look. */
+  doubt(): void
 }
 
 /** So many in every window of so many seconds. */

@@ -11,6 +11,7 @@ import {
 import { acceptedData, type CallEvent, elsewhereData } from './call/effects.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
+import { inBatches } from './in-batches.ts'
 import type { CallStore, Nodes, Sessions } from './ports.ts'
 import { newSessionId } from './session-id.ts'
 import type { SteadyClock } from './steady-clock.ts'
@@ -47,28 +48,23 @@ export function createRecovery({
   async function recover(isShared: boolean): Promise<void> {
     const now = clock.now()
     if (isShared) return nodes.others().length > 0 ? undefined : recoverShared(now)
-    for (const { call, step } of await store.overSince(now - finalsMs)) {
+    await inBatches(await store.overSince(now - finalsMs), async ({ call, step }) => {
       await expectBack(call, now)
       if (call.calleePlace === null) await expectRung(call, now)
       await delivery.adoptOver(call)
       await delivery.apply({ call, event: finalsOf(step.event) })
-    }
-    const live = await store.liveCalls()
-    await Promise.all(live.map((call) => recoverCall(call, now)))
+    })
+    await inBatches(await store.liveCalls(), (call) => recoverCall(call, now))
   }
 
   /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
   async function recoverShared(now: number): Promise<void> {
     await sessions.tellAll()
-    const live = await store.liveCalls()
-    await Promise.all(
-      live.map(async (call) => {
-        await delivery.catchUp(call)
-        await startClocks(call, now, [nodes.self])
-      }),
-    )
-    const over = await store.overSince(now - finalsMs)
-    await Promise.all(over.map(({ call }) => delivery.catchUp(call)))
+    await inBatches(await store.liveCalls(), async (call) => {
+      await delivery.catchUp(call)
+      await startClocks(call, now, [nodes.self])
+    })
+    await inBatches(await store.overSince(now - finalsMs), ({ call }) => delivery.catchUp(call))
   }
 
   async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {

@@ -82,8 +82,9 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const limits = createLimits(config, backend.counters)
     const localLimits = createLocalLimits(config, backend.localCounters)
     const domain = createDomain({ config, logger, backend, limits, heard })
-    domain.deadlines.start()
+    // Whoever comes back finds a call with its whole time: nothing is due before all of them are taken over.
     await domain.recovery.recover(backend.isShared)
+    domain.deadlines.start()
 
     const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
     const iceServers = createIceServers(config)
@@ -193,6 +194,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     nodes,
     delivery,
     limits,
+    uptime: backend.uptime,
     clock,
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
@@ -208,9 +210,9 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     store,
     sessions,
     nodes,
+    uptime: backend.uptime,
     clock,
     durations,
-    pingSessions: backend.tryRedis,
     run: calls.run,
     async onSweep(now, live) {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)

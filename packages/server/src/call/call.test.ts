@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
 import {
   alice,
   aliceOne,
@@ -14,7 +15,9 @@ import {
 } from '../../test/model/people.ts'
 import {
   callKey,
+  lostAt,
   nextDeadline,
+  type Outage,
   otherSide,
   participantKey,
   participantOf,
@@ -72,4 +75,39 @@ test('[RING1] [END3] the next deadline is the earliest of those that run', () =>
   const both = answeredCall({ callerPlace: gone, calleePlace: leftBy(bobOne, start + 500) })
   expect(nextDeadline(both, durations)).toBe(start + 120_500)
   expect(nextDeadline(overCall({ callerPlace: gone }), durations)).toBeUndefined()
+})
+
+test('[END3] a lost clock stands still in an outage: after the first it has its whole time, after later ones what remained', () => {
+  const lost = 100
+  expect(lostAt(1_000, lost, [])).toBe(1_100)
+  // Over before the loss, and begun when the clock had run out.
+  expect(lostAt(1_000, lost, [{ from: 900, to: 1_000 }])).toBe(1_100)
+  expect(lostAt(1_000, lost, [{ from: 1_100, to: 1_200 }])).toBe(1_100)
+  // The loss was in it, or before it.
+  expect(lostAt(1_000, lost, [{ from: 950, to: 1_050 }])).toBe(1_150)
+  expect(lostAt(1_000, lost, [{ from: 1_090, to: 1_500 }])).toBe(1_600)
+  expect(lostAt(1_000, lost, [{ from: 1_090, to: Number.POSITIVE_INFINITY }])).toBe(Number.POSITIVE_INFINITY)
+  const both = [
+    { from: 1_090, to: 1_500 },
+    { from: 1_510, to: 2_000 },
+  ]
+  expect(lostAt(1_000, lost, both)).toBe(2_090)
+})
+
+test('[END3] however often a store comes and goes, a lost clock runs out in twice its time of service at the most, and in its whole time at the least', () => {
+  const spans = fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 60 })), { maxLength: 60 })
+  fc.assert(
+    fc.property(spans, fc.integer({ min: 0, max: 500 }), fc.integer({ min: 1, max: 300 }), (gaps, since, lost) => {
+      const outages: Outage[] = []
+      for (const [up, away] of gaps) {
+        const from = (outages.at(-1)?.to ?? 0) + up
+        outages.push({ from, to: from + away })
+      }
+      const due = lostAt(since, lost, outages)
+      const away = outages.reduce((ms, { from, to }) => ms + Math.max(0, Math.min(to, due) - Math.max(from, since)), 0)
+      const served = due - since - away
+      expect(served).toBeGreaterThanOrEqual(lost)
+      expect(served).toBeLessThanOrEqual(2 * lost)
+    }),
+  )
 })

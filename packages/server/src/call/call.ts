@@ -155,11 +155,20 @@ export function placeOf(call: Call, side: Side): Place | null {
   return call.status === 'ringing' ? null : call.calleePlace
 }
 
+/** A time in which nobody could come back: no node served, or a store was away. In ms since the epoch. */
+export interface Outage {
+  readonly from: number
+  /** Infinity: it goes on. */
+  readonly to: number
+}
+
 /** How long things last, in milliseconds [RING1, END3]. */
 export interface CallDurations {
   readonly callerLostMs: number
   readonly peerLostMs: number
   readonly maxDurationMs: number
+  /** When lost clocks did not run: oldest first, and none within another. */
+  readonly outages?: readonly Outage[]
 }
 
 /** The next instant at which time alone changes the call, if there is one. */
@@ -172,11 +181,28 @@ export function deadlineOf(call: LiveCall, durations: CallDurations): number {
   if (call.status === 'ringing') {
     const { callerPlace } = call
     if (callerPlace.state === 'held') return call.ringExpiresAt
-    return Math.min(call.ringExpiresAt, callerPlace.since + durations.callerLostMs)
+    return Math.min(call.ringExpiresAt, lostAt(callerPlace.since, durations.callerLostMs, durations.outages))
   }
   let deadline = call.acceptedAt + durations.maxDurationMs
   for (const place of [call.callerPlace, call.calleePlace]) {
-    if (place.state === 'vacant') deadline = Math.min(deadline, place.since + durations.peerLostMs)
+    if (place.state !== 'vacant') continue
+    deadline = Math.min(deadline, lostAt(place.since, durations.peerLostMs, durations.outages))
   }
   return deadline
+}
+
+/**
+ * When a lost clock runs out. It stands still in an outage. After the first one it starts again in full; after later ones it
+ * goes on where it stood, so that a store that comes and goes keeps no dead call alive [END3].
+ */
+export function lostAt(since: number, lostMs: number, outages: readonly Outage[] = []): number {
+  let due = since + lostMs
+  let isFirst = true
+  for (const { from, to } of outages) {
+    if (to <= since) continue
+    if (from >= due) break
+    due = isFirst ? to + lostMs : due + to - from
+    isFirst = false
+  }
+  return due
 }

@@ -53,8 +53,6 @@ export type CallCommand =
   | { readonly type: 'time' }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
-  /** The service or its store was away while sockets stayed: the lost clocks start again in full [END3]. */
-  | { readonly type: 'away' }
   /** The wall clock jumped by `ms`: what remained still remains. */
   | { readonly type: 'shift'; readonly ms: number }
 
@@ -101,7 +99,6 @@ export function decide(call: Call | undefined, command: CallCommand, now: number
   if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
-  if (command.type === 'away') return isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
   return noteMoves(call, decideForActor(call, command, now))
@@ -303,12 +300,6 @@ function restart(call: LiveCall, nodes: readonly string[], now: number): Decisio
   const next = mapPlaces(call, (place) => (isHeld(place) ? place : { ...place, state: 'vacant', since: now }))
   if (next === call) return unchanged(call)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
-}
-
-function startLostClocksAgain(call: LiveCall, now: number): Decision {
-  const next = mapPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: now } : place))
-  if (next === call) return unchanged(call)
-  return changed({ ...next, version: call.version + 1 }, { type: 'clock_shifted', at: now, by: null, notices: [] })
 }
 
 function shift(call: LiveCall, ms: number, now: number): Decision {

@@ -185,13 +185,3 @@ test('[END3] a restart leaves who is on a node that serves', () => {
   const again = ask(waiting, { type: 'restart', nodes: both })
   expect(again.ok && again.call.callerPlace).toEqual(leftBy(aliceOne, now))
 })
-
-test('[END3] while the store was away lost clocks stood still; who is there stays', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, { type: 'away' }, start + 100_000)
-  expect(decision.ok && decision.call).toMatchObject({
-    callerPlace: { state: 'vacant', since: start + 100_000 },
-    calleePlace: { state: 'held' },
-  })
-  expect(ask(answeredCall(), { type: 'away' }).steps).toEqual([])
-})

@@ -20,7 +20,15 @@ afterAll(() => server.dispose())
 const errors: unknown[] = []
 async function openNode(nodeId: string, options: Partial<PostgresNodesOptions> = {}): Promise<PostgresNodes> {
   const onError = (error: unknown) => void errors.push(error)
-  const nodes = await openPostgresNodes({ url, nodeId, isGone: () => true, onDeath() {}, onError, ...options })
+  const nodes = await openPostgresNodes({
+    url,
+    nodeId,
+    isGone: () => true,
+    isReady: () => true,
+    onDeath() {},
+    onError,
+    ...options,
+  })
   await nodes.start()
   return nodes
 }
@@ -84,5 +92,34 @@ test('[END3] the own clock of a node stands still: that is no jump of the clock 
   expect([...jumps]).toEqual([0])
   expect(Math.abs(steady.monotonic() - beganAt - (performance.now() - realAt))).toBeLessThan(soon(1_500))
   await Promise.all([paused.stop(), other.stop()])
+  expect(errors).toEqual([])
+}, 90_000)
+
+test('[END3] an outage is when no node has both stores for 3 s; the first that has writes it down, and all see the same', async () => {
+  const has = { one: true, two: true }
+  const one = await openNode('one', { isReady: () => has.one })
+  const two = await openNode('two', { isReady: () => has.two })
+  const outagesOf = ({ uptime }: PostgresNodes) => uptime.outages()
+  const before = outagesOf(one).length
+  // Before it is over it has no end.
+  has.one = false
+  const beganAt = Date.now()
+  await until('one alone was without for long enough', () => Date.now() - beganAt > 4_500)
+  expect([outagesOf(one).length, outagesOf(two).length]).toEqual([before, before])
+  has.two = false
+  await until('both see that it goes on', () => [one, two].every((node) => outagesOf(node).at(-1)?.to === Infinity))
+  has.one = true
+  await until('both see that it is over', () =>
+    [one, two].every((node) => outagesOf(node).length === before + 1 && Number.isFinite(outagesOf(node).at(-1)?.to)),
+  )
+  expect(outagesOf(one)).toEqual(outagesOf(two))
+  const last = outagesOf(one).at(-1)
+  expect((last?.to ?? 0) - (last?.from ?? 0)).toBeWithin(3_000, soon(6_000))
+  await Promise.all([one.stop(), two.stop()])
+  // Nobody serves, and then somebody does.
+  await Bun.sleep(3_200)
+  const three = await openNode('three')
+  expect(outagesOf(three)).toHaveLength(before + 2)
+  await three.stop()
   expect(errors).toEqual([])
 }, 90_000)

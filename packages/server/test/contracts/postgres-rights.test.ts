@@ -71,7 +71,14 @@ async function useAll(url: string): Promise<void> {
 async function serve(url: string): Promise<void> {
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
-  const nodes = await openPostgresNodes({ url, nodeId: 'a', isGone: () => true, onDeath: () => {}, onError })
+  const nodes = await openPostgresNodes({
+    url,
+    nodeId: 'a',
+    isGone: () => true,
+    isReady: () => true,
+    onDeath: () => {},
+    onError,
+  })
   try {
     await nodes.start()
   } finally {

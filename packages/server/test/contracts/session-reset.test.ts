@@ -45,7 +45,8 @@ function compose() {
   })
   const nodes = { self: 'one', isDead: () => false, others: () => [], tell: () => {} }
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
-  const given = { store, products, sessions, nodes, delivery, limits, clock: steady, durations }
+  const uptime = { outages: () => [], doubt: () => {} }
+  const given = { store, products, sessions, nodes, delivery, limits, uptime, clock: steady, durations }
   const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5 })
   const onError = (error: unknown) => void failures.push(error)
   const arrivals = createArrivals({

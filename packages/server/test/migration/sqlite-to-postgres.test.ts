@@ -96,7 +96,7 @@ describe('ringwire migrate', () => {
     expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(all)
     const ofPostgres = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
     // Who serves, and whether the database takes writes, is of now: nothing of it was before.
-    expect(names(await postgres(ofPostgres))).toEqual(new Set([...all, 'nodes', 'readiness']))
+    expect(names(await postgres(ofPostgres))).toEqual(new Set([...all, 'nodes', 'outages', 'readiness']))
     for (const [table, columns] of Object.entries(tables)) {
       // Only SQLite numbers the events; their order is that of the versions.
       const ofSqlite = `SELECT name FROM pragma_table_info('${table}') WHERE name <> 'seq'`

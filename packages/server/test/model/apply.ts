@@ -67,8 +67,6 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
       for (const index of draft.clients.keys()) restartUnder(draft, index, event.serving)
       everyCall(machine, setup, draft, { type: 'restart', nodes: event.serving === undefined ? [] : [event.serving] })
       return true
-    case 'away':
-      return everyCall(machine, setup, draft, { type: 'away' })
     case 'shift':
       draft.now += event.ms
       everyCall(machine, setup, draft, { type: 'shift', ms: event.ms })
@@ -190,14 +188,14 @@ function everyCall(
   machine: Machine,
   setup: Setup,
   draft: Draft,
-  command: Extract<CallCommand, { type: 'restart' | 'away' | 'shift' }>,
+  command: Extract<CallCommand, { type: 'restart' | 'shift' }>,
 ): boolean {
   let changed = false
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
     const { steps } = machine.decide(call, command, draft.now, setup.durations)
     const serving = command.type === 'restart' ? command.nodes[0] : undefined
-    const isServed = (place: Place) => place.state === 'held' && (command.type === 'away' || place.node === serving)
+    const isServed = (place: Place) => place.state === 'held' && place.node === serving
     const expected = command.type !== 'shift' && placesOf(call).every(isServed) ? 0 : 1
     if (steps.length !== expected) violated('END3', `${command.type}: ${steps.length} steps of a live call`)
     commit(setup, draft, steps, { ...cause(draft, command.type, undefined), serving })

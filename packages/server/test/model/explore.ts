@@ -53,7 +53,6 @@ export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generat
   yield { what: 'sweep' }
   yield { what: 'restart' }
   for (const serving of setup.nodes) yield { what: 'restart', serving }
-  yield { what: 'away' }
   yield { what: 'shift', ms: -12_345_678 }
 }
 

@@ -68,21 +68,6 @@ const answers: readonly Patch[] = [
 ]
 
 const clocks: readonly Patch[] = [
-  [
-    'away: lost clocks run on',
-    "(place.state === 'vacant' ? { ...place, since: now } : place))\n  if (next",
-    'place)\n  if (next',
-  ],
-  [
-    'away: held places are lost',
-    "(place.state === 'vacant' ? { ...place, since: now } : place))\n  if (next",
-    "({ ...place, state: 'vacant', since: now }))\n  if (next",
-  ],
-  [
-    'away: nothing changed is news',
-    '{ ...place, since: now } : place))\n  if (next === call) return unchanged(call)',
-    '{ ...place, since: now } : place))',
-  ],
   ['shift: lost clocks stay', "place.state === 'vacant' ? { ...place, since: place.since + ms } : place", 'place'],
   [
     'shift: held places get a clock',

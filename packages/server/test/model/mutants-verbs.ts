@@ -23,11 +23,6 @@ const dispatch: readonly Patch[] = [
   ],
   ['restart: nobody serves', 'restart(call, command.nodes, now)', 'restart(call, [], now)'],
   [
-    'away: a call that is over',
-    'isLive(call) ? startLostClocksAgain(call, now) : unchanged(call)',
-    'startLostClocksAgain(call, now)',
-  ],
-  [
     'shift: a call that is over',
     'isLive(call) ? shift(call, command.ms, now) : unchanged(call)',
     'shift(call, command.ms, now)',

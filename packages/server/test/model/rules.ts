@@ -8,7 +8,7 @@ import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedC
 
 /** Who or what caused a step: a client's request about the call, its invite, its arrival; or the service. */
 export interface Cause {
-  readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'away' | 'shift'
+  readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift'
   readonly client: Client | undefined
   /** Of `lose`: the session, and the node that saw it go. */
   readonly lost: { readonly sessionId: string; readonly node: string } | undefined
@@ -63,7 +63,7 @@ export function checkStep(setup: Setup, before: TrackedCall | undefined, step: S
 function eventType(was: Call, call: Call, cause: Cause): Step['event']['type'] {
   if (call.status !== was.status) return call.status === 'ringing' ? 'invited' : call.status
   if (cause.kind === 'lose' || cause.kind === 'restart') return 'place_lost'
-  if (cause.kind === 'away' || cause.kind === 'shift') return 'clock_shifted'
+  if (cause.kind === 'shift') return 'clock_shifted'
   if (was.status === 'ringing' && call.status === 'ringing' && was.silenced !== call.silenced) return 'silenced'
   if (cause.kind === 'arrive') return 'place_taken'
   const kept = (['caller', 'callee'] as const).every((side) => {
@@ -147,7 +147,7 @@ function checkVacated(was: Place | null, is: Place, cause: Cause) {
   }
   if (cause.kind === 'shift') return
   if (is.state === 'vacant' && is.since !== cause.now) violated('END3', 'a lost clock does not begin now')
-  if (was.state === 'vacant' && (cause.kind === 'away' || cause.kind === 'restart')) return
+  if (was.state === 'vacant' && cause.kind === 'restart') return
   if (cause.kind === 'restart' && was.node !== cause.serving) return
   const { lost } = cause
   if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')

@@ -99,10 +99,6 @@ export function checkRestarts(machine: Machine): number {
       compare(title, decide(call, { type: 'restart', nodes }, now, durations), same, call, step)
       cases++
     }
-    const again = withPlaces(call, (place) => (place.state === 'vacant' ? { ...place, since: now } : place))
-    const waits = places.some((place) => place.state === 'vacant')
-    const step = waits ? serviceStep(call, again, 'clock_shifted') : undefined
-    compare(`${name}: away`, decide(call, { type: 'away' }, now, durations), same, call, step)
     cases++
   }
   return cases
@@ -176,7 +172,6 @@ export function checkServiceOnOver(machine: Machine): number {
       { type: 'time' },
       { type: 'restart', nodes: [] },
       { type: 'restart', nodes: ['node-of-a-1'] },
-      { type: 'away' },
       { type: 'shift', ms: 5 },
     ] as const
     for (const command of commands) {

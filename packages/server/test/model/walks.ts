@@ -92,7 +92,7 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
     case 'service':
       if (move.pick % 8 === 0) return { what: 'restart' }
       if (move.pick % 8 < 4) return { what: 'restart', serving: setup.nodes[move.pick % 2]! }
-      return move.flag ? { what: 'away' } : { what: 'shift', ms: move.other - 512 }
+      return { what: 'shift', ms: move.other - 512 }
   }
 }
 

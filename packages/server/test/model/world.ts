@@ -92,8 +92,6 @@ export type WorldEvent =
   | { readonly what: 'timer' | 'sweep' }
   /** The service was away and lost every socket, or every one but those of a node that serves. */
   | { readonly what: 'restart'; readonly serving?: string }
-  /** It, or its store, was away while the sockets stayed. */
-  | { readonly what: 'away' }
   | { readonly what: 'shift'; readonly ms: number }
 
 export function newWorld(setup: Setup): World {

@@ -76,6 +76,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     sessions,
     nodes,
     delivery,
+    uptime: { outages: () => [], doubt() {} },
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
     clock,
     durations,

@@ -33,24 +33,24 @@ interface Waiting {
  * together with the next one, in one statement. No two transitions of a batch touch the same call or participant.
  */
 export function createGroupCommit(connections: Connections): GroupCommit {
-  let queue: Waiting[] = []
+  /** In the order of arrival. */
+  const queue = new Set<Waiting>()
   const counts = { commits: 0, transitions: 0 }
 
   function send(): void {
-    while (queue.length > 0 && connections.free > 0) void commitBatch(takeBatch())
+    while (queue.size > 0 && connections.free > 0) void commitBatch(takeBatch())
   }
 
   /** In the order of arrival; what meets a row of an earlier one waits for the next batch. */
   function takeBatch(): Waiting[] {
     const batch: Waiting[] = []
-    const left: Waiting[] = []
     const keys = new Set<string>()
     for (const waiting of queue) {
-      if (batch.length === maxBatch || waiting.write.keys.some((key) => keys.has(key))) left.push(waiting)
-      else batch.push(waiting)
+      if (batch.length === maxBatch) break
+      if (!waiting.write.keys.some((key) => keys.has(key))) batch.push(waiting)
       for (const key of waiting.write.keys) keys.add(key)
     }
-    queue = left
+    for (const waiting of batch) queue.delete(waiting)
     return batch
   }
 
@@ -85,13 +85,12 @@ export function createGroupCommit(connections: Connections): GroupCommit {
     async commit(write, deadline) {
       const { promise, resolve, reject } = Promise.withResolvers<boolean>()
       const giveUp = () => {
-        const isQueued = queue.includes(waiting)
-        queue = queue.filter((it) => it !== waiting)
+        const isQueued = queue.delete(waiting)
         reject(new StoreError(isQueued ? 'unavailable' : 'unknown', 'The commit took too long.'))
       }
       const timer = setTimeout(giveUp, Math.max(1, deadline - performance.now()))
       const waiting: Waiting = { write, resolve, reject }
-      queue.push(waiting)
+      queue.add(waiting)
       send()
       try {
         return await promise

@@ -1,6 +1,7 @@
+import type { Outage } from '../../call/call.ts'
 import { connectionName, isReplacedBy, newNodeName } from '../../node-name.ts'
 import { forgetOldest } from '../../oldest.ts'
-import type { Clock, Nodes } from '../../ports.ts'
+import { type Clock, mostOutages, type Nodes, outageMs, type Uptime } from '../../ports.ts'
 import { Connections } from './connections.ts'
 
 export interface PostgresNodesOptions {
@@ -10,6 +11,8 @@ export interface PostgresNodesOptions {
   readonly nodeId: string
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
+  /** Whether this node has the other store now: people can come back to it. */
+  readonly isReady: () => boolean
   /** A node is known to be dead that was not before. */
   readonly onDeath: (node: string) => void
   readonly onError: (error: unknown) => void
@@ -20,6 +23,7 @@ export interface PostgresNodesOptions {
 export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
   /** This run of this node. */
   readonly self: string
+  readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
   /** Resolves when the others can know of this node. */
@@ -39,15 +43,41 @@ const samples = 16
 const jumpMs = 200
 const mostMissing = 1_000
 
-/** Counts on, and reads everybody's count. What is a day old is of no interest any more. */
+/**
+ * Counts on, and reads everybody's count. `$2`: this node has both stores. `$3`: it did not a moment ago, and where nobody
+ * had, that was an outage; of several who find one each sees it. What is a day old is of no interest any more.
+ */
 export const beatSql = `
-  WITH beat AS (
-    INSERT INTO nodes (name, beats, seen_at) VALUES ($1, 1, clock_timestamp())
-    ON CONFLICT (name) DO UPDATE SET beats = nodes.beats + 1, seen_at = excluded.seen_at
+  WITH last AS (
+    SELECT max(coalesce(ready_at, seen_at)) AS at FROM nodes
+  ), beat AS (
+    INSERT INTO nodes (name, beats, seen_at, ready_at)
+    VALUES ($1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE to_timestamp(0) END)
+    ON CONFLICT (name) DO UPDATE SET
+      beats = nodes.beats + 1, seen_at = excluded.seen_at,
+      ready_at = CASE WHEN $2 THEN excluded.ready_at ELSE nodes.ready_at END
+  ), outage AS (
+    INSERT INTO outages (began_at, ended_at)
+    SELECT at, clock_timestamp() FROM last WHERE $2 AND $3 AND clock_timestamp() - at > interval '${outageMs} ms'
+    ON CONFLICT (began_at) DO UPDATE SET ended_at = greatest(outages.ended_at, excluded.ended_at)
+    RETURNING began_at, ended_at
   ), forgotten AS (
     DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
+  ), forgotten_outages AS (
+    DELETE FROM outages WHERE ended_at < clock_timestamp() - interval '1 day'
   )
   SELECT
+    CASE WHEN $2 THEN 0 ELSE (
+      SELECT greatest(0, extract(epoch FROM clock_timestamp() - at) * 1000) FROM last
+    ) END::float8 AS ready_age,
+    coalesce((
+      SELECT json_agg(json_build_array(extract(epoch FROM began_at) * 1000, extract(epoch FROM ended_at) * 1000))
+      FROM (
+        SELECT began_at, max(ended_at) AS ended_at
+        FROM (SELECT began_at, ended_at FROM outages UNION ALL SELECT began_at, ended_at FROM outage) AS each_one
+        GROUP BY began_at ORDER BY began_at DESC LIMIT ${mostOutages}
+      ) AS latest
+    ), '[]')::text AS outages,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
     coalesce((
       SELECT json_agg(json_build_array(
@@ -70,7 +100,7 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const { url, nodeId, isGone, onDeath, onError, ticks = () => performance.now() } = options
+  const { url, nodeId, isGone, isReady, onDeath, onError, ticks = () => performance.now() } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true })
@@ -82,6 +112,10 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   /** For how long this machine's monotonic clock is known to have stood still, in ms. */
   let stood = 0
   const monotonic = () => ticks() + stood
+  let outages: readonly Outage[] = []
+  /** When a node, and when this one, was last seen with both stores. */
+  let servedAt = Number.NEGATIVE_INFINITY
+  let readyAt = Number.NEGATIVE_INFINITY
   /** Since when this node's own beats have come without a gap. */
   let since = 0
   let beatAt = Number.NEGATIVE_INFINITY
@@ -92,13 +126,19 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
 
   async function beat(): Promise<void> {
     const sent = monotonic()
-    const [row] = await connections.run(beatSql, [self], {
+    const ready = isReady()
+    // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
+    const values = [self, ready, sent - readyAt > outageMs]
+    const [row] = await connections.run(beatSql, values, {
       repeatable: true,
       deadline: performance.now() + beatLimitMs,
     })
     const others = JSON.parse(row.others) as OtherRow[]
     learnClock(row.now, sent, monotonic(), others)
     const now = monotonic()
+    outages = (JSON.parse(row.outages) as [number, number][]).map(([from, to]) => ({ from, to })).reverse()
+    servedAt = Math.max(servedAt, sent - (row.ready_age ?? Number.POSITIVE_INFINITY))
+    if (ready) readyAt = sent
     // Who could not look does not know for how long the others stood still.
     if (now - beatAt > 2 * beatMs + beatLimitMs) {
       since = now
@@ -166,6 +206,15 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   return {
     self,
     clock: { now: () => Math.round(monotonic() + offset), monotonic },
+    uptime: {
+      outages() {
+        const awayMs = monotonic() - servedAt
+        if (awayMs <= outageMs) return outages
+        return [...outages, { from: monotonic() + offset - awayMs, to: Number.POSITIVE_INFINITY }]
+      },
+      // Every beat looks.
+      doubt() {},
+    },
     isDead(node) {
       if (node === self) return false
       if (seen.has(node)) return dead.has(node)

@@ -19,6 +19,8 @@ export interface RedisBackend {
   tell(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
+  /** Whether this node could say here just now that it lives. */
+  isReady(): boolean
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
   start(): Promise<void>
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
@@ -31,13 +33,14 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = createStore(url, onError, { name: connectionName(idOf(node)) })
-  const { sessions, tell, isGone, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, tell, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
     counters,
     tell,
     isGone,
+    isReady,
     start,
     tryWrite: () => store.tryWrite(),
     async close() {

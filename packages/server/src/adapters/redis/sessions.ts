@@ -35,6 +35,8 @@ export interface RedisSessions {
   tell(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
+  /** Whether this node could say here just now that it lives. */
+  isReady(): boolean
   start(): Promise<void>
   /** Reads what the sockets of this node have missed, and finds logs that were lost. */
   compareHeads(): Promise<void>
@@ -48,6 +50,8 @@ export interface RedisSessions {
 const newest = Number.MAX_SAFE_INTEGER
 /** Heads of sessions in calls, and of all others, are compared so often, in ms. */
 const compareMs = 5_000
+/** A beat a second, and the way of one. */
+const readyMs = 2_000
 const compareAllEvery = 12
 
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
@@ -343,6 +347,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       for (const other of others) channel.tell(other, call)
     },
     isGone: channel.isGone,
+    isReady: () => channel.awayMs() < readyMs,
     async start() {
       await store.ready()
       await channel.start()
