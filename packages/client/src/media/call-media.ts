@@ -70,7 +70,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
 
   function rtcConfiguration(): RTCConfiguration {
     const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
-    return { ...configuration, iceServers }
+    // One transport carries everything. Its candidates are gathered while the peer is still asked.
+    return { iceCandidatePoolSize: 1, ...configuration, iceServers }
   }
 
   const senders = createSenders({
@@ -116,7 +117,11 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'A description could not be made or taken', error)),
   })
 
-  const opening = createOpening({ call, earlyOffer, recovery, offer: (how) => void negotiation.offer(how) })
+  const opening = createOpening({
+    ...{ call, earlyOffer, recovery },
+    prepare: () => void negotiation.prepare(),
+    offer: (how) => void negotiation.offer(how),
+  })
 
   function open(): RTCPeerConnection {
     stopWatching()

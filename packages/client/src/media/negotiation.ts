@@ -27,6 +27,16 @@ interface Link {
   readonly gathered: RTCIceCandidate[]
 }
 
+/** What an offer is for. */
+export interface OfferOptions {
+  /** New ICE credentials. Without it, and without `fresh`: what changed on this connection. */
+  restart?: boolean
+  /** A new connection. */
+  fresh?: boolean
+  /** The offer is made at once, and sent when this says so. Whoever says no has no use for it. */
+  mayBeSent?: Promise<boolean>
+}
+
 /**
  * Perfect negotiation (webrtc-pc section 10.7) over connections that may be replaced. One RTCPeerConnection of ours
  * talks to one of the peer's. Where the other end is a new one (a page that was loaded again, a client that makes a new
@@ -67,11 +77,21 @@ export function createNegotiation(options: NegotiationOptions) {
     return opened
   }
 
+  /** A connection on which nothing was said yet, or none. */
+  function unused(): Link | undefined {
+    return link?.peer === '' && link.connection.signalingState === 'stable' ? link : undefined
+  }
+
   /** Makes an offer, or the answer to the peer's, and sends it before its candidates. */
-  async function describe(on: Link): Promise<void> {
+  async function describe(on: Link, mayBeSent?: Promise<boolean>): Promise<void> {
     const { connection } = on
     on.describing = true
     await connection.setLocalDescription()
+    if (mayBeSent && !(await mayBeSent)) {
+      connection.close()
+      link = undefined
+      return
+    }
     const { type, sdp } = connection.localDescription ?? {}
     if (sdp !== undefined && type === 'offer') options.sendOffer({ type, sdp })
     else if (sdp !== undefined && type === 'answer') {
@@ -82,10 +102,10 @@ export function createNegotiation(options: NegotiationOptions) {
     for (const candidate of on.gathered.splice(0)) options.sendCandidate(candidate.toJSON())
   }
 
-  async function offerAnew(): Promise<void> {
-    const fresh = open()
+  async function offerAnew(mayBeSent?: Promise<boolean>): Promise<void> {
+    const fresh = unused() ?? open()
     options.equip(fresh.connection)
-    await describe(fresh)
+    await describe(fresh, mayBeSent)
   }
 
   async function take(on: Link, description: { type: 'offer' | 'answer'; sdp: string }): Promise<void> {
@@ -99,10 +119,9 @@ export function createNegotiation(options: NegotiationOptions) {
     await Promise.allSettled(waiting)
   }
 
-  /** `restart`: new ICE credentials. `fresh`: a new connection. Without either: what changed on this one. */
-  function offer({ restart = false, fresh = false }: { restart?: boolean; fresh?: boolean }): Promise<void> {
+  function offer({ restart = false, fresh = false, mayBeSent }: OfferOptions): Promise<void> {
     return inTurn(async () => {
-      if (!link || fresh) return offerAnew()
+      if (!link || fresh || unused()) return offerAnew(mayBeSent)
       const { signalingState } = link.connection
       if (restart) link.connection.restartIce()
       // Nothing is asked of a connection that waits for an answer, unless that answer may never come.
@@ -121,6 +140,11 @@ export function createNegotiation(options: NegotiationOptions) {
 
   return {
     connection: (): RTCPeerConnection | undefined => link?.connection,
+    /** Opens the connection before there is anything to say: its certificate and its candidates take their time. */
+    prepare: (): Promise<void> =>
+      inTurn(async () => {
+        if (!link) open()
+      }),
     offer,
     receiveOffer(sdp: { type: 'offer'; sdp: string }): Promise<void> {
       return inTurn(async () => {
@@ -128,7 +152,7 @@ export function createNegotiation(options: NegotiationOptions) {
         const waiting = link && link.connection.signalingState !== 'stable' ? link : undefined
         if (waiting && !options.isPolite()) return crossed(waiting, peer)
         // Where it crosses an offer of ours to the same peer, taking it rolls ours back.
-        const on = link && link.peer !== '' && link.peer === peer ? link : open()
+        const on = link && link.peer !== '' && link.peer === peer ? link : (unused() ?? open())
         await take(on, sdp)
         options.attach(on.connection)
         await describe(on)

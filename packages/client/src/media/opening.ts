@@ -1,4 +1,5 @@
 import type { Call } from '../types.ts'
+import type { OfferOptions } from './negotiation.ts'
 import type { Recovery } from './recovery.ts'
 
 /** A callee that was answered before this page listened waits so long for the offer, then makes its own. */
@@ -7,39 +8,49 @@ const offerWaitMs = 1000
 export interface OpeningOptions {
   call: Pick<Call, 'state' | 'direction' | 'invited'>
   earlyOffer: boolean
-  offer(how: { restart: boolean }): void
+  prepare(): void
+  offer(how: OfferOptions): void
   recovery: Pick<Recovery, 'begin' | 'resync'>
 }
 
 /** When the first offer is made, and by whom: the caller offers, a callee does so only where no offer comes. */
-export function createOpening({ call, earlyOffer, offer, recovery }: OpeningOptions) {
+export function createOpening({ call, earlyOffer, prepare, offer, recovery }: OpeningOptions) {
   let offered = false
   let closed = false
   let wait: ReturnType<typeof setTimeout> | undefined
+  let release: (mayBeSent: boolean) => void = () => {}
 
   const isAnswered = () => call.state.name === 'accepted' || call.state.name === 'connected'
 
-  function offerOnce(): void {
+  function offerOnce(how: OfferOptions = {}): void {
     if (offered || closed) return
     offered = true
-    offer({ restart: false })
+    offer(how)
   }
 
+  /** Made at once, and sent when the service knows the call: it may give it another name, or make it the peer's [INV6, INV7]. */
   function offerEarly(): void {
-    // The service has to know the call first, and may give it another name, or make it the peer's [INV6, INV7].
+    if (offered) return
+    const mayBeSent = new Promise<boolean>((resolve) => {
+      release = resolve
+    })
     const invited = () => {
-      if (call.direction === 'outgoing' && call.state.name !== 'over') offerOnce()
+      offered = call.direction === 'outgoing' && call.state.name !== 'over'
+      release(offered)
     }
-    call.invited.then(invited, () => undefined)
+    call.invited.then(invited, () => release(false))
+    offerOnce({ mayBeSent })
   }
 
   return {
-    /** The call may have gone on. */
+    /** There is media to come, or the call may have gone on. */
     proceed(): void {
+      prepare()
       if (isAnswered()) {
         recovery.begin()
+        release(call.direction === 'outgoing')
         if (call.direction === 'outgoing') offerOnce()
-        else wait ??= setTimeout(offerOnce, offerWaitMs)
+        else wait ??= setTimeout(() => offerOnce(), offerWaitMs)
       } else if (earlyOffer && call.direction === 'outgoing') offerEarly()
     },
     /** An offer of the peer, or one of ours that was made for another reason: there is no first one to make. */
@@ -56,6 +67,7 @@ export function createOpening({ call, earlyOffer, offer, recovery }: OpeningOpti
     },
     close(): void {
       closed = true
+      release(false)
       clearTimeout(wait)
     },
   }

@@ -32,6 +32,66 @@ test('an offer made while it rings waits for the accept; media flows both ways i
   })
 }, 90_000)
 
+test('before anything may be said the offer is made, and the callee has its connection', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, until } = window.loopback
+      const pair = createPair('video')
+      let known = () => {}
+      const invited = new Promise<void>((resolve) => {
+        known = resolve
+      })
+      Object.assign(pair.callerCall, { invited })
+      pair.wire.hold('outgoing')
+      await Promise.all([pair.caller.start(), pair.callee.start()])
+      await until(() => pair.caller.connection?.iceGatheringState === 'complete')
+      const { connection } = pair.callee
+      const early = pair.wire.sent.length
+      known()
+      await until(() => pair.wire.sent.length > 0)
+      const first = pair.wire.sent[0]?.signal
+      pair.accept()
+      pair.wire.release('outgoing')
+      await Promise.all([flowing(pair.caller), flowing(pair.callee)])
+      const { errors, callee } = pair
+      const isSame = connection !== undefined && callee.connection === connection
+      const pool = connection?.getConfiguration().iceCandidatePoolSize
+      pair.close()
+      // The candidates of before are in it.
+      const candidates = first?.event === 'offer' ? first.payload.sdp.split('a=candidate:').length - 1 : 0
+      return { early, errors, isSame, pool, hasCandidates: candidates > 0 }
+    })
+    expect(found).toEqual({ early: 0, errors: [], isSame: true, pool: 1, hasCandidates: true })
+  })
+}, 60_000)
+
+test('[INV6] a caller whose call becomes the peer’s does not send the offer that it made', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, until } = window.loopback
+      const pair = createPair('audio')
+      let known = () => {}
+      const invited = new Promise<void>((resolve) => {
+        known = resolve
+      })
+      Object.assign(pair.callerCall, { invited })
+      await pair.caller.start()
+      await until(() => pair.caller.connection?.signalingState === 'have-local-offer')
+      Object.assign(pair.callerCall, { direction: 'incoming' })
+      known()
+      await until(() => pair.caller.connection === undefined)
+      // The peer's offer does not come, so it offers itself, on a new connection.
+      pair.callerCall.become({ name: 'accepted' })
+      const before = pair.wire.sent.length
+      await until(() => pair.wire.sent.length > 0)
+      const events = pair.wire.sent.map(({ signal }) => signal.event)
+      pair.close()
+      return { before, first: events[0], errors: pair.errors }
+    })
+    expect(found).toEqual({ before: 0, first: 'offer', errors: [] })
+  })
+}, 60_000)
+
 test('candidates that come before their description wait for it', async () => {
   await inPage(async (page) => {
     const found = await page.evaluate(async () => {
