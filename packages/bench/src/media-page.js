@@ -1,22 +1,15 @@
-// The page of the media measurement: WebSocket and RTCPeerConnection, nothing else. main.ts drives it through `bench`.
+// The page of the media measurement. measure-media.ts drives it through `bench`, in one of four ways to make a call.
+import { createCallClient } from '../../client/src/client.ts'
+import { createCallMedia } from '../../client/src/media/call-media.ts'
 
 const LOCAL_MEDIA = { audio: true, video: { width: 640, height: 480 } }
 
 let stream
-let socket
-let connection
-let peerInPage
-let early = []
-let callUuid
-let side
+let way
 let clickedAt
 let firstFrame
 
 const now = () => performance.timeOrigin + performance.now()
-
-function send(event, data) {
-  socket.send(JSON.stringify({ event, data }))
-}
 
 /** Resolves with the time at which the first video frame of `remote` was presented. */
 function frameOf(remote, elementId) {
@@ -28,122 +21,176 @@ function frameOf(remote, elementId) {
 }
 
 function newConnection(elementId) {
-  const created = new RTCPeerConnection()
-  for (const track of stream.getTracks()) created.addTrack(track, stream)
+  const connection = new RTCPeerConnection()
+  for (const track of stream.getTracks()) connection.addTrack(track, stream)
   const frame = new Promise((resolve) => {
-    created.ontrack = ({ track, streams }) => {
+    connection.ontrack = ({ track, streams }) => {
       if (track.kind === 'video') resolve(frameOf(streams[0], elementId))
     }
   })
-  return { created, frame }
+  return { connection, frame }
 }
 
-function begin() {
-  const { created, frame } = newConnection('first')
-  connection = created
-  early = []
-  firstFrame = frame
+/** One end of a bare call: what it has to say goes to `send`. */
+function newEnd(elementId, send) {
+  const { connection, frame } = newConnection(elementId)
+  const early = []
   connection.onicecandidate = ({ candidate }) => {
-    if (candidate) send('webrtc.ice_candidate', { call_uuid: callUuid, candidate })
+    if (candidate) send({ candidate })
+  }
+  async function describe() {
+    await connection.setLocalDescription()
+    send({ sdp: connection.localDescription })
+  }
+  return {
+    frame,
+    offer: describe,
+    async receive({ sdp, candidate }) {
+      if (candidate && !connection.remoteDescription) early.push(candidate)
+      else if (candidate) await connection.addIceCandidate(candidate)
+      if (!sdp) return
+      await connection.setRemoteDescription(sdp)
+      for (const waiting of early.splice(0)) void connection.addIceCandidate(waiting)
+      if (sdp.type === 'offer') await describe()
+    },
+    close: () => connection.close(),
   }
 }
 
-async function remoteDescription(sdp) {
-  await connection.setRemoteDescription(sdp)
-  for (const candidate of early.splice(0)) await connection.addIceCandidate(candidate)
+/** No service at all: both ends in this page, signaling by function call. */
+function onePage() {
+  let ends = []
+  return {
+    call() {
+      const left = newEnd('first', (said) => right.receive(said))
+      const right = newEnd('second', (said) => left.receive(said))
+      ends = [left, right]
+      firstFrame = Promise.all(ends.map(({ frame }) => frame)).then((frames) => Math.max(...frames))
+      void left.offer()
+    },
+    hangUp() {
+      for (const end of ends) end.close()
+    },
+  }
 }
 
-const handlers = {
-  'call.ringing'({ call_uuid }) {
-    callUuid = call_uuid
-    begin()
-    send('call.accept', { call_uuid })
-  },
-  async 'call.accepted'({ call_uuid }) {
-    callUuid = call_uuid
-    await connection.setLocalDescription()
-    send('webrtc.offer', { call_uuid, sdp: connection.localDescription })
-  },
-  async 'webrtc.offer'({ call_uuid, sdp }) {
-    await remoteDescription(sdp)
-    await connection.setLocalDescription()
-    send('webrtc.answer', { call_uuid, sdp: connection.localDescription })
-  },
-  async 'webrtc.answer'({ sdp }) {
-    await remoteDescription(sdp)
-  },
-  async 'webrtc.ice_candidate'({ candidate }) {
-    if (connection.remoteDescription) await connection.addIceCandidate(candidate)
-    else early.push(candidate)
-  },
-}
-
-function connect(url, token, ownSide) {
-  side = ownSide
-  socket = new WebSocket(url, ['jwt', token])
-  return new Promise((resolve, reject) => {
-    socket.onerror = () => reject(new Error('The service was not reached'))
-    socket.onmessage = ({ data }) => {
-      const message = JSON.parse(data)
-      if (message.event === 'auth.ok') resolve()
-      else if (message.event === 'call.error') document.title = `call.error ${message.error.code}`
-      else handlers[message.event]?.(message.data)
-    }
+async function open(url, protocols, receive) {
+  const socket = new WebSocket(url, protocols)
+  socket.onmessage = ({ data }) => receive(JSON.parse(data))
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve
+    socket.onerror = () => reject(new Error(`${url} was not reached`))
   })
+  return (message) => socket.send(JSON.stringify(message))
 }
 
-/** The reference: both ends in this page, signaling by function call. */
-async function callInPage() {
-  const left = newConnection('first')
-  const right = newConnection('second')
-  connection = left.created
-  peerInPage = right.created
-  firstFrame = Promise.all([left.frame, right.frame]).then((frames) => Math.max(...frames))
-  for (const [from, to] of [
-    [left, right],
-    [right, left],
-  ]) {
-    const queue = []
-    from.created.onicecandidate = ({ candidate }) => {
-      if (!candidate) return
-      if (to.created.remoteDescription) to.created.addIceCandidate(candidate)
-      else queue.push(candidate)
-    }
-    from.flush = () => queue.splice(0).map((candidate) => to.created.addIceCandidate(candidate))
+/** A bare relay between two pages: the caller offers at once, and the callee answers whatever comes. */
+async function bareRelay({ url, id, peerId }) {
+  let end
+  function begin() {
+    end = newEnd('first', (said) => send({ to: peerId, ...said }))
+    firstFrame = end.frame
   }
-  await left.created.setLocalDescription()
-  await right.created.setRemoteDescription(left.created.localDescription)
-  left.flush()
-  await right.created.setLocalDescription()
-  await left.created.setRemoteDescription(right.created.localDescription)
-  right.flush()
+  const send = await open(`${url}?id=${id}`, [], (said) => {
+    if (said.sdp?.type === 'offer') begin()
+    void end?.receive(said)
+  })
+  return {
+    call() {
+      begin()
+      void end.offer()
+    },
+    hangUp() {
+      end.close()
+      end = undefined
+    },
+  }
 }
+
+/** Ringwire by its interface alone: the caller offers when the callee has accepted, as the phone of the README. */
+async function plainPhone({ url, token, peerId }) {
+  let end
+  let call_uuid
+  const entered = Promise.withResolvers()
+  function say({ sdp, candidate }) {
+    if (candidate) send({ event: 'webrtc.ice_candidate', data: { call_uuid, candidate } })
+    else send({ event: `webrtc.${sdp.type}`, data: { call_uuid, sdp } })
+  }
+  function begin() {
+    end = newEnd('first', say)
+    firstFrame = end.frame
+  }
+  const send = await open(url, ['jwt', token], ({ event, data, error }) => {
+    if (event === 'auth.ok') entered.resolve()
+    if (event === 'call.error') document.title = `call.error ${error.code}`
+    if (event === 'call.ringing') {
+      call_uuid = data.call_uuid
+      begin()
+      send({ event: 'call.accept', data: { call_uuid } })
+    }
+    if (event === 'call.accepted') {
+      call_uuid = data.call_uuid
+      void end.offer()
+    }
+    if (event.startsWith('webrtc.')) void end.receive(data)
+  })
+  await entered.promise
+  return {
+    call() {
+      begin()
+      send({ event: 'call.invite', data: { callee_user_id: peerId, callee_role: 'callee', call_type: 'video' } })
+    },
+    hangUp(isCaller) {
+      if (isCaller) send({ event: 'call.end', data: { call_uuid } })
+      end.close()
+    },
+  }
+}
+
+/** Ringwire by its SDK. */
+async function sdkPhone({ tokenUrl, peerId }) {
+  let current
+  const client = createCallClient({ getToken: async () => (await fetch(tokenUrl)).json() })
+  function join(call) {
+    current = call
+    const media = createCallMedia(call, { client, media: stream })
+    firstFrame = frameOf(media.state.remote, 'first')
+    media.on('error', ({ message }) => (document.title = message))
+    void media.start()
+  }
+  client.on('incoming', (call) => {
+    join(call)
+    void call.accept()
+  })
+  const online = new Promise((resolve) => client.on('state', ({ name }) => name === 'online' && resolve()))
+  client.connect()
+  await online
+  return {
+    call: () => join(client.call({ userId: peerId, role: 'callee', callType: 'video' })),
+    hangUp: (isCaller) => (isCaller ? current.end() : undefined),
+  }
+}
+
+const ways = { onePage, bareRelay, plainPhone, sdkPhone }
 
 document.getElementById('call').onclick = () => {
   clickedAt = now()
-  if (side === undefined) {
-    callInPage()
-    return
-  }
-  begin()
-  send('call.invite', { callee_user_id: 'media-callee', callee_role: 'callee', call_type: 'video' })
+  way.call()
 }
 
 globalThis.bench = {
-  async prepare() {
+  async prepare(name, options) {
     stream = await navigator.mediaDevices.getUserMedia(LOCAL_MEDIA)
+    way = await ways[name](options)
   },
-  connect,
   clickedAt: () => clickedAt,
   /** When the peer's first frame was seen here; in one page, the later of both. */
   async firstFrame() {
     while (firstFrame === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
     return firstFrame
   },
-  hangUp() {
-    if (side === 'caller') send('call.end', { call_uuid: callUuid })
-    connection.close()
-    peerInPage?.close()
+  async hangUp(isCaller) {
+    await way.hangUp(isCaller)
     firstFrame = undefined
   },
 }
