@@ -17,6 +17,8 @@ export class FrameSocket {
   onText: (text: string) => void
   /** The server closed, or broke the protocol. */
   onFailure: (error: Error) => void = () => {}
+  /** A client that is silent, though its connection stands, does not. */
+  answersPings = true
   #socket: Socket<FrameSocket> | null = null
   #maskKey = newMaskKey()
   #handshake: string | null = ''
@@ -65,6 +67,11 @@ export class FrameSocket {
     return this.#inbox
   }
 
+  /** What was written has left. */
+  get isClear(): boolean {
+    return this.#unsent.length === 0
+  }
+
   frame(text: string, opcode: number = Opcode.text): Uint8Array {
     return encodeMaskedFrame(encoder.encode(text), this.#maskKey, opcode)
   }
@@ -110,7 +117,7 @@ export class FrameSocket {
   }
 
   #control(opcode: number, payload: Uint8Array): void {
-    if (opcode === Opcode.ping) this.write(encodeMaskedFrame(payload, this.#maskKey, Opcode.pong))
+    if (opcode === Opcode.ping && this.answersPings) this.write(encodeMaskedFrame(payload, this.#maskKey, Opcode.pong))
     if (opcode !== Opcode.close) return
     if (this.#closing) {
       this.#socket?.end()

@@ -2,10 +2,12 @@
 import { prepareCall } from './jobs/call.ts'
 import { prepareCommit } from './jobs/commit.ts'
 import { prepareConnect } from './jobs/connect.ts'
+import { prepareFlood } from './jobs/flood.ts'
 import type { Command, Job, Prepared, Reply } from './jobs/job.ts'
 import { prepareRelay } from './jobs/relay.ts'
 import { prepareResume } from './jobs/resume.ts'
 import { prepareRing } from './jobs/ring.ts'
+import { prepareTalk } from './jobs/talk.ts'
 import { prepareToken } from './jobs/token.ts'
 import { TITLES } from './systems.ts'
 
@@ -25,6 +27,10 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareRing(job)
     case 'commit':
       return prepareCommit(job)
+    case 'talk':
+      return prepareTalk(job)
+    case 'flood':
+      return prepareFlood(job)
   }
 }
 

@@ -7,6 +7,7 @@ import { Generator } from './generators.ts'
 import { measureCall } from './measure-call.ts'
 import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
+import { measureFloods } from './measure-floods.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureNodes } from './measure-nodes.ts'
@@ -33,6 +34,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   nodes: measureNodes,
   ring: measureRing,
   scale: measureScale,
+  floods: measureFloods,
 }
 
 const MOST_GENERATORS = 3

@@ -19,6 +19,7 @@ export const MEASUREMENTS = [
   'nodes',
   'ring',
   'scale',
+  'floods',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 

@@ -27,6 +27,13 @@ export function ratios(numerators: readonly number[], denominators: readonly num
   })
 }
 
+/** The smallest value that `share` of all do not exceed (nearest rank). */
+export function percentile(values: readonly number[], share: number): number {
+  if (values.length === 0) throw new Error('The percentile of nothing')
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(1, Math.ceil(sorted.length * share)) - 1]!
+}
+
 const LONGEST_US = 50_000
 
 /** Latencies by the microsecond; what is longer than 50 ms counts as 50 ms. */

@@ -15,7 +15,7 @@ export type SystemName = (typeof SYSTEMS)[number]
 /** Only to see what the generator can do; nobody would run them. */
 export type ReferenceName = 'bare-forward' | 'bare-coalesced'
 /** Other ways to speak to Ringwire. */
-export type ModeName = 'extended' | 'acknowledged'
+export type ModeName = 'extended' | 'acknowledged' | 'limited'
 export type AnySystem = SystemName | ReferenceName | ModeName
 
 export const TITLES: Record<AnySystem, string> = {
@@ -25,6 +25,7 @@ export const TITLES: Record<AnySystem, string> = {
   bare: 'bare Bun',
   extended: 'extended',
   acknowledged: 'extended, every message acknowledged',
+  limited: 'Ringwire with its limits',
   'bare-forward': 'bytes forwarded',
   'bare-coalesced': 'bare Bun, one write a turn',
 }
@@ -32,6 +33,7 @@ export const TITLES: Record<AnySystem, string> = {
 export function dialectOf(system: AnySystem): Dialect {
   switch (system) {
     case 'ringwire':
+    case 'limited':
       return ringwire
     case 'extended':
       return extended
@@ -61,10 +63,15 @@ export function commandOf(system: AnySystem, directory: string): ServerCommand {
   switch (system) {
     case 'ringwire':
     case 'extended':
-    case 'acknowledged': {
+    case 'acknowledged':
+    case 'limited': {
       const data = join(directory, `data-${crypto.randomUUID()}`)
       mkdirSync(data, { recursive: true })
-      return { name: system, command: [process.execPath, ringwireMain, 'serve'], env: ringwireSettings(data) }
+      return {
+        name: system,
+        command: [process.execPath, ringwireMain, 'serve'],
+        env: ringwireSettings(data, system === 'limited'),
+      }
     }
     case 'peerserver':
       return { name: system, command: [nodeBinary(), join(peers, 'peerjs.mjs')], env: { NODE_ENV: 'production' } }
@@ -79,13 +86,17 @@ export function commandOf(system: AnySystem, directory: string): ServerCommand {
   }
 }
 
-/** Defaults, except that no rate limit stops the load. All checks stay on. */
-function ringwireSettings(dataDirectory: string): Record<string, string> {
-  return {
+/** Defaults, except that no rate limit stops the load, where it is not `limited`. All checks stay on. */
+function ringwireSettings(dataDirectory: string, limited: boolean): Record<string, string> {
+  const settings = {
     RINGWIRE_HOST: '127.0.0.1',
     RINGWIRE_PORT: '0',
     RINGWIRE_DATA_DIR: dataDirectory,
     RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:${productKey.product}`,
+  }
+  if (limited) return settings
+  return {
+    ...settings,
     RINGWIRE_WS_RATE: 'off',
     RINGWIRE_TOKEN_RATE_IP: 'off',
     RINGWIRE_TOKEN_RATE_KEY: 'off',

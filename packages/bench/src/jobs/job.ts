@@ -73,7 +73,28 @@ export interface CommitJob {
   url: string
 }
 
-export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob | RingJob | CommitJob
+/** Calls whose people send candidates at a steady pace. */
+export interface TalkJob {
+  kind: 'talk'
+  target: Target
+  pairs: number
+}
+
+const SOCKET_FLOODS = ['arrays', 'queue', 'messages', 'pongs', 'busy', 'reconnects'] as const
+const HTTP_FLOODS = ['health', 'history', 'headers'] as const
+export const FLOODS = [...SOCKET_FLOODS, ...HTTP_FLOODS] as const
+export type SocketFloodName = (typeof SOCKET_FLOODS)[number]
+export type HttpFloodName = (typeof HTTP_FLOODS)[number]
+export type FloodName = (typeof FLOODS)[number]
+
+/** What an enemy sends while others talk. */
+export interface FloodJob {
+  kind: 'flood'
+  target: Target
+  flood: FloodName
+}
+
+export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob | RingJob | CommitJob | TalkJob | FloodJob
 
 /** How long one run of a prepared job lasts; connecting and calling end when they are done. */
 export interface Shape {
@@ -95,6 +116,10 @@ export interface Result {
   serverFrameBytes: number
   /** By the microsecond; only filled where one thing waits for the one before. */
   latencies: number[]
+  /** Each latency in microseconds, where they may be long. */
+  samples?: number[]
+  /** Connections of a flood that were refused or closed. */
+  refused?: number
   /** Share of the measured interval in which this generator found nothing to do. */
   generatorIdle: number
 }
