@@ -19,7 +19,8 @@ function launchOptions() {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--use-fake-device-for-media-stream',
+      // Pictures enough to see that they come, and fewer to compress.
+      '--use-fake-device-for-media-stream=fps=10',
       '--use-fake-ui-for-media-stream',
       '--auto-select-desktop-capture-source=Entire screen',
       '--disable-features=WebRtcHideLocalIpsWithMdns',

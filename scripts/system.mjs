@@ -13,13 +13,15 @@ import { fileURLToPath } from 'node:url'
 const systemPackages = {
   chromium: {
     programs: [
+      // The same browser without windows: the tests look at pages alone.
+      '/usr/bin/chromium-headless-shell',
       '/usr/bin/chromium',
       'chromium',
       'chromium-browser',
       'google-chrome',
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
-    apt: 'chromium',
+    apt: 'chromium-headless-shell',
     dnf: 'chromium',
     brew: '--cask google-chrome',
   },

@@ -2,7 +2,7 @@ import { test } from 'bun:test'
 import { goOnlineTogether } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
 
-const stage = withServiceAndBrowser({ RINGWIRE_RING_TIMEOUT_MS: '1200', RINGWIRE_TOKEN_TTL_S: '4' })
+const stage = withServiceAndBrowser({ RINGWIRE_RING_TIMEOUT_MS: '4000', RINGWIRE_TOKEN_TTL_S: '12' })
 
 test('[RING1] nobody answers: both are told, and the callee finds a missed call', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
