@@ -1,6 +1,6 @@
 import { describe, test } from 'bun:test'
+import { isLong } from '@ringwire/testkit/long'
 import fc from 'fast-check'
-import { isLong } from '../support/long.ts'
 import type { SessionsHarness } from './session-parts.ts'
 import { placeMoves, walkPlace } from './session-place-walk.ts'
 import { sessionMoves, walkSession } from './session-walk.ts'

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { CallRecord } from '@ringwire/protocol/rest'
 import { Client, type Received } from '@ringwire/testkit/client'
 import { candidate } from '@ringwire/testkit/flows'
+import { isLong } from '@ringwire/testkit/long'
 import { Service } from '@ringwire/testkit/service'
-import { isLong } from '../support/long.ts'
 
 /**
  * kill -9 in the middle of everything, again and again on the same data: what a client was told is in the history,

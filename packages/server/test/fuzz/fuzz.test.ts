@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
+import { isLong } from '@ringwire/testkit/long'
 import { productKey, Service } from '@ringwire/testkit/service'
-import { isLong } from '../support/long.ts'
 import { openFiles, residentBytes } from '../support/process.ts'
 import { Findings } from './findings.ts'
 import { fuzzMessages } from './messages.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isLong } from '../support/long.ts'
+import { isLong } from '@ringwire/testkit/long'
 import { explore } from './explore.ts'
 import { source } from './machine.ts'
 import { pair } from './setups.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { isLong } from '@ringwire/testkit/long'
 import fc from 'fast-check'
-import { isLong } from '../support/long.ts'
 import { source } from './machine.ts'
 import { trio } from './setups.ts'
 import { moves, walk } from './walks.ts'

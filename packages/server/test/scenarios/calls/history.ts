@@ -138,7 +138,7 @@ function registerPaging(service: () => Service): void {
     }
   })
 
-  test('[HIST1] limit: unreadable means 30, too small 1, too large 100', async () => {
+  test('[HIST1] limit: unreadable or under 1 means 30, too large 100', async () => {
     const { caller, callerId, calleeId } = await connectPair(service())
     await makeCalls(caller, calleeId, 110)
     const token = await service().token({ user_id: callerId, role: 'customer' })
@@ -146,8 +146,8 @@ function registerPaging(service: () => Service): void {
       ['', 30],
       ['many', 30],
       ['NaN', 30],
-      ['0', 1],
-      ['-7', 1],
+      ['0', 30],
+      ['-7', 30],
       ['1', 1],
       ['100', 100],
       ['101', 100],

@@ -75,11 +75,13 @@ export function registerClosingScenarios(name: string, start: StartService): voi
         const exited = service.terminate()
         expect((await client.closed).code).toBe(1012)
         const late = new RawSocket(url)
-        const answer = await exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`]))
+        const [answer, ready] = await Promise.all([
+          exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`])),
+          fetch(`${url}/readyz`),
+        ])
         expect(answer.status).toBe(503)
         expect(JSON.parse(answer.body).error.code).toBe('SERVICE_DRAINING')
         expect(answer.head).toMatch(/retry-after: \d+/i)
-        const ready = await fetch(`${url}/readyz`)
         expect(ready.status).toBe(503)
         expect(await ready.json()).toMatchObject({ ok: false, service_ready: false })
         expect(await exited).toBe(0)
