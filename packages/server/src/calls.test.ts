@@ -38,7 +38,6 @@ function setUp() {
         return state.stored === undefined ? away() : state.stored.get(callKey(ref))
       },
       // What is over for longer is not among them.
-      liveCalls: () => [],
       overSince: () => [],
     },
     sessions: { heldHere: () => undefined },
@@ -69,17 +68,17 @@ test('[EXT3] a commit that took effect seconds after the database was back is to
   const { before, over } = callThatEnded()
   await loseSight(calls, before)
   for (let sweep = 0; sweep < 200; sweep++) {
-    expect(await calls.reconcile(false).catch((error: StoreError) => error.kind)).toBe('unavailable')
+    expect(await calls.reconcile().catch((error: StoreError) => error.kind)).toBe('unavailable')
     state.now += 500
   }
   state.stored = storeOf(before)
   for (let sweep = 0; sweep < 10; sweep++) {
-    await calls.reconcile(false)
+    await calls.reconcile()
     state.now += 500
   }
   expect(state.told.at(-1)).toEqual(before)
   state.stored = storeOf(over)
-  await calls.reconcile(false)
+  await calls.reconcile()
   expect(state.told.at(-1)).toEqual(over)
 })
 
@@ -88,12 +87,12 @@ test('[EXT3] it is not looked for for ever', async () => {
   const { before } = callThatEnded()
   state.stored = storeOf(before)
   await loseSight(calls, before)
-  await calls.reconcile(false)
+  await calls.reconcile()
   state.now += 7_000
-  await calls.reconcile(false)
+  await calls.reconcile()
   expect(state.loads).toBe(2)
   state.now += 500
-  await calls.reconcile(false)
+  await calls.reconcile()
   expect(state.loads).toBe(2)
 })
 
@@ -101,14 +100,14 @@ test('[EXT3] of many calls that are owed none is forgotten, and a few are tried 
   const { state, calls } = setUp()
   const over = Array.from({ length: 120 }, () => callThatEnded().over)
   for (const call of over) state.owed.add(callKey(call))
-  expect(await calls.reconcile(false).catch((error: StoreError) => error.kind)).toBe('unavailable')
+  expect(await calls.reconcile().catch((error: StoreError) => error.kind)).toBe('unavailable')
   state.stored = storeOf(...over)
   state.canTell = false
-  await calls.reconcile(false)
+  await calls.reconcile()
   expect(state.tried).toHaveLength(50)
   expect(state.owed.size).toBe(120)
   state.canTell = true
-  await calls.reconcile(false)
+  await calls.reconcile()
   expect(new Set(state.told)).toEqual(new Set(over))
   expect(state.owed.size).toBe(0)
 })

@@ -18,7 +18,8 @@ import {
 import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
 import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from './call/invite.ts'
 import type { Delivery } from './delivery.ts'
-import { isUnheld } from './holders.ts'
+import { isShareOf, isUnheld } from './holders.ts'
+import { inBatches } from './in-batches.ts'
 import type { MaybePromise } from './maybe.ts'
 import {
   type CallStore,
@@ -88,8 +89,11 @@ export interface Calls {
   alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
-  /** Hands on what was committed and nobody was told. */
-  reconcile(urgent: boolean): Promise<void>
+  /** Hands on what was committed and nobody was told, as far as this process has noticed. */
+  reconcile(): Promise<void>
+  /** The same of these calls, and of what ended lately: a node that died left it behind. */
+  makeUpFor(live: readonly Call[]): Promise<void>
+  makeUpForEnds(): Promise<void>
 }
 
 export function createCalls(options: CallsOptions): Calls {
@@ -132,15 +136,24 @@ export function createCalls(options: CallsOptions): Calls {
 
   /**
    * Hands on what nobody has: what a commit of unknown outcome wrote after all, what was committed while the sessions'
-   * store was away, what a node that died left behind. `urgent`: that may be so though this process has not noticed.
+   * store was away.
    */
-  async function reconcile(urgent: boolean): Promise<void> {
+  async function reconcile(): Promise<void> {
     await catchUpOwed([...delivery.owed])
     if (uncertain.size > 0) await lookForUncertain()
-    if (!urgent) return
+  }
+
+  /** Each living node has its share; what that one leaves behind, too, the others find by its death. */
+  async function makeUpFor(stored: readonly Call[]): Promise<void> {
+    await inBatches(
+      stored.filter((call) => isShareOf(call, nodes)),
+      (call) => delivery.catchUp(call),
+    )
+  }
+
+  async function makeUpForEnds(): Promise<void> {
     const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
-    const stored: Call[] = [...(await store.liveCalls()), ...over.map(({ call }) => call)]
-    await Promise.all(stored.map((call) => delivery.catchUp(call)))
+    await makeUpFor(over.map(({ call }) => call))
   }
 
   /** What cannot be handed on even now stays owed; where that is so of all that was tried, the rest is not tried. */
@@ -342,6 +355,8 @@ export function createCalls(options: CallsOptions): Calls {
     alerting,
     run,
     reconcile,
+    makeUpFor,
+    makeUpForEnds,
     seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
     async verb(session, verb, callUuid, reason) {
       return ask(session, callUuid, await commandOf(session, verb, reason, sessions))

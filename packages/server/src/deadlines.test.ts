@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
 import { accepted, ringing } from '../test/contracts/calls.ts'
-import type { AnsweredCall, Call, CallRef, Outage } from './call/call.ts'
+import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
-import { StoreError } from './ports.ts'
+import { livePageSize, StoreError } from './ports.ts'
 
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
 
@@ -12,15 +12,26 @@ afterEach(() => {
   for (const deadlines of started.splice(0)) deadlines.stop()
 })
 
+/** A store with these live calls, none of which is a ring that is due. */
+const storeOf = (live: readonly LiveCall[]) => ({
+  dueRings: () => [],
+  async *livePages() {
+    yield live
+  },
+})
+
 /** Deadlines that run, over parts that are as a test says. */
 function start(parts: object): Deadlines {
   const options = {
-    store: { liveCalls: () => [] },
+    store: storeOf([]),
     sessions: { sweep() {}, heldHere: () => undefined },
     nodes: { self: 'one', isDead: () => false, others: () => ['two'], tell() {} },
     clock: { now: Date.now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
     durations,
     uptime: { outages: () => [], doubt() {} },
+    onPage: async () => {},
+    onRound: () => {},
+    onDeath: async () => {},
     onSweep: async () => {},
     onError: (error: unknown) => {
       throw error
@@ -110,7 +121,7 @@ test('[END3] in an outage no lost clock runs out, by its timer or by a sweep; ov
     durations: { ...durations, peerLostMs },
     uptime: { outages: () => outages, doubt() {} },
     nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
-    store: { liveCalls: () => [call] },
+    store: storeOf([call]),
     onSweep: async () => {
       if (++sweeps === 2) swept.resolve()
     },
@@ -137,9 +148,10 @@ test('[END3] a store that fails again and again restarts no lost clock and keeps
     durations: { ...durations, peerLostMs },
     store: {
       // One error a second.
-      async liveCalls() {
+      dueRings: () => [],
+      async *livePages() {
         if (++sweeps % 2 === 0) throw new StoreError('unavailable', 'just now')
-        return [call]
+        yield [call]
       },
     },
     onError: (error: unknown) => void errors.push(error),
@@ -171,6 +183,86 @@ test('[END3] many calls that are due at once are ended so many at a time', async
   expect(most).toBeLessThanOrEqual(100)
 }, 90_000)
 
+test('[END3] a node that dies leaves 20,000 calls: living nodes read them page by page, and each ends what is its share; the others step in later', async () => {
+  const call = answered(Date.now())
+  const held = { ...call.calleePlace, state: 'held', node: 'dead' } as const
+  const live = Array.from({ length: 20_000 }, () => ({ ...call, callUuid: crypto.randomUUID(), calleePlace: held }))
+  let pages = 0
+  const lostBy = async (self: string, isAlone: boolean) => {
+    const lost = new Set<string>()
+    const round = Promise.withResolvers<void>()
+    let rounds = 0
+    const { nodeDied } = start({
+      async run({ callUuid }: CallRef, { type }: CallCommand): Promise<Decision> {
+        if (type === 'lose') lost.add(callUuid)
+        return { ok: true, call, steps: [] }
+      },
+      nodes: {
+        self,
+        isDead: (node: string) => node === 'dead',
+        others: () => ['one', 'two', 'three'].filter((each) => each !== self),
+        tell() {},
+      },
+      sessions: { sweep() {}, heldHere: () => ({}) },
+      store: {
+        dueRings: () => [],
+        async *livePages() {
+          for (let from = 0; from < live.length; from += livePageSize) {
+            pages++
+            yield live.slice(from, from + livePageSize)
+          }
+          yield []
+        },
+      },
+      onPage: async (page: readonly Call[]) => {
+        expect(page.length).toBeLessThanOrEqual(livePageSize)
+      },
+      onRound() {
+        rounds++
+        if (!isAlone || lost.size === live.length) round.resolve()
+      },
+    })
+    nodeDied()
+    await round.promise
+    return { lost, rounds }
+  }
+  const shares = await Promise.all(['one', 'two', 'three'].map((self) => lostBy(self, false)))
+  expect(shares.reduce((sum, { lost }) => sum + lost.size, 0)).toBe(live.length)
+  expect(new Set(shares.flatMap(({ lost }) => [...lost])).size).toBe(live.length)
+  for (const { lost } of shares) expect(lost.size).toBeGreaterThan(live.length / 4)
+  expect(pages).toBeGreaterThan(3 * 40 - 1)
+  // Nobody else does its share.
+  const { lost } = await lostBy('two', true)
+  expect(lost.size).toBe(live.length)
+}, 90_000)
+
+test('[END3] with no node dead a sweep reads one page of the live calls, however many there are', async () => {
+  const call = answered(Date.now())
+  const live = Array.from({ length: 5_000 }, () => ({ ...call, callUuid: crypto.randomUUID() }))
+  let read = 0
+  let sweeps = 0
+  const round = Promise.withResolvers<ReadonlySet<string>>()
+  start({
+    run: listen(() => call).run,
+    sessions: { sweep() {}, heldHere: () => ({}) },
+    store: {
+      dueRings: () => [],
+      async *livePages() {
+        for (let from = 0; from < live.length; from += livePageSize) {
+          read++
+          yield live.slice(from, from + livePageSize)
+        }
+      },
+    },
+    onSweep: async () => {
+      sweeps++
+      expect(read).toBeLessThanOrEqual(sweeps)
+    },
+    onRound: (_: number, found: ReadonlySet<string>) => round.resolve(found),
+  })
+  expect((await round.promise).size).toBe(live.length)
+}, 90_000)
+
 /** A node of two whose common clock jumps; answers what it asks of a live call in the sweep in which it notices. */
 async function commandsOfJump(self: string, others: readonly string[]): Promise<CallCommand[]> {
   let ms = 30_000
@@ -189,7 +281,7 @@ async function commandsOfJump(self: string, others: readonly string[]): Promise<
         ms = 0
       },
     },
-    store: { liveCalls: () => [call] },
+    store: storeOf([call]),
     onSweep: async () => swept.resolve(),
   })
   await swept.promise

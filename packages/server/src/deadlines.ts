@@ -9,9 +9,9 @@ import {
   type Outage,
 } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
-import { isUnheld } from './holders.ts'
+import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
-import { type CallStore, type Nodes, type Sessions, StoreError, type Uptime } from './ports.ts'
+import { type CallStore, livePageSize, type Nodes, type Sessions, StoreError, type Uptime } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
@@ -23,6 +23,10 @@ const againMs = 500
 const noticedMs = 1_500
 /** So much later than the node that has the timer another one looks after a deadline, in ms [RING1]. */
 const patienceMs = 200
+/** Others do the share of a node that has not done it by then, in ms. */
+const stepInMs = 4_000
+/** Rings that are over for longer are found with the other live calls, in ms. */
+const ringWindowMs = 10_000
 /** A timer may fire so much before its time, in ms. */
 const earlyMs = 5
 
@@ -34,8 +38,14 @@ export interface DeadlinesOptions {
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  /** More that is done at every sweep, with the calls that are live. */
-  readonly onSweep: (now: number, live: readonly LiveCall[]) => Promise<void>
+  /** More that is done with live calls at every look at them; `isUrgent`: a node died. */
+  readonly onPage: (live: readonly LiveCall[], isUrgent: boolean) => Promise<void>
+  /** All live calls were looked at, page by page: these. */
+  readonly onRound: (now: number, live: ReadonlySet<string>) => void
+  /** A node died. */
+  readonly onDeath: () => Promise<void>
+  /** More that is done at every sweep. */
+  readonly onSweep: () => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -44,6 +54,8 @@ export interface Deadlines {
   watch(call: Call): void
   /** The call ended elsewhere. */
   forget(call: Call): void
+  /** A node died: its calls are looked at sooner. */
+  nodeDied(): void
   start(): void
   stop(): void
 }
@@ -53,7 +65,7 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, uptime, clock, run, onSweep, onError } = options
+  const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onDeath, onSweep, onError } = options
   const timers = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>()
   /** Calls whose timers fired, until something came of it. */
   const due = new Map<string, Call>()
@@ -64,6 +76,13 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** What fails is said once, until a sweep succeeds. */
   let isTold = false
   let lastOutage: Outage | undefined
+  /** The round over all live calls that is under way, a page at every sweep, and what it has found. */
+  let pages: AsyncIterator<readonly LiveCall[]> | undefined
+  let found = new Set<string>()
+  /** A node died, and nobody has made up for it yet; and when the last one did, on the monotonic clock. */
+  let isUrgent = false
+  let diedAt = Number.NEGATIVE_INFINITY
+  let isStopped = false
 
   function deadlineOfCall(call: Call): number | undefined {
     return nextDeadline(call, { ...options.durations, outages: uptime.outages() })
@@ -72,7 +91,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   function watch(call: Call, atLeastMs = 0): void {
     forget(call)
     const deadline = deadlineOfCall(call)
-    if (deadline === undefined) return
+    if (deadline === undefined || isStopped) return
     const delay = Math.min(Math.max(atLeastMs, deadline - clock.now()), longestTimeoutMs)
     const key = callKey(call)
     const timer = setTimeout(() => {
@@ -137,17 +156,52 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     await sessions.sweep(now)
     if (clock.jumped() !== 0) await followJump()
     noteOutage()
-    const live = await store.liveCalls()
-    const owing: (readonly [LiveCall, CallCommand])[] = []
-    for (const call of live) {
-      const command = owed(call, now)
-      if (command !== undefined) owing.push([call, command])
-    }
-    const done = inBatches(owing, ([call, command]) => run(call, command))
-    await Promise.allSettled([done])
-    await onSweep(now, live)
-    await done
+    const results = await Promise.allSettled([lookAtDueRings(now), lookAtPages(now), onSweep()])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
     isTold = false
+  }
+
+  /** Rings end on time, also those of a node that has just died: they are found by their time [RING1]. */
+  async function lookAtDueRings(now: number): Promise<void> {
+    if (nodes.others().length === 0 && performance.now() - diedAt > stepInMs) return
+    const due = await store.dueRings(now - ringWindowMs, now - patienceMs, livePageSize)
+    await inBatches(due, (call) => run(call, { type: 'time' }))
+  }
+
+  /** One page at a time; where a node died all of them, now and for as long as others may have left their share. */
+  async function lookAtPages(now: number): Promise<void> {
+    const isFirst = isUrgent
+    if (isFirst) pages = undefined
+    isUrgent = false
+    try {
+      if (isFirst) await onDeath()
+      do await lookAtPage(now, isFirst)
+      while (pages !== undefined && performance.now() - diedAt < 2 * stepInMs)
+    } catch (error) {
+      pages = undefined
+      isUrgent ||= isFirst
+      throw error
+    }
+  }
+
+  async function lookAtPage(now: number, isFirst: boolean): Promise<void> {
+    if (pages === undefined) found = new Set()
+    pages ??= store.livePages()
+    const { value: page, done } = await pages.next()
+    if (done === true) {
+      pages = undefined
+      onRound(now, found)
+      return
+    }
+    for (const call of page) found.add(callKey(call))
+    await onPage(page, isFirst)
+    const owing = page.flatMap((call) => {
+      const command = owed(call, now)
+      return command === undefined ? [] : [[call, command] as const]
+    })
+    await inBatches(owing, ([call, command]) => run(call, command))
+    // A last page that is not full ends the round in the same sweep.
+    if (page.length < livePageSize) await lookAtPage(now, isFirst)
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */
@@ -168,8 +222,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       // All nodes go by one clock: each notices within a second, and one of them moves the deadlines.
       if (others.length > 0) await Bun.sleep(noticedMs)
       if (others.some((other) => other < nodes.self)) return await Bun.sleep(noticedMs)
-      const live = await store.liveCalls()
-      await inBatches(live, (call) => run(call, { type: 'shift', ms }))
+      for await (const page of store.livePages()) await inBatches(page, (call) => run(call, { type: 'shift', ms }))
     } finally {
       jumping = false
     }
@@ -185,7 +238,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     for (const place of places) {
       const { sessionId, node } = place
       // Closes that could not be written while the store was away, and those that a dead node would have observed.
-      if (place.state === 'held' && isUnheld(place, nodes, sessions)) return { type: 'lose', sessionId, node }
+      if (place.state === 'held' && isUnheld(place, nodes, sessions) && isOwnToLose(call, node))
+        return { type: 'lose', sessionId, node }
       const identity = place.state === 'vacant' ? sessions.heldHere(sessionId) : undefined
       // The others took this node for dead, and it was not.
       if (identity !== undefined)
@@ -194,9 +248,18 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     return undefined
   }
 
+  /** What a dead node left is shared; a share that is not done after a while is anybody's. */
+  function isOwnToLose(call: LiveCall, node: string): boolean {
+    return node === nodes.self || isShareOf(call, nodes) || performance.now() - diedAt > stepInMs
+  }
+
   return {
     watch: (call) => watch(call),
     forget,
+    nodeDied() {
+      isUrgent = true
+      diedAt = performance.now()
+    },
     start() {
       sweeper = setInterval(() => {
         if (sweeping) return
@@ -211,6 +274,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     stop() {
       clearInterval(sweeper)
       sweeper = undefined
+      isStopped = true
       for (const { timer } of timers.values()) clearTimeout(timer)
       timers.clear()
     },

@@ -44,10 +44,10 @@ export interface Delivery {
   /** There is no such call. */
   forgive(key: string): void
   /**
-   * Forgets calls that are over for longer than a minute, and those that ended elsewhere: they are not among the live ones of
-   * two sweeps. Answers the latter.
+   * Forgets calls that are over for longer than a minute, and those that ended elsewhere: their keys are not among the live
+   * ones of two sweeps. Answers the latter.
    */
-  sweep(now: number, live: readonly Call[]): readonly Call[]
+  sweep(now: number, live: ReadonlySet<string>): readonly Call[]
 }
 
 export interface DeliveryOptions {
@@ -318,11 +318,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const before = missing
       missing = new Set()
       const ended: Call[] = []
-      const liveKeys = new Set(live.map(callKey))
       for (const [key, call] of known) {
         if (!isLive(call)) {
           if (now - call.endedAt > lateRelayMs) known.delete(key)
-        } else if (!liveKeys.has(key)) {
+        } else if (!live.has(key)) {
           // It may have begun after the live ones were read.
           if (!before.has(key)) missing.add(key)
           else if (known.delete(key)) ended.push(call)

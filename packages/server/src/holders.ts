@@ -1,4 +1,4 @@
-import type { Place } from './call/call.ts'
+import { type CallRef, callKey, type Place } from './call/call.ts'
 import type { Nodes, Sessions } from './ports.ts'
 
 /** Whether another node holds the socket, or may. */
@@ -16,4 +16,10 @@ export function isUnheld(
   sessions: Pick<Sessions, 'heldHere'>,
 ): boolean {
   return node === nodes.self ? sessions.heldHere(sessionId) === undefined : nodes.isDead(node)
+}
+
+/** Whether a call is this node's to look after where each living node takes its share: of what a dead one left. */
+export function isShareOf(ref: CallRef, { self, others }: Pick<Nodes, 'self' | 'others'>): boolean {
+  const living = [self, ...others()].sort()
+  return living[Bun.hash.crc32(callKey(ref)) % living.length] === self
 }

@@ -28,6 +28,9 @@ export interface InviteSituation {
   readonly live: readonly LiveCall[]
 }
 
+/** Nobody reads more live calls at once: no event loop stands still, however many there are. */
+export const livePageSize = 500
+
 /**
  * The calls and their events. The database is the truth.
  *
@@ -54,8 +57,10 @@ export interface CallStore {
   load(ref: CallRef): MaybePromise<Call | undefined>
   /** Live calls in which the participant is the caller or the callee. */
   liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
-  /** Every live call: read at start, and by the sweep. */
-  liveCalls(): MaybePromise<LiveCall[]>
+  /** Every live call, in pages of at most `livePageSize`; one that changes meanwhile may come as it was. */
+  livePages(): AsyncIterableIterator<readonly LiveCall[]>
+  /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
+  dueRings(from: number, to: number, limit: number): MaybePromise<LiveCall[]>
   /** Calls that ended at or after `since`, with their last step: their final notices may not have arrived. */
   overSince(since: number): MaybePromise<{ call: OverCall; step: Step }[]>
   /**

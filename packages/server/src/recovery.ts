@@ -54,16 +54,18 @@ export function createRecovery({
       await delivery.adoptOver(call)
       await delivery.apply({ call, event: finalsOf(step.event) })
     })
-    await inBatches(await store.liveCalls(), (call) => recoverCall(call, now))
+    for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
   }
 
   /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
   async function recoverShared(now: number): Promise<void> {
     await sessions.tellAll()
-    await inBatches(await store.liveCalls(), async (call) => {
-      await delivery.catchUp(call)
-      await startClocks(call, now, [nodes.self])
-    })
+    for await (const page of store.livePages()) {
+      await inBatches(page, async (call) => {
+        await delivery.catchUp(call)
+        await startClocks(call, now, [nodes.self])
+      })
+    }
     await inBatches(await store.overSince(now - finalsMs), ({ call }) => delivery.catchUp(call))
   }
 

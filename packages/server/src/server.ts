@@ -200,11 +200,9 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
   })
-  /** A node died: it may have left something that nobody was told. */
-  let isOrphaned = false
   heard.death = (node) => {
     logger.warn({ node }, 'a node is gone')
-    isOrphaned = true
+    deadlines.nodeDied()
   }
   const deadlines = createDeadlines({
     store,
@@ -214,15 +212,13 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     clock,
     durations,
     run: calls.run,
-    async onSweep(now, live) {
+    // A node that died may have left something that nobody was told.
+    onPage: (live, isUrgent) => (isUrgent ? calls.makeUpFor(live) : Promise.resolve()),
+    onRound(now, live) {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)
-      const isUrgent = isOrphaned
-      isOrphaned = false
-      await calls.reconcile(isUrgent).catch((error) => {
-        isOrphaned ||= isUrgent
-        throw error
-      })
     },
+    onDeath: calls.makeUpForEnds,
+    onSweep: calls.reconcile,
     onError,
   })
   const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })

@@ -34,6 +34,8 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     alerting: unused,
     run: unused,
     reconcile: unused,
+    makeUpFor: unused,
+    makeUpForEnds: unused,
   }
   const dispatch = createDispatch({
     parse: createMessageParser(),

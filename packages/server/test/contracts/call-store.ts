@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Call, isLive, type LiveCall, participantOf } from '../../src/call/call.ts'
+import { type Call, callKey, isLive, type LiveCall, participantOf, type RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { decideInvite } from '../../src/call/invite.ts'
-import { type CallStore, StoreError } from '../../src/ports.ts'
+import { type CallStore, livePageSize, StoreError } from '../../src/ports.ts'
 import { anyLife } from './arbitraries.ts'
 import { actorOf, inviteCommand } from './call-life.ts'
-import { accepted, created, ended, participant, product, ringing, there, touched } from './calls.ts'
+import { accepted, created, ended, liveIn, participant, product, ringing, there, touched } from './calls.ts'
 
 /** What a suite needs of an adapter besides its port. */
 export interface CallStoreHarness {
@@ -324,11 +324,43 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         expect(await store().liveCallsOf(b)).toStrictEqual([answered])
         expect(await store().liveCallsOf({ ...a, role: 'doctor' })).toEqual([])
         expect(await store().liveCallsOf({ ...a, product: 'another' })).toEqual([])
-        expect(await store().liveCalls()).toContainEqual(answered)
+        expect(await liveIn(store())).toContainEqual(answered)
         await store().transition(call, () => ({ steps: [ended(answered)] }))
         expect(await store().liveCallsOf(a)).toEqual([])
         expect(await store().liveCallsOf(b)).toEqual([])
-        expect((await store().liveCalls()).some((it) => it.callUuid === call.callUuid)).toBe(false)
+        expect((await liveIn(store())).some((it) => it.callUuid === call.callUuid)).toBe(false)
+      })
+
+      test('[RING1] rings that are due are found by their time, the earliest first; who was answered is not among them', async () => {
+        const at = 5_000_000_000_000
+        const rings = await Promise.all(
+          [3, 1, 2, 4, 5].map(
+            async (n) => (await add(ringing(undefined, undefined, { ringExpiresAt: at + n }))) as RingingCall,
+          ),
+        )
+        const [three, one, two] = rings
+        expect(await store().dueRings(at, at + 3, 10)).toStrictEqual([one, two, three] as LiveCall[])
+        expect(await store().dueRings(at, at + 5, 2)).toStrictEqual([one, two] as LiveCall[])
+        expect(await store().dueRings(at + 1, at + 3, 10)).toStrictEqual([two, three] as LiveCall[])
+        await store().transition(there(one), () => ({ steps: [accepted(there(one))] }))
+        expect(await store().dueRings(at, at + 2, 10)).toStrictEqual([two] as LiveCall[])
+      })
+
+      test('live calls come in pages, each call once, as they are', async () => {
+        const calls = await Promise.all(Array.from({ length: livePageSize + 50 }, () => add(ringing())))
+        const found: string[] = []
+        for (let round = 0; round < 2; round++) {
+          found.length = 0
+          for await (const page of store().livePages()) {
+            expect(page.length).toBeLessThanOrEqual(livePageSize)
+            found.push(...page.map((call) => `${callKey(call)} ${call.version}`))
+          }
+          expect(new Set(found).size).toBe(found.length)
+          expect(found).toEqual(expect.arrayContaining(calls.map((call) => `${callKey(call)} ${round + 1}`)))
+          await Promise.all(
+            calls.map((call) => store().transition(call, (now) => ({ steps: [touched(there(now), 'x')] }))),
+          )
+        }
       })
 
       test('overSince gives the calls that ended since then, each with its last step', async () => {
@@ -410,7 +442,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       )
       await harness.reopen()
       for (const call of written) expect(await store().load(call)).toStrictEqual(call)
-      const live = new Map((await store().liveCalls()).map((call) => [call.callUuid, call]))
+      const live = new Map((await liveIn(store())).map((call) => [call.callUuid, call]))
       for (const call of written)
         expect<Call | undefined>(live.get(call.callUuid)).toEqual(isLive(call) ? call : undefined)
     })

@@ -9,6 +9,7 @@ import type {
   RingingCall,
 } from '../../src/call/call.ts'
 import type { CallEvent, Step } from '../../src/call/effects.ts'
+import type { CallStore } from '../../src/ports.ts'
 
 /** Calls and steps as the contract suites need them: right in shape, with no more meaning than that. */
 
@@ -102,4 +103,11 @@ export function ended(call: LiveCall, at = call.startedAt + 5000): Step {
 export function there<C>(call: C | undefined): C {
   if (call === undefined) throw new Error('There is no such call.')
   return call
+}
+
+/** Every live call, whatever page it is on. */
+export async function liveIn(store: Pick<CallStore, 'livePages'>): Promise<LiveCall[]> {
+  const pages: (readonly LiveCall[])[] = []
+  for await (const page of store.livePages()) pages.push(page)
+  return pages.flat()
 }

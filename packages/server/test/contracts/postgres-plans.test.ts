@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import {
+  dueRingsSql,
   historySql,
   liveByIdSql,
   liveOfSql,
@@ -14,7 +15,7 @@ import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { pruneSql } from '../../src/adapters/postgres/retention.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
-import { created, participant, ringing, there, touched } from './calls.ts'
+import { created, liveIn, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** What PostgreSQL does for each read, on tables as a busy service has them. */
@@ -58,7 +59,8 @@ describe('every read finds its rows through an index', () => {
     ['load', loadSql, ['u', 'clinic']],
     ['live calls of a participant', liveOfSql, ['clinic', 'user-0', 'patient']],
     ['what an invite needs to see', situationSql, ['clinic', 'u', 'user-0', 'patient', 'user-1', 'patient']],
-    ['live calls', liveVersionsSql, []],
+    ['a page of live calls', liveVersionsSql, ['0', 500]],
+    ['rings that are due', dueRingsSql, [1_200_000, 1_210_000, 500]],
     ['live calls by their keys', liveByIdSql, ['{1,2,3}']],
     ['calls that ended since', overSinceSql, [1_249_000]],
     ['steps after a version', stepsAfterSql, ['u', 'clinic', 1]],
@@ -93,6 +95,17 @@ describe('every read finds its rows through an index', () => {
     )
     expect(counts.length).toBeGreaterThan(2)
     expect(Math.max(...counts)).toBeLessThanOrEqual(101)
+  })
+
+  test('[RING1] what a sweep reads of live calls is bounded, whatever else is stored', async () => {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${liveVersionsSql}`, [
+      '0',
+      50,
+    ])
+    const counts = rows.flatMap((row) =>
+      [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
+    )
+    expect(Math.max(...counts)).toBe(50)
   })
 
   test("a live call's transitions touch no index (HOT)", async () => {
@@ -130,7 +143,7 @@ describe('every read finds its rows through an index', () => {
     await server.query('SELECT pg_stat_reset()', fresh.url)
     const lives = Array.from({ length: 400 }, () => callLife())
     for (let step = 0; step < 5; step++) await Promise.all(lives.map((life) => life[step]?.(fresh.store())))
-    await fresh.store().liveCalls()
+    await liveIn(fresh.store())
     await fresh.store().history({ participant: participant('nobody'), limit: 30, after: undefined })
     await fresh.reopen()
     while ((await counters()).some(({ rows }) => rows < 400)) await Bun.sleep(5)

@@ -7,6 +7,7 @@ import { createBox } from '../cli/command.ts'
 import { fill } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
+import { liveIn } from './calls.ts'
 
 /** The statements of docs/operations.md, as they stand there. */
 const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
@@ -44,7 +45,7 @@ async function useAll(url: string): Promise<void> {
     const participant = { product: 'clinic', role: 'patient', userId: 'ann' }
     await Promise.all([
       calls.tryWrite(),
-      calls.liveCalls(),
+      liveIn(calls),
       calls.liveCallsOf(participant),
       calls.overSince(0),
       calls.history({ participant, limit: 10, after: undefined }),

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
-import { created, ringing } from './calls.ts'
+import { created, liveIn, ringing } from './calls.ts'
 import { temporaryDataDir, versionsOf } from './sqlite-harness.ts'
 
 const synchronous = 'FULL'
@@ -85,7 +85,7 @@ describe('one data directory', () => {
     expect((await lines.next()).value).toBe('open')
     for (let acknowledged = 0; acknowledged < 500; acknowledged++) await lines.next()
     const beside = await openSqlite({ dataDir: dir.path, synchronous, exclusive: false })
-    const live = await beside.calls.liveCalls()
+    const live = await liveIn(beside.calls)
     expect(live.length).toBeGreaterThan(0)
     for (let index = 0; index < 20; index++) {
       const key = { keyId: `key-${index}`, secretHash: new Uint8Array(32), products: ['p'], origin: 'cli' } as const
@@ -123,7 +123,7 @@ test('SIGKILL in the middle of writing, again and again: what was acknowledged i
     await writing.exited
   }
   const stores = await openSqlite({ dataDir: dir.path, synchronous, exclusive: true })
-  const live = await stores.calls.liveCalls()
+  const live = await liveIn(stores.calls)
   expect(acknowledged.size).toBeGreaterThan(500)
   for (const call of live) {
     expect(call.version).toBeGreaterThanOrEqual(acknowledged.get(call.callUuid) ?? 1)

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
 import type { LiveCall } from '../../src/call/call.ts'
 import { StoreError } from '../../src/ports.ts'
-import { created, ended, ringing } from './calls.ts'
+import { created, ended, liveIn, ringing } from './calls.ts'
 import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
 
 const dayMs = 86_400_000
@@ -40,7 +40,7 @@ test('calls that ended before the instant go with their events, the others stay'
   expect((await harness.store().load(young))?.status).toBe('ended')
   expect([count('calls'), count('call_events')]).toEqual([2, 3])
   await harness.reopen()
-  expect(await harness.store().liveCalls()).toHaveLength(1)
+  expect(await liveIn(harness.store())).toHaveLength(1)
 })
 
 test('what is written meanwhile is written between its steps', async () => {

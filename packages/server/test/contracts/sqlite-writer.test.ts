@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
 import { StoreError } from '../../src/ports.ts'
-import { created, ended, participant, ringing, there, touched } from './calls.ts'
+import { created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
 import type { Pragma } from './faulty-writer.ts'
 import { openHarness, type SqliteHarness, versionsOf } from './sqlite-harness.ts'
 
@@ -111,7 +111,7 @@ describe('a writer that fails', () => {
     expect(await kindOf(store().transition(call, () => ({ steps: [created(call)] })))).toBe('unknown')
     const again = await store().transition(call, (now) => ({ seen: now, steps: [] }))
     expect(again.seen).toEqual(call)
-    expect(await store().liveCalls()).toEqual([call])
+    expect(await liveIn(store())).toEqual([call])
     expect(versionsOf(harness.database, call.callUuid)).toEqual([1])
   })
 
@@ -123,7 +123,7 @@ describe('a writer that fails', () => {
       calls.map((call) => kindOf(store().transition(call, () => ({ steps: [created(call)] })))),
     )
     expect(kinds).toEqual(['unknown', ...Array.from({ length: 9 }, () => 'written' as const)])
-    expect((await store().liveCalls()).length).toBe(9)
+    expect((await liveIn(store())).length).toBe(9)
   })
 
   test('the live set is read again before anything is decided', async () => {
@@ -137,7 +137,7 @@ describe('a writer that fails', () => {
     await until(() => started.length === 2)
     const { seen } = await store().transition(kept, (now) => ({ seen: now, steps: [] }))
     expect(seen).toEqual(kept)
-    const live = new Set((await store().liveCalls()).map((call) => call.callUuid))
+    const live = new Set((await liveIn(store())).map((call) => call.callUuid))
     expect(live).toEqual(new Set([kept.callUuid, foreign.callUuid]))
   })
 
@@ -159,7 +159,7 @@ describe('a writer that fails', () => {
     expect(await Promise.all(late)).toEqual(['unavailable', 'unavailable', 'unavailable'])
     expect(await kindOf(add())).toBe('unavailable')
     expect(await kindOf(store().tryWrite())).toBe('unavailable')
-    expect(await store().liveCalls()).toEqual([])
+    expect(await liveIn(store())).toEqual([])
   })
 
   test('dies again and again under load: what was acknowledged is there, nothing is there twice', async () => {

@@ -11,6 +11,7 @@ import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { createBox } from '../cli/command.ts'
 import { callLife } from '../contracts/call-life.ts'
+import { liveIn } from '../contracts/calls.ts'
 import { moveFor } from './move.ts'
 import { callsOf, contentOf, fill, liveOf } from './stores.ts'
 
@@ -51,7 +52,7 @@ describe('ringwire migrate', () => {
     const figures = { calls: 200, live_calls: liveOf(refs), events, keys: 3, settings: 2 }
     expect(JSON.parse(out)).toEqual({ copied: true, ...figures, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
     await withPostgres(async ({ calls, products }) => {
-      expect((await calls.liveCalls()).length).toBe(liveOf(refs))
+      expect((await liveIn(calls)).length).toBe(liveOf(refs))
       const key = await products.findKey('k1', Date.now())
       expect(key?.secretHashes.map((hash) => [...hash])).toEqual([[...hashSecret('two')], [...hashSecret('one')]])
       expect((await products.findKey('k1', Date.now() + 3_600_001))?.secretHashes).toHaveLength(1)

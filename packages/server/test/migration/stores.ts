@@ -6,6 +6,7 @@ import { hashSecret } from '../../src/auth/product-auth.ts'
 import { type Call, isLive } from '../../src/call/call.ts'
 import type { CallStore, ProductStore } from '../../src/ports.ts'
 import { callLife } from '../contracts/call-life.ts'
+import { liveIn } from '../contracts/calls.ts'
 
 /** Names of every kind: what JSON, SQL or a locale could change. */
 const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, contextId: "it's; --" }
@@ -21,7 +22,7 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
       for (const step of steps.slice(0, length)) await step(calls)
     }),
   )
-  const [first] = await calls.liveCalls()
+  const [first] = await liveIn(calls)
   if (first !== undefined) {
     await calls.transition(first, (call) => {
       if (call === undefined) throw new Error('There is no such call.')
@@ -81,7 +82,7 @@ export async function contentOf({ calls, products }: Stores, refs: readonly Call
 export async function callsOf(dataDir: string): Promise<Call[]> {
   const { calls, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
   const over = (await calls.overSince(0)).map(({ call }) => call)
-  const live = await calls.liveCalls()
+  const live = await liveIn(calls)
   await close()
   return [...live, ...over]
 }

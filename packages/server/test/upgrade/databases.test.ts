@@ -4,6 +4,7 @@ import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { createProductAuth } from '../../src/auth/product-auth.ts'
 import { migrateToPostgres } from '../../src/migration.ts'
 import type { ProductStore } from '../../src/ports.ts'
+import { liveIn } from '../contracts/calls.ts'
 import { temporaryDataDir } from '../contracts/sqlite-harness.ts'
 import { keySecrets } from '../fixtures/calls-in-every-state.ts'
 import { clockFrom } from '../fixtures/clock.ts'
@@ -79,7 +80,7 @@ for (const name of ['postgres', 'sqlite'] as const) {
           const steps = await calls.stepsAfter(call, 0)
           expect(steps.map((step) => ({ version: step.call.version, ...step.event }))).toMatchObject([...events])
         }
-        const live = (await calls.liveCalls()).map(({ status }) => status)
+        const live = (await liveIn(calls)).map(({ status }) => status)
         const over = (await calls.overSince(0)).map(({ call }) => call.status)
         expect([live.sort(), over.sort()]).toEqual([statusesOf(true), statusesOf(false)])
         const keys = await products.listKeys(content.recordedAt)

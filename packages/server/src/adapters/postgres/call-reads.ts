@@ -1,7 +1,7 @@
 import type { Call, CallRef, LiveCall, OverCall, Participant } from '../../call/call.ts'
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import type { HistoryPage, HistoryQuery, InviteSituation } from '../../ports.ts'
+import { type HistoryPage, type HistoryQuery, type InviteSituation, livePageSize } from '../../ports.ts'
 import {
   type CallRow,
   callOf,
@@ -19,7 +19,8 @@ export interface CallReads {
   load(ref: CallRef, deadline?: number): Promise<Call | undefined>
   situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
   liveOf(participant: Participant): Promise<LiveCall[]>
-  live(): Promise<LiveCall[]>
+  livePages(): AsyncIterableIterator<readonly LiveCall[]>
+  dueRings(from: number, to: number, limit: number): Promise<LiveCall[]>
   overSince(since: number): Promise<{ call: OverCall; step: Step }[]>
   stepsAfter(ref: CallRef, version: number): Promise<Step[]>
   history(query: HistoryQuery): Promise<HistoryPage>
@@ -43,9 +44,17 @@ export const situationSql = `
   SELECT ${columns} FROM calls WHERE product = $1 AND call_uuid = $2
   UNION ALL ${liveHalves(3)} UNION ALL ${liveHalves(5)}`
 
-/** What is live, in few bytes; then the rows that are not known yet. */
-export const liveVersionsSql = `SELECT json_agg(json_build_array(id, version))::text AS live FROM calls WHERE ended_at IS NULL`
+/** A page of what is live, in few bytes; then the rows that are not known yet. */
+export const liveVersionsSql = `
+  SELECT json_agg(json_build_array(id, version) ORDER BY id)::text AS live
+  FROM (SELECT id, version FROM calls WHERE ended_at IS NULL AND id > $1::text::bigint ORDER BY id LIMIT $2::int) AS page`
 export const liveByIdSql = `SELECT calls.id::float8 AS id, ${columns} FROM calls WHERE id = ANY ($1::text::bigint[])`
+
+export const dueRingsSql = `
+  SELECT ${columns} FROM calls
+  WHERE ended_at IS NULL AND status = 'ringing'
+    AND ring_expires_at > $1::float8::bigint AND ring_expires_at <= $2::float8::bigint
+  ORDER BY ring_expires_at LIMIT $3::int`
 
 export const overSinceSql = `
   SELECT ${columns}, ${eventColumns}
@@ -78,26 +87,33 @@ export function createCallReads(connections: Connections): CallReads {
     return connections.run(text, values, { repeatable: true, ...(deadline !== undefined && { deadline }) })
   }
 
-  /** Of ten thousand live calls few have changed since the last sweep: only those are read whole. */
-  async function live(): Promise<LiveCall[]> {
-    const [row] = await read(liveVersionsSql, [])
-    const versions = new Map<number, number>(JSON.parse(row.live ?? '[]') as [number, number][])
-    const known = lastLive
+  /** Of ten thousand live calls few have changed since they were read last: only those are read whole. */
+  async function* livePages(): AsyncGenerator<readonly LiveCall[]> {
     const now = new Map<number, LiveCall>()
-    const missing: number[] = []
-    for (const [id, version] of versions) {
-      const call = known.get(id)
-      if (call?.version === version) now.set(id, call)
-      else missing.push(id)
-    }
-    for (let from = 0; from < missing.length; from += 1000) {
-      for (const row of await read(liveByIdSql, [`{${missing.slice(from, from + 1000)}}`])) {
-        const call = callOf(row)
-        if (isLive(call)) now.set(row.id, call)
+    for (let after = 0, isLast = false; !isLast; ) {
+      const [row] = await read(liveVersionsSql, [String(after), livePageSize])
+      const versions = JSON.parse(row.live ?? '[]') as [number, number][]
+      isLast = versions.length < livePageSize
+      after = versions.at(-1)?.[0] ?? after
+      const page: LiveCall[] = []
+      const changed: number[] = []
+      const note = (id: number, call: LiveCall) => {
+        now.set(id, call)
+        page.push(call)
       }
+      for (const [id, version] of versions) {
+        const call = lastLive.get(id)
+        if (call?.version === version) note(id, call)
+        else changed.push(id)
+      }
+      const rows = changed.length === 0 ? [] : await read(liveByIdSql, [`{${changed}}`])
+      for (const row of rows) {
+        const call = callOf(row)
+        if (isLive(call)) note(row.id, call)
+      }
+      yield page
     }
     lastLive = now
-    return [...now.values()]
   }
 
   return {
@@ -118,7 +134,10 @@ export function createCallReads(connections: Connections): CallReads {
     async liveOf({ product, userId, role }) {
       return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
     },
-    live,
+    livePages,
+    async dueRings(from, to, limit) {
+      return (await read(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
+    },
     async overSince(since) {
       const rows: (CallRow & EventRow)[] = await read(overSinceSql, [since])
       return rows.flatMap((row) => {

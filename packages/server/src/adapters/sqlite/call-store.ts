@@ -1,7 +1,7 @@
 import { type Call, type CallRef, callKey, type LiveCall, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { MaybePromise } from '../../maybe.ts'
-import { type CallStore, type Changes, type InviteSituation, StoreError } from '../../ports.ts'
+import { type CallStore, type Changes, type InviteSituation, livePageSize, StoreError } from '../../ports.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
 import { conflict, encodeStep, refused } from './batch.ts'
 import type { CallReads } from './call-reads.ts'
@@ -136,7 +136,8 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     },
     load: (ref) => attempt(() => find(ref)),
     liveCallsOf: (participant) => live.liveOf(participant),
-    liveCalls: () => live.all(),
+    livePages: () => pagesOf(() => live.all()),
+    dueRings: (from, to, limit) => dueOf(live.all(), from, to, limit),
     overSince: (since) => attempt(() => reads.overSince(since)),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
@@ -159,7 +160,8 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     invite: refuse,
     load: (ref) => attempt(() => reads.load(ref)?.call),
     liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
-    liveCalls: () => attempt(() => reads.live().map(({ call }) => call)),
+    livePages: () => pagesOf(() => reads.live().map(({ call }) => call)),
+    dueRings: refuse,
     overSince: (since) => attempt(() => reads.overSince(since)),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
@@ -167,6 +169,17 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     tryWrite: refuse,
     close,
   }
+}
+
+async function* pagesOf(read: () => readonly LiveCall[]): AsyncGenerator<readonly LiveCall[]> {
+  const all = read()
+  for (let from = 0; from === 0 || from < all.length; from += livePageSize) yield all.slice(from, from + livePageSize)
+}
+
+/** All are in memory. */
+function dueOf(all: readonly LiveCall[], from: number, to: number, limit: number): LiveCall[] {
+  const due = all.filter(({ status, ringExpiresAt: at }) => status === 'ringing' && at > from && at <= to)
+  return due.sort((a, b) => a.ringExpiresAt - b.ringExpiresAt).slice(0, limit)
 }
 
 function attempt<T>(read: () => T): MaybePromise<T> {
