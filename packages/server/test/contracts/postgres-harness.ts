@@ -24,7 +24,7 @@ export async function openHarness(server: Databases, options: Partial<PostgresOp
     store: () => stores.calls,
     commits: () => stores.counts().commits,
     async forge(step: Step) {
-      const [row] = await beside.unsafe(commitSql, encodeBatch([writeOf([step], undefined)]))
+      const [row] = await beside.unsafe(commitSql, encodeBatch([writeOf([step], undefined, () => undefined)]))
       if (row.refused !== '{}') throw new Error('The forged step was not written.')
     },
     async versions(callUuid) {

@@ -53,7 +53,7 @@ export function forge(database: string, step: Step): void {
       .query<{ id: number }, [string, string]>('SELECT id FROM calls WHERE call_uuid = ? AND product = ?')
       .get(step.call.callUuid, step.call.product)
     const values: SqlValue[] = [1]
-    encodeStep(values, step, row === null ? 'create' : 'whole', row?.id ?? 0)
+    encodeStep(values, step, row === null ? undefined : { id: row.id, call: step.call })
     const [id] = createBatchWriter(db)(values)
     if (id === undefined || id < 0) throw new Error('The forged step was not written.')
   } finally {

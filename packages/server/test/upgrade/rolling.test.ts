@@ -8,7 +8,7 @@ import { migrate, migrationFiles } from '../../src/adapters/postgres/migrations.
 import { type Migration, readMigrations } from '../../src/adapters/sql/migration-files.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { type Box, createBox } from '../cli/command.ts'
-import { created, ringing } from '../contracts/calls.ts'
+import { created, ended, ringing, touched } from '../contracts/calls.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { setProduct } from '../support/products.ts'
 import { inviteOf, recordOf, request } from '../support/sessions.ts'
@@ -21,10 +21,9 @@ const later = (offset: number, name: string, sql: string): Migration => {
   return { number, name: `${String(number).padStart(4, '0')}_${name}.sql`, sql }
 }
 
-/** A column more in every table, and the function by another name, which writes it. */
-const commitCalls = /SELECT (\w+)\(/.exec(commitSql)?.[1] ?? ''
-const commitCallsNext = `${commitCalls}_next`
-const body = new RegExp(`CREATE FUNCTION ${commitCalls}\\([\\s\\S]*?\\n\\$\\$;`).exec(
+/** A column more in every table, and the function that writes calls knows it. */
+const commitName = /SELECT (\w+)\(/.exec(commitSql)?.[1] ?? ''
+const body = new RegExp(`CREATE FUNCTION ${commitName}\\([\\s\\S]*?\\n\\$\\$;`).exec(
   known.map(({ name }) => readFileSync(new URL(name, migrationFiles), 'utf8')).join('\n'),
 )?.[0]
 const next = later(
@@ -33,9 +32,10 @@ const next = later(
   `${tables.map((table) => `ALTER TABLE ${table} ADD COLUMN note text;`).join('\n')}
    CREATE INDEX calls_by_note ON calls (note);
    ${body
-     ?.replace(`FUNCTION ${commitCalls}`, `FUNCTION ${commitCallsNext}`)
-     .replace('end_reason\n      )\n      SELECT', 'end_reason, note\n      )\n      SELECT')
-     .replace('n.ended_at, n.end_reason\n', "n.ended_at, n.end_reason, 'of the next version'\n")}`,
+     ?.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
+     .replaceAll('end_reason text', 'end_reason text, note text')
+     .replaceAll(/end_reason(?=\n)/g, 'end_reason, note')
+     .replaceAll(/(\w)\.end_reason, note/g, '$1.end_reason, $1.note')}`,
 )
 const breaking = later(2, 'breaking_names', 'ALTER TABLE calls RENAME COLUMN note TO remark;')
 
@@ -79,10 +79,11 @@ async function goOnWithCallOfNextVersion(): Promise<void> {
   const caller = { product: 'shop', role: 'customer', userId: `caller of ${callee.userId}` }
   const now = Date.now()
   const call = ringing(caller, callee, { startedAt: now, ringExpiresAt: now + 45_000 })
-  const values = encodeBatch([writeOf([created(call)], undefined)]).map((value) =>
-    value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`,
-  )
-  const statement = commitSql.replace(commitCalls, commitCallsNext).replace(/\$(\d)/g, (_, n) => values[n - 1] ?? '')
+  const values = encodeBatch([writeOf([created(call)], undefined, () => undefined)])
+  const [creates = ''] = values
+  values[0] = creates?.replace('[{', '[{"note":"of the next version",') ?? null
+  const texts = values.map((value) => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`))
+  const statement = commitSql.replace(/\$(\d)/g, (_, n) => texts[n - 1] ?? '')
   expect((await server.query(statement, url))[0].refused).toBe('{}')
   const wish = { user_id: callee.userId, role: 'agent' }
   const client = await service.connect(wish)
@@ -175,9 +176,19 @@ test('a data directory to which the next version added something is opened by th
     const { calls, products, close } = await open()
     const call = ringing()
     await calls.transition(call, () => ({ steps: [created(call)] }))
+    const written = new Database(`${box.dataDir}/ringwire.db`)
+    const noteOf = () => written.query<{ note: string }, []>('SELECT note FROM calls').get()?.note
+    written.run("UPDATE calls SET note = 'of the next version'")
+    for (const step of [touched(call, 'again'), ended(call)]) {
+      const { version } = (await calls.load(call)) ?? call
+      const steps = [{ ...step, call: { ...step.call, version: version + 1 } }]
+      await calls.transition(call, () => ({ steps }))
+      expect(noteOf()).toBe('of the next version')
+    }
+    written.close()
     await products.putKey({ keyId: 'k', secretHash: new Uint8Array(32), products: ['shop'], origin: 'cli' }, 1)
     await products.putSettings('shop', { busy: 'reject', revealBusy: true, ringTimeoutMs: null })
-    expect(await calls.load(call)).toEqual(call)
+    expect(await calls.load(call)).toMatchObject({ version: 3, status: 'ended' })
     expect(await products.settings('shop')).toMatchObject({ busy: 'reject' })
     await close()
   } finally {

@@ -1,16 +1,14 @@
-import { callKey, type Participant, participantKey } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { InviteSituation } from '../../ports.ts'
 import {
-  endColumns,
+  allColumns,
+  type ColumnSet,
+  callColumns,
+  changedColumns,
   eventColumns,
-  headColumns,
-  identityColumns,
-  movingColumns,
-  pushEnd,
+  pushColumns,
   pushEvent,
-  pushHead,
-  pushMoving,
   type RowValue,
 } from '../sql/rows.ts'
 
@@ -24,32 +22,38 @@ export interface Seen {
 /** A transition on its way to the database, and the rows that it locks there. */
 export interface Write {
   readonly steps: readonly Step[]
+  /** Of each step, what it writes over the version before. */
+  readonly changed: readonly ColumnSet[]
   readonly seen: Seen | undefined
   readonly keys: readonly string[]
 }
 
-export function writeOf(steps: readonly Step[], seen: Seen | undefined): Write {
+export function writeOf(
+  steps: readonly Step[],
+  seen: Seen | undefined,
+  known: (ref: CallRef) => Call | undefined,
+): Write {
   const keys = steps.map(({ call }) => callKey(call))
   if (seen !== undefined) keys.push(participantKey(seen.caller), participantKey(seen.callee))
-  return { steps, seen, keys }
+  return { steps, changed: steps.map((step) => changedColumns(step, known(step.call))), seen, keys }
 }
 
 export const commitSql =
-  'SELECT commit_calls($1::text::json, $2::text::json, $3::text::json, $4::text::json)::text AS refused'
+  'SELECT commit_changes($1::text::json, $2::text::json, $3::text::json, $4::text::json)::text AS refused'
 
-const callNames = [...identityColumns, ...headColumns, ...movingColumns, ...endColumns].map(memberName)
+const callNames = callColumns.map(memberName)
 const eventNames = ['product', 'call_uuid', ...eventColumns].map(memberName)
 
-/** The arguments of `commit_calls`; a transition's number is its place in the batch. */
+/** The arguments of `commit_changes`; a transition's number is its place in the batch. */
 export function encodeBatch(batch: readonly Write[]): (string | null)[] {
   const creates: string[] = []
   const moves: string[] = []
   const events: string[] = []
   const seen: string[] = []
   for (const [t, write] of batch.entries()) {
-    for (const step of write.steps) {
-      const rows = step.call.version === 1 ? creates : moves
-      rows.push(encodeRow(t, callNames, callValues(step)))
+    for (const [index, step] of write.steps.entries()) {
+      if (step.call.version === 1) creates.push(encodeRow(t, callNames, callValues(step)))
+      else moves.push(encodeMove(t, step, write.changed[index] ?? 0))
       const event: RowValue[] = [step.call.product, step.call.callUuid]
       pushEvent(event, step)
       events.push(encodeRow(t, eventNames, event))
@@ -60,11 +64,21 @@ export function encodeBatch(batch: readonly Write[]): (string | null)[] {
 }
 
 function callValues({ call }: Step): RowValue[] {
-  const values: RowValue[] = [call.product, call.callUuid]
-  pushHead(values, call)
-  pushMoving(values, call)
-  pushEnd(values, call)
+  const values: RowValue[] = []
+  pushColumns(values, allColumns, call)
   return values
+}
+
+/** The name of the call, and what changes, also to null: a member that is left out changes nothing. */
+function encodeMove(t: number, { call }: Step, changed: ColumnSet): string {
+  const values: RowValue[] = []
+  pushColumns(values, changed, call)
+  let row = `{"t":${t},"product":${JSON.stringify(call.product)},"call_uuid":${JSON.stringify(call.callUuid)}`
+  let next = 0
+  for (const [index, name] of callNames.entries()) {
+    if ((changed & (1 << index)) !== 0) row += name + JSON.stringify(values[next++])
+  }
+  return `${row}}`
 }
 
 function memberName(column: string): string {

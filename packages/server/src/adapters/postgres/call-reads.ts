@@ -2,16 +2,7 @@ import type { Call, CallRef, LiveCall, OverCall, Participant } from '../../call/
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import { type HistoryPage, type HistoryQuery, type InviteSituation, livePageSize } from '../../ports.ts'
-import {
-  type CallRow,
-  callOf,
-  type EventRow,
-  endColumns,
-  eventOf,
-  headColumns,
-  identityColumns,
-  movingColumns,
-} from '../sql/rows.ts'
+import { type CallRow, callColumns, callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
 /** Every read of calls: each one finds its rows through an index, and sees what was committed before it began. */
@@ -28,7 +19,7 @@ export interface CallReads {
 
 /** bigint comes as text; every instant fits a double. */
 const bigints = ['started_at', 'ring_expires_at', 'accepted_at', 'connected_at', 'ended_at']
-const columns = [...identityColumns, ...headColumns, ...movingColumns, ...endColumns]
+const columns = callColumns
   .map((column) => (bigints.includes(column) ? `calls.${column}::float8 AS ${column}` : `calls.${column}`))
   .join(', ')
 const eventColumns = 'type, at::float8 AS at, by_user_id, by_role, by_session_id, notices'

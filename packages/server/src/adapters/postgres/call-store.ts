@@ -39,7 +39,7 @@ export function createCallStore({ reads, commits, tryWrite, limitMs, close }: Ca
   async function commit(changes: Changes, seen: Seen | undefined, deadline: number): Promise<boolean> {
     const { steps } = changes
     try {
-      const written = await commits.commit(writeOf(steps, seen), deadline)
+      const written = await commits.commit(writeOf(steps, seen, known.find), deadline)
       for (const { call } of steps) {
         if (written) known.note(call)
         else known.forget(call)
@@ -99,6 +99,7 @@ export function createCallStore({ reads, commits, tryWrite, limitMs, close }: Ca
       const keys = [...new Set([participantKey(caller), participantKey(callee)])].sort()
       const basis = async () => {
         const situation = await reads.situation(caller, callee, callUuid, deadline)
+        situation.live.forEach(known.note)
         return { situation, fresh: true, seen: { caller, callee, live: situation.live } }
       }
       return locked(keys, () => settle(basis, decide, deadline))

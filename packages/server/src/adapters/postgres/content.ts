@@ -4,13 +4,12 @@ import {
   type CallPage,
   type Content,
   type ContentRow,
-  callColumns,
   keyColumns,
   pageSize,
   secretColumns,
   settingsColumns,
 } from '../sql/content.ts'
-import { eventColumns } from '../sql/rows.ts'
+import { callColumns, eventColumns } from '../sql/rows.ts'
 import { openClient, type Row, type SqlParameter } from './connections.ts'
 import { failureOf, startFailure, unavailable } from './failures.ts'
 import { migrate } from './migrations.ts'

@@ -1,4 +1,5 @@
 import type { Call } from '../../call/call.ts'
+import { callMark, readCall } from '../../call/read.ts'
 import { connectionName, idOf, isReplacedBy } from '../../node-name.ts'
 import { type Client, connectListener, type Store, tellErrors } from './connection.ts'
 
@@ -53,9 +54,6 @@ const silentMs = 3_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const askMs = 4_500
 
-/** In front of a call as its type is in this version: nodes of another one, with another mark, pass it over. */
-const callMark = 'C1 '
-
 export const channelOf = (node: string) => `rw:n:${node}`
 
 /** The channel on which a node is told of its sessions. What it says is a hint: the log is what is read. */
@@ -89,14 +87,16 @@ export function createChannel(options: ChannelOptions): Channel {
     } else if (message.startsWith('A ')) {
       const [, id = '', answer = ''] = message.split(' ')
       settle(id, answer)
-    } else if (message.startsWith(callMark)) hearOfCall(message.slice(callMark.length))
+    } else if (message.startsWith(`${callMark} `)) hearOfCall(message.slice(callMark.length + 1))
     else if (message.startsWith('Q ')) void answer(message).catch(onError)
     else onNews(message)
   }
 
   function hearOfCall(text: string): void {
     try {
-      onCall(JSON.parse(text))
+      const call = readCall(JSON.parse(text))
+      // It is a hint: whoever needs the call reads it.
+      if (call !== undefined) onCall(call)
     } catch (error) {
       onError(error)
     }
@@ -270,7 +270,7 @@ export function createChannel(options: ChannelOptions): Channel {
       }
     },
     tell(to, call) {
-      store.publish(channelOf(to), callMark + JSON.stringify(call)).catch(() => {
+      store.publish(channelOf(to), `${callMark} ${JSON.stringify(call)}`).catch(() => {
         // It was a hint.
       })
     },

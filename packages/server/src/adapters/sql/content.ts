@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { MaybePromise } from '../../maybe.ts'
-import { endColumns, eventColumns, headColumns, identityColumns, movingColumns, type RowValue } from './rows.ts'
+import { callColumns, eventColumns, type RowValue } from './rows.ts'
 
 /*
  * Everything that a store holds, as rows that mean the same in each of them: what a migration from one to another reads,
@@ -48,7 +48,6 @@ export interface Fingerprint extends ContentCounts {
 /** A page is some hundred KiB. */
 export const pageSize = 500
 
-export const callColumns = [...identityColumns, ...headColumns, ...movingColumns, ...endColumns]
 export const keyColumns = ['key_id', 'products', 'disabled', 'origin', 'created_at']
 export const secretColumns = ['key_id', 'secret_hash', 'valid_until']
 export const settingsColumns = ['product', 'busy', 'reveal_busy', 'ring_timeout_ms']

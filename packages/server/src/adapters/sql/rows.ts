@@ -1,4 +1,4 @@
-import { type Call, isLive, type Place } from '../../call/call.ts'
+import { type Call, isLive, type Place, placeOf } from '../../call/call.ts'
 import type { By, CallEvent, Notice, Step } from '../../call/effects.ts'
 
 /*
@@ -44,75 +44,91 @@ export interface EventRow {
   notices: string | null
 }
 
-/** What names a call [UUID1]. */
-export const identityColumns = ['product', 'call_uuid']
-/** What hardly ever changes. */
-export const headColumns = [
-  'caller_role',
-  'caller_user_id',
-  'caller_name',
-  'callee_role',
-  'callee_user_id',
-  'context_type',
-  'context_id',
-  'call_type',
-  'metadata',
-  'started_at',
-  'ring_timeout_ms',
+interface Column {
+  readonly name: keyof CallRow
+  /** What the column holds of a call. */
+  readonly part: (call: Call) => unknown
+  /** The part as the column's value; the part itself where nothing is said. */
+  readonly write?: (part: unknown) => RowValue
+}
+
+const json = (part: unknown): RowValue => (part === null ? null : JSON.stringify(part))
+
+/** Every column of a call, in order; what names the call [UUID1] comes first. */
+const columns: readonly Column[] = [
+  { name: 'product', part: (call) => call.product },
+  { name: 'call_uuid', part: (call) => call.callUuid },
+  { name: 'caller_role', part: (call) => call.caller.role },
+  { name: 'caller_user_id', part: (call) => call.caller.userId },
+  { name: 'caller_name', part: (call) => call.caller.displayName },
+  { name: 'callee_role', part: (call) => call.callee.role },
+  { name: 'callee_user_id', part: (call) => call.callee.userId },
+  { name: 'context_type', part: (call) => call.contextType },
+  { name: 'context_id', part: (call) => call.contextId },
+  { name: 'call_type', part: (call) => call.callType },
+  { name: 'metadata', part: (call) => call.metadata, write: json },
+  { name: 'started_at', part: (call) => call.startedAt },
+  { name: 'ring_timeout_ms', part: (call) => call.ringTimeoutMs },
+  { name: 'version', part: (call) => call.version },
+  { name: 'status', part: (call) => call.status },
+  { name: 'callee_name', part: (call) => call.callee.displayName },
+  { name: 'ring_expires_at', part: (call) => call.ringExpiresAt },
+  { name: 'caller_place', part: (call) => call.callerPlace, write: json },
+  { name: 'callee_place', part: (call) => placeOf(call, 'callee'), write: json },
+  { name: 'silenced', part: silencedOf, write: json },
+  { name: 'accepted_at', part: (call) => (call.status === 'ringing' ? null : call.acceptedAt) },
+  { name: 'connected_at', part: (call) => (call.status === 'ringing' ? null : call.connectedAt) },
+  { name: 'ended_at', part: (call) => (isLive(call) ? null : call.endedAt) },
+  { name: 'end_reason', part: (call) => (isLive(call) ? null : call.endReason) },
 ]
-/** What a transition changes. */
-export const movingColumns = [
-  'version',
-  'status',
-  'callee_name',
-  'ring_expires_at',
-  'caller_place',
-  'callee_place',
-  'silenced',
-  'accepted_at',
-  'connected_at',
-]
-export const endColumns = ['ended_at', 'end_reason']
+const naming = 2
+
+export const callColumns: readonly string[] = columns.map(({ name }) => name)
+
+function silencedOf(call: Call): readonly string[] | null {
+  return call.status === 'ringing' && call.silenced.length > 0 ? call.silenced : null
+}
+
+/** Columns of a call, each the bit of its place in `callColumns`. */
+export type ColumnSet = number
+
+export const allColumns: ColumnSet = 2 ** columns.length - 1
+
+/**
+ * The columns that a step writes over the version before its own; those that name the call never change. All others where
+ * that version is not known. A column that this process does not know is in none of them: what a newer one wrote there stays.
+ */
+export function changedColumns({ call }: Step, known: Call | undefined): ColumnSet {
+  const before = known?.version === call.version - 1 ? known : undefined
+  let changed = 0
+  for (let index = naming; index < columns.length; index++) {
+    const column = columns[index] as Column
+    if (before === undefined || !isSame(column, before, call)) changed |= 1 << index
+  }
+  return changed
+}
+
+/** A transition hands parts on: those that did not change are the very same objects. */
+function isSame({ part, write }: Column, before: Call, after: Call): boolean {
+  const [one, other] = [part(before), part(after)]
+  return one === other || (write !== undefined && write(one) === write(other))
+}
+
+export function columnNames(set: ColumnSet): string[] {
+  return callColumns.filter((_, index) => (set & (1 << index)) !== 0)
+}
+
+/** The values of these columns, in order. */
+export function pushColumns(out: RowValue[], set: ColumnSet, call: Call): void {
+  for (let index = 0; index < columns.length; index++) {
+    if ((set & (1 << index)) === 0) continue
+    const { part, write } = columns[index] as Column
+    const value = part(call)
+    out.push(write === undefined ? (value as RowValue) : write(value))
+  }
+}
 
 export const eventColumns = ['version', 'type', 'at', 'by_user_id', 'by_role', 'by_session_id', 'notices']
-
-/** The values of `headColumns`, and so on. */
-export function pushHead(out: RowValue[], call: Call): void {
-  out.push(
-    call.caller.role,
-    call.caller.userId,
-    call.caller.displayName,
-    call.callee.role,
-    call.callee.userId,
-    call.contextType,
-    call.contextId,
-    call.callType,
-    call.metadata === null ? null : JSON.stringify(call.metadata),
-    call.startedAt,
-    call.ringTimeoutMs,
-  )
-}
-
-export function pushMoving(out: RowValue[], call: Call): void {
-  const ringing = call.status === 'ringing'
-  const calleePlace = ringing ? null : call.calleePlace
-  out.push(
-    call.version,
-    call.status,
-    call.callee.displayName,
-    call.ringExpiresAt,
-    JSON.stringify(call.callerPlace),
-    calleePlace === null ? null : JSON.stringify(calleePlace),
-    ringing && call.silenced.length > 0 ? JSON.stringify(call.silenced) : null,
-    ringing ? null : call.acceptedAt,
-    ringing ? null : call.connectedAt,
-  )
-}
-
-export function pushEnd(out: RowValue[], call: Call): void {
-  if (isLive(call)) out.push(null, null)
-  else out.push(call.endedAt, call.endReason)
-}
 
 /** The values of a step's event in the order of `eventColumns`. */
 export function pushEvent(out: RowValue[], { call, event }: Step): void {
@@ -154,14 +170,14 @@ export function callOf(row: CallRow): Call {
     startedAt: row.started_at,
     ringTimeoutMs: row.ring_timeout_ms,
     ringExpiresAt: row.ring_expires_at,
-    callerPlace: placeOf(row.caller_place),
+    callerPlace: readPlace(row.caller_place),
   }
   if (row.status === 'ringing') {
     const silenced = row.silenced === null ? [] : (JSON.parse(row.silenced) as string[])
     return { ...base, status: row.status, silenced }
   }
   const { accepted_at: acceptedAt, connected_at: connectedAt } = row
-  const calleePlace = row.callee_place === null ? null : placeOf(row.callee_place)
+  const calleePlace = row.callee_place === null ? null : readPlace(row.callee_place)
   if (row.status === 'accepted' || row.status === 'connected') {
     if (calleePlace === null || acceptedAt === null) throw incomplete(row)
     return { ...base, status: row.status, calleePlace, acceptedAt, connectedAt }
@@ -171,7 +187,7 @@ export function callOf(row: CallRow): Call {
   return { ...base, status: row.status, calleePlace, acceptedAt, connectedAt, endedAt, endReason }
 }
 
-function placeOf(text: string): Place {
+function readPlace(text: string): Place {
   return JSON.parse(text) as Place
 }
 

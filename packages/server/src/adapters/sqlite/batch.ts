@@ -1,13 +1,21 @@
 import type { Database, Statement } from 'bun:sqlite'
 import type { Step } from '../../call/effects.ts'
-import { eventColumns, pushEvent } from '../sql/rows.ts'
+import {
+  allColumns,
+  type ColumnSet,
+  changedColumns,
+  columnNames,
+  eventColumns,
+  pushColumns,
+  pushEvent,
+} from '../sql/rows.ts'
 import { isNothingWritten, isRowProblem, type SqlValue, unknownOutcome } from './connection.ts'
-import { pushCall, type Write, writes } from './rows.ts'
+import type { StoredCall } from './rows.ts'
 
 /*
  * A batch on its way to the writer thread is one flat array: such an array crosses threads for less than half of what
- * objects or JSON text cost. Per transition: the number of its steps; per step: the way to write the call, the
- * values of its row, for an update the row's id and the version it builds on, and the values of the event.
+ * objects or JSON text cost. Per transition: the number of its steps; per step: the columns that are
+ * written of the call, their values, for an update the row's id and the version it builds on, and the values of the event.
  *
  * The answer is flat too: for every step the id of its call, or why its transition was not written.
  */
@@ -23,11 +31,13 @@ export interface Encoded {
   readonly values: readonly SqlValue[]
 }
 
-/** `id` is of the row that an update writes; 0, which no row has, where none is known. */
-export function encodeStep(out: SqlValue[], step: Step, write: Write, id: number): void {
-  out.push(writes[write].code)
-  pushCall(out, write, step.call)
-  if (write !== 'create') out.push(id, step.call.version - 1)
+/** `stored`: what is known of the row that an update writes; no row has the id 0. */
+export function encodeStep(out: SqlValue[], step: Step, stored: StoredCall | undefined): void {
+  const creates = step.call.version === 1
+  const set = creates ? allColumns : changedColumns(step, stored?.call)
+  out.push(set)
+  pushColumns(out, set, step.call)
+  if (!creates) out.push(stored?.id ?? 0, step.call.version - 1)
   pushEvent(out, step)
 }
 
@@ -48,13 +58,13 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   const insertEvent = db.query<unknown, SqlValue[]>(
     `INSERT INTO call_events (call_id, ${eventColumns}) VALUES (?${', ?'.repeat(eventColumns.length)})`,
   )
-  const callStatements = prepareCallStatements(db)
+  const statementOf = createCallStatements(db)
 
   /** Writes the transition at the cursor; false where its guard failed. `ids` gets one entry per step. */
   function writeSteps(batch: readonly SqlValue[], from: number, size: number, ids: number[]): number {
     let cursor = from
     for (let step = 0; step < size; step++) {
-      const { statement, width, creates } = callStatements[batch[cursor] as number] as CallStatement
+      const { statement, width, creates } = statementOf(batch[cursor] as ColumnSet)
       const values = batch.slice(cursor + 1, cursor + 1 + width)
       cursor += 1 + width
       const result = statement.run(...values)
@@ -71,7 +81,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   function skip(batch: readonly SqlValue[], from: number, size: number): number {
     let cursor = from
     for (let step = 0; step < size; step++) {
-      const { width } = callStatements[batch[cursor] as number] as CallStatement
+      const { width } = statementOf(batch[cursor] as ColumnSet)
       cursor += 1 + width + eventColumns.length
     }
     return cursor
@@ -131,15 +141,28 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   }
 }
 
-/** By the codes of `writes`. */
-function prepareCallStatements(db: Database): CallStatement[] {
-  const statements: CallStatement[] = []
-  for (const [write, { code, columns }] of Object.entries(writes)) {
-    const creates = write === 'create'
+/**
+ * A statement for each set of columns that comes; few do. An update names only the columns that change: SQLite rewrites
+ * every index that has a named column, and a live call's transitions touch none.
+ */
+function createCallStatements(db: Database): (set: ColumnSet) => CallStatement {
+  const statements = new Map<ColumnSet, CallStatement>()
+
+  function prepare(set: ColumnSet): CallStatement {
+    const columns = columnNames(set)
+    const creates = set === allColumns
     const sql = creates
       ? `INSERT INTO calls (${columns}) VALUES (?${', ?'.repeat(columns.length - 1)}) ON CONFLICT (call_uuid, product) DO NOTHING`
       : `UPDATE calls SET ${columns.map((column) => `${column} = ?`)} WHERE id = ? AND version = ?`
-    statements[code] = { statement: db.query(sql), width: columns.length + (creates ? 0 : 2), creates }
+    return { statement: db.prepare(sql), width: columns.length + (creates ? 0 : 2), creates }
   }
-  return statements
+
+  return (set) => {
+    let known = statements.get(set)
+    if (known === undefined) {
+      known = prepare(set)
+      statements.set(set, known)
+    }
+    return known
+  }
 }

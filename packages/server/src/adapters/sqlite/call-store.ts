@@ -8,7 +8,6 @@ import type { CallReads } from './call-reads.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
-import { writeOf } from './rows.ts'
 
 /** A guard fails only where somebody else writes; far more often than that would be a fault. */
 const maxAttempts = 20
@@ -47,10 +46,7 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
   /** True where the steps are committed, false where a guard failed and nothing was written. */
   function commit(steps: readonly Step[]): Promise<boolean> {
     const values: SqlValue[] = []
-    for (const step of steps) {
-      const stored = live.find(step.call)
-      encodeStep(values, step, writeOf(step, stored?.call), stored?.id ?? 0)
-    }
+    for (const step of steps) encodeStep(values, step, live.find(step.call))
     return new Promise((resolve, reject) => {
       commits.submit(
         { size: steps.length, values },

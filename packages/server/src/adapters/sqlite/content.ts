@@ -2,16 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../../ports.ts'
-import {
-  type Content,
-  type ContentRow,
-  callColumns,
-  keyColumns,
-  pageSize,
-  secretColumns,
-  settingsColumns,
-} from '../sql/content.ts'
-import { eventColumns } from '../sql/rows.ts'
+import { type Content, type ContentRow, keyColumns, pageSize, secretColumns, settingsColumns } from '../sql/content.ts'
+import { callColumns, eventColumns } from '../sql/rows.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'

@@ -1,0 +1,87 @@
+import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall } from './call.ts'
+
+/*
+ * A call as another process sent it. That process may be of another version: what it sends is checked field by field, what
+ * this version does not know is left out, and where something is missing there is no call. A field that were taken for null
+ * would be written as null with the next step.
+ */
+
+/** In front of a call of this shape. Whoever changes the shape changes the mark: nodes with another one pass it over. */
+export const callMark = 'C1'
+
+type Check = (value: unknown) => boolean
+type Fields<T> = { readonly [Field in keyof T]-?: Check }
+
+const text: Check = (value) => typeof value === 'string'
+const integer: Check = (value) => Number.isSafeInteger(value)
+const flag: Check = (value) => typeof value === 'boolean'
+const texts: Check = (value) => Array.isArray(value) && value.every(text)
+const record: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const oneOf =
+  (...values: readonly string[]): Check =>
+  (value) =>
+    typeof value === 'string' && values.includes(value)
+const nullable =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value)
+const object =
+  <T>(fields: Fields<T>): Check =>
+  (value) =>
+    record(value) && fits(value as object, fields)
+
+const party = object<Party>({ userId: text, role: text, displayName: nullable(text) })
+const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: flag }
+const held = object<Place & { state: 'held' }>({ ...placeBase, state: oneOf('held') })
+const vacant = object<Place & { state: 'vacant' }>({ ...placeBase, state: oneOf('vacant'), since: integer })
+const place: Check = (value) => held(value) || vacant(value)
+
+const base = {
+  product: text,
+  callUuid: text,
+  version: integer,
+  caller: party,
+  callee: party,
+  contextType: text,
+  contextId: text,
+  callType: text,
+  metadata: nullable(record),
+  startedAt: integer,
+  ringTimeoutMs: integer,
+  ringExpiresAt: integer,
+  callerPlace: place,
+}
+const ringing: Fields<RingingCall> = { ...base, status: oneOf('ringing'), silenced: texts }
+const answered: Fields<AnsweredCall> = {
+  ...base,
+  status: oneOf('accepted', 'connected'),
+  calleePlace: place,
+  acceptedAt: integer,
+  connectedAt: nullable(integer),
+}
+const over: Fields<OverCall> = {
+  ...base,
+  status: oneOf('ended', 'rejected', 'cancelled', 'missed', 'busy'),
+  calleePlace: nullable(place),
+  acceptedAt: nullable(integer),
+  connectedAt: nullable(integer),
+  endedAt: integer,
+  endReason: text,
+}
+
+/** Undefined for what is no call of this version. */
+export function readCall(value: unknown): Call | undefined {
+  if (!record(value)) return undefined
+  for (const fields of [ringing, answered, over]) {
+    if (fits(value as object, fields)) return pick(value as object, fields) as unknown as Call
+  }
+  return undefined
+}
+
+function fits(value: object, fields: Readonly<Record<string, Check>>): boolean {
+  return Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]))
+}
+
+function pick(value: object, fields: Readonly<Record<string, Check>>): object {
+  return Object.fromEntries(Object.keys(fields).map((name) => [name, (value as Record<string, unknown>)[name]]))
+}
