@@ -58,7 +58,7 @@ export interface BackendOptions {
   /** The log of a session was lost while its socket is open [RES4]. */
   readonly onLogLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   /** Another node is known to be dead. */
-  readonly onDeath: (node: string) => void
+  readonly onDeath: (node: string, hasLeft: boolean) => void
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
 }

@@ -45,6 +45,7 @@ function setUp() {
     delivery,
     uptime: { outages: () => [], doubt() {} },
     clock: { now: () => state.now, monotonic: () => state.now },
+    onCommitted() {},
     durations: { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 },
   }
   return { state, calls: createCalls(options as unknown as CallsOptions) }

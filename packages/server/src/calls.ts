@@ -59,6 +59,8 @@ export interface CallsOptions {
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
   readonly maxRinging: number
+  /** Called with every version that this process has committed [LOG2]. */
+  readonly onCommitted: (call: Call) => void
 }
 
 export type Outcome<T> =
@@ -97,7 +99,7 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations } = options
+  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations, onCommitted } = options
 
   /** Calls of which a commit's outcome is unknown, and since when the store answers again, on the monotonic clock. */
   const uncertain = new Map<string, number | undefined>()
@@ -186,6 +188,7 @@ export function createCalls(options: CallsOptions): Calls {
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
+      onCommitted(step.call)
       const done = delivery.apply(step, first)
       if (done instanceof Promise) await done
       if (isLive(step.call)) loseDeadHolders(step.call)

@@ -277,6 +277,12 @@ export const settings = {
     '1 serves a demo page on this machine only, with a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
   ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
+  logParticipants: setting(
+    'RINGWIRE_LOG_PARTICIPANTS',
+    flag(),
+    '0',
+    '1 names participants in the log. Else a hash stands for each: the first 16 digits of the SHA-256 of product, role and user_id with a NUL between them.',
+  ),
   nodeId: setting('RINGWIRE_NODE_ID', text(), 'random', 'Name of this node; of worker 2 of several it is NAME-2.', {
     fallback: () => randomBytes(8).toString('hex'),
   }),

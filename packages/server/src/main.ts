@@ -25,7 +25,9 @@ const surroundings: Surroundings = {
 
 async function runService(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number> {
   const { worker } = startedBy
-  const logger = createLogger({ level: config.logLevel }).child({ nodeId: config.nodeId })
+  const logger = createLogger({ level: config.logLevel, participants: config.logParticipants }).child({
+    nodeId: config.nodeId,
+  })
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (error) => {
       logger.error({ error }, 'a bug: the process ends')

@@ -144,8 +144,8 @@ export interface Sink {
   readonly writtenSeq: number
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
   probe(): Promise<boolean>
-  /** Closes because the service says so [CLOSE]. */
-  close(code: CloseCode, reason: string): void
+  /** Closes because the service says so [CLOSE]. `cause`: what the log says of it, if not the reason [LOG2]. */
+  close(code: CloseCode, reason: string, cause?: string): void
   /** Closes because a newer connection of the session took over; resolves when nothing of it takes effect any more. */
   retire(): Promise<void>
   /** Whether something that came on it is still under way. */

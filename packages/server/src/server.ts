@@ -16,13 +16,14 @@ import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createHttpApp } from './http/app.ts'
-import { createClientAddress } from './http/client-address.ts'
+import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { failure } from './http/replies.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
 import { createLimits, createLocalLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
+import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
-import { type Clock, type SessionIdentity, StoreError } from './ports.ts'
+import type { Clock, SessionIdentity } from './ports.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { targetOf } from './request-target.ts'
@@ -58,9 +59,13 @@ interface Domain {
   readonly deadlines: Deadlines
 }
 
+/** How often a small write to the stores is tried where nobody asks for it, in ms. */
+const watchMs = 5_000
+
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
+  const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now() })
   let state: ServiceState = 'starting'
   let close: (atOnce: boolean) => Promise<void> = async () => {}
   let hurry: () => Promise<void> = async () => {}
@@ -73,7 +78,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       logger,
       clock: deps.clock,
       onLogLost: (session, epoch, ringing) => heard.logLost(session, epoch, ringing),
-      onDeath: (node) => heard.death(node),
+      onDeath: (node, hasLeft) => heard.death(node, hasLeft),
       onCall: (call) => heard.call(call),
     })
     close = backend.close
@@ -81,7 +86,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config, backend.counters)
     const localLimits = createLocalLimits(config, backend.localCounters)
-    const domain = createDomain({ config, logger, backend, limits, heard })
+    const domain = createDomain({ config, logger, journal, backend, limits, heard })
     // Whoever comes back finds a call with its whole time: nothing is due before all of them are taken over.
     await domain.recovery.recover(backend.isShared)
     domain.deadlines.start()
@@ -101,19 +106,29 @@ export function createServer(deps: ServerDeps): RingwireServer {
         relay: domain.relay,
         verify: tokens.verify,
         now: clock.now,
-        onError: (error, event) => logger.error({ error, event }, 'a request failed'),
+        onError: (error, event) => journal.failed(error, 'a request failed', { event }),
+        onAnswered: journal.request,
       }),
       iceServers,
       turnExpiry: (now) => turnExpiry(config, now),
       clock,
       state: () => state,
       leavesOnStop: backend.isShared,
-      onError: (error) => logFailure(logger, error, 'a connection failed'),
+      journal,
+      onError: (error) => journal.failed(error, 'a connection failed'),
     })
+    const health = createHealth({
+      checks: {
+        database: journal.watched('database', () => stores.calls.tryWrite()),
+        redis: journal.watched('redis', backend.tryRedis),
+      },
+      state: () => state,
+    })
+    const clientAddress = createClientAddress(config.trustProxy, logger)
     const app = createHttpApp({
       config,
-      clientAddress: createClientAddress(config.trustProxy, logger),
-      logger,
+      clientAddress,
+      journal,
       clock,
       products: stores.products,
       tokens,
@@ -122,19 +137,18 @@ export function createServer(deps: ServerDeps): RingwireServer {
       limits,
       localLimits,
       history: createHistory({ calls: stores.calls }),
-      health: createHealth({
-        checks: { database: () => stores.calls.tryWrite(), redis: backend.tryRedis },
-        state: () => state,
-      }),
+      health,
     })
     const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
-    const onError = (error: unknown) => logger.error({ error }, 'a request failed')
-    const server = listen(config, gateway, app, demo, onError)
+    const server = listen({ config, clientAddress, gateway, app, demo, journal })
     const url = urlOf(server, config)
     gateway.start()
+    // Also where nobody asks, the log says that a store is lost [LOG2].
+    const watch = setInterval(() => void health.ready(), watchMs)
     state = 'ready'
     hurry = () => gateway.closeAll(0)
     close = async (atOnce) => {
+      clearInterval(watch)
       const durationMs = atOnce || isAlone(backend, deps.workerOf) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
@@ -156,19 +170,20 @@ export function createServer(deps: ServerDeps): RingwireServer {
 /** What the backend has to say to parts that are made after it. */
 interface Heard {
   logLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
-  death: (node: string) => void
+  death: (node: string, hasLeft: boolean) => void
   call: (call: Call) => void
 }
 
 interface DomainDeps {
   readonly config: Config
   readonly logger: Logger
+  readonly journal: Journal
   readonly backend: Backend
   readonly limits: Limits
   readonly heard: Heard
 }
 
-function createDomain({ config, logger, backend, limits, heard }: DomainDeps): Domain {
+function createDomain({ config, logger, journal, backend, limits, heard }: DomainDeps): Domain {
   const { sessions, nodes } = backend
   const store = backend.stores.calls
   const durations = {
@@ -177,7 +192,7 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     maxDurationMs: config.maxCallMs,
   }
   const clock = createSteadyClock(backend.clock)
-  const onError = (error: unknown) => logFailure(logger, error, 'a call could not be looked after')
+  const onError = (error: unknown) => journal.failed(error, 'a call could not be looked after')
   const delivery = createDelivery({
     sessions,
     now: clock.now,
@@ -199,9 +214,11 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
+    onCommitted: journal.committed,
   })
-  heard.death = (node) => {
-    logger.warn({ node }, 'a node is gone')
+  heard.death = (node, hasLeft) => {
+    if (hasLeft) logger.info({ node }, 'a node has left')
+    else logger.warn({ node }, 'a node is gone')
     deadlines.nodeDied()
   }
   const deadlines = createDeadlines({
@@ -231,12 +248,6 @@ function createDomain({ config, logger, backend, limits, heard }: DomainDeps): D
   return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, recovery, deadlines }
 }
 
-/** A store that is away is no fault of this process; it is said all the same. */
-function logFailure(logger: Logger, error: unknown, message: string): void {
-  if (error instanceof StoreError) logger.warn({ error }, message)
-  else logger.error({ error }, message)
-}
-
 type Demo = ReturnType<typeof createDemo>
 
 async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
@@ -245,13 +256,16 @@ async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () =
   return createDemo({ serviceUrl: url, ...key })
 }
 
-function listen(
-  config: Config,
-  gateway: Gateway,
-  app: ReturnType<typeof createHttpApp>,
-  demo: Demo | undefined,
-  onError: (error: unknown) => void,
-): Server<unknown> {
+interface Listening {
+  readonly config: Config
+  readonly clientAddress: ClientAddress
+  readonly gateway: Gateway
+  readonly app: ReturnType<typeof createHttpApp>
+  readonly demo: Demo | undefined
+  readonly journal: Journal
+}
+
+function listen({ config, clientAddress, gateway, app, demo, journal }: Listening): Server<unknown> {
   const { tlsCert, tlsKey } = config
   return Bun.serve({
     hostname: config.host,
@@ -264,20 +278,30 @@ function listen(
     // What nobody foresaw is not shown to whoever asked, with paths and lines.
     development: false,
     error(error) {
-      onError(error)
+      journal.failed(error, 'a request failed')
       return failure('INTERNAL_ERROR')
     },
     fetch(request, server) {
-      if (request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
-        const { path, query } = targetOf(request)
-        if (path === webSocketPath) return gateway.upgrade(request, query, server)
+      const address = () => server.requestIP(request)?.address
+      const client = () => clientAddress(request.headers, address())
+      const { path, query } = targetOf(request)
+      if (path === webSocketPath && request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+        return gateway.upgrade(request, query, server, client)
       }
-      return answer(request, server.requestIP(request)?.address)
+      return answer(request, path, address(), client)
     },
   })
 
-  async function answer(request: Request, address: string | undefined): Promise<Response> {
-    return (await demo?.fetch(request, address)) ?? app.fetch(request, address)
+  async function answer(
+    request: Request,
+    path: string,
+    address: string | undefined,
+    client: () => string | undefined,
+  ): Promise<Response> {
+    const begin = performance.now()
+    const response = (await demo?.fetch(request, address)) ?? (await app.fetch(request, address))
+    journal.answered({ method: request.method, path, client }, response, performance.now() - begin)
+    return response
   }
 }
 

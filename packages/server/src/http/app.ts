@@ -1,7 +1,7 @@
 /**
  * The REST endpoints. The only place that knows the HTTP framework.
  *
- *   const app = createHttpApp({ config, clientAddress, logger, clock, products, tokens, iceServers, limits, … })
+ *   const app = createHttpApp({ config, clientAddress, journal, clock, products, tokens, iceServers, limits, … })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
@@ -16,7 +16,7 @@ import type { History } from '../history.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import { allowed, type Limits, type LocalLimits } from '../limits.ts'
 import { andThen } from '../maybe.ts'
-import type { Logger } from '../observability/logger.ts'
+import type { Journal } from '../observability/journal.ts'
 import { type Clock, type ProductStore, StoreError } from '../ports.ts'
 import { targetOf } from '../request-target.ts'
 import { createWsUrl } from '../ws-url.ts'
@@ -30,7 +30,7 @@ import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
   readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
-  readonly logger: Logger
+  readonly journal: Pick<Journal, 'failed'>
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
   readonly tokens: Tokens
@@ -64,7 +64,7 @@ interface Route {
 }
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { config, logger, localLimits, clientAddress } = deps
+  const { config, journal, localLimits, clientAddress } = deps
   const cors = createCors(config.allowedOrigins)
   const routes = routesOf(deps)
   const byPath = new Map(routes.map((route) => [route.path, route]))
@@ -83,7 +83,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
   }
   app.notFound(() => failure('NOT_FOUND'))
-  app.onError((error, c) => unexpected(error, c, logger))
+  app.onError((error, c) => unexpected(error, c, journal))
   const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
 
   /** What costs more to answer than to refuse is refused here, before anything else is looked at [HTTP1]. */
@@ -135,13 +135,9 @@ function withWholeUrl(request: Request, base: string): Request {
 }
 
 /** A store that is away is not the service's mistake, and passes; anything else is a bug. */
-function unexpected(error: Error, c: Context<Env>, logger: Logger): Response {
-  const where = { method: c.req.method, path: c.req.path, error }
-  if (error instanceof StoreError) {
-    logger.warn(where, 'the store could not answer a request')
-    return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
-  }
-  logger.error(where, 'a request failed')
+function unexpected(error: Error, c: Context<Env>, journal: Pick<Journal, 'failed'>): Response {
+  journal.failed(error, 'a request failed', { method: c.req.method, path: c.req.path })
+  if (error instanceof StoreError) return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
   return failure('INTERNAL_ERROR')
 }
 

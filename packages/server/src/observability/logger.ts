@@ -6,6 +6,7 @@
  *   logger.info({ callUuid, status }, 'call ended')
  *   logger.child({ nodeId }).error({ error }, 'store failed')
  */
+import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import pino from 'pino'
 
@@ -21,14 +22,18 @@ const fieldKinds = {
   product: 'text',
   keyId: 'text',
   kid: 'text',
-  role: 'text',
-  userId: 'text',
+  store: 'text',
+  participant: 'participant',
+  caller: 'participant',
+  callee: 'participant',
   sessionId: 'text',
-  socketId: 'text',
   callUuid: 'text',
   event: 'text',
   status: 'textOrNumber',
   reason: 'text',
+  endReason: 'text',
+  cause: 'text',
+  limit: 'text',
   signal: 'text',
   setting: 'text',
   state: 'text',
@@ -38,6 +43,10 @@ const fieldKinds = {
   sockets: 'number',
   calls: 'number',
   durationMs: 'number',
+  ringMs: 'number',
+  connectMs: 'number',
+  talkMs: 'number',
+  seconds: 'number',
   attempt: 'number',
   error: 'error',
 } as const
@@ -46,10 +55,11 @@ interface Kinds {
   text: string
   number: number
   textOrNumber: string | number
+  participant: { readonly product: string; readonly role: string; readonly userId: string }
   error: unknown
 }
 
-export type LogFields = { readonly [F in keyof typeof fieldKinds]?: Kinds[(typeof fieldKinds)[F]] }
+export type LogFields = { readonly [F in keyof typeof fieldKinds]?: Kinds[(typeof fieldKinds)[F]] | undefined }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -66,8 +76,15 @@ export interface LogDestination {
   write(line: string): void
 }
 
-export function createLogger(options: { level: LogLevel; destination?: LogDestination }): Logger {
-  const destination = options.destination ?? stderr
+export interface LoggerOptions {
+  readonly level: LogLevel
+  /** Whether participants are named; else a hash stands for each. */
+  readonly participants?: boolean
+  readonly destination?: LogDestination
+}
+
+export function createLogger(options: LoggerOptions): Logger {
+  const { destination = createStderr(), participants = false } = options
   const root = pino(
     {
       level: options.level,
@@ -78,7 +95,7 @@ export function createLogger(options: { level: LogLevel; destination?: LogDestin
     },
     destination,
   )
-  return wrap(root)
+  return wrap(root, participants)
 }
 
 const busyPauses = 20
@@ -86,19 +103,25 @@ const busyPauseMs = 5
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 /** A line that cannot be written, because the disk is full or nobody reads, is lost. Nothing else is. */
-const stderr: LogDestination = {
-  write(line) {
-    let rest: Uint8Array = Buffer.from(line)
-    for (let pauses = 0; rest.length > 0; ) {
-      try {
-        rest = rest.subarray(writeSync(2, rest))
-      } catch (error) {
-        // A pipe that does not block is full for a moment.
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || pauses++ >= busyPauses) return
-        Atomics.wait(pause, 0, 0, busyPauseMs)
+function createStderr(): LogDestination {
+  /** Nobody reads: until a line is through again, none is waited for. */
+  let isStuck = false
+  return {
+    write(line) {
+      let rest: Uint8Array = Buffer.from(line)
+      for (let pauses = isStuck ? busyPauses : 0; rest.length > 0; ) {
+        try {
+          rest = rest.subarray(writeSync(2, rest))
+          isStuck = false
+        } catch (error) {
+          // A pipe that does not block is full for a moment.
+          isStuck = (error as NodeJS.ErrnoException).code === 'EAGAIN' && pauses++ >= busyPauses
+          if (isStuck || (error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+          Atomics.wait(pause, 0, 0, busyPauseMs)
+        }
       }
-    }
-  },
+    },
+  }
 }
 
 /** A logger that writes nowhere. */
@@ -106,25 +129,34 @@ export function createSilentLogger(): Logger {
   return createLogger({ level: 'silent', destination: { write() {} } })
 }
 
-function wrap(target: pino.Logger): Logger {
+function wrap(target: pino.Logger, participants: boolean): Logger {
+  const line = (fields: LogFields) => allowed(fields, participants)
   return {
-    debug: (fields, message) => target.debug(allowed(fields), clean(message)),
-    info: (fields, message) => target.info(allowed(fields), clean(message)),
-    warn: (fields, message) => target.warn(allowed(fields), clean(message)),
-    error: (fields, message) => target.error(allowed(fields), clean(message)),
-    child: (fields) => wrap(target.child(allowed(fields))),
+    debug: (fields, message) => target.debug(line(fields), clean(message)),
+    info: (fields, message) => target.info(line(fields), clean(message)),
+    warn: (fields, message) => target.warn(line(fields), clean(message)),
+    error: (fields, message) => target.error(line(fields), clean(message)),
+    child: (fields) => wrap(target.child(line(fields)), participants),
   }
 }
 
-function allowed(fields: LogFields): Record<string, unknown> {
+function allowed(fields: LogFields, participants: boolean): Record<string, unknown> {
   const line: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined || !Object.hasOwn(fieldKinds, name)) continue
-    if (name === 'error') line.error = describe(value)
+    const kind = fieldKinds[name as keyof LogFields]
+    if (kind === 'error') line.error = describe(value)
+    else if (kind === 'participant') line[name] = nameOf(value as Kinds['participant'], participants)
     else if (typeof value === 'string') line[name] = clean(value)
     else if (typeof value === 'number') line[name] = value
   }
   return line
+}
+
+/** Whoever knows a participant can look for its lines, and nobody reads who it was. */
+function nameOf({ product, role, userId }: Kinds['participant'], participants: boolean): unknown {
+  if (participants) return { product: clean(product), role: clean(role), user_id: clean(userId) }
+  return createHash('sha256').update(`${product}\0${role}\0${userId}`).digest('hex').slice(0, 16)
 }
 
 function describe(error: unknown): Record<string, string> {

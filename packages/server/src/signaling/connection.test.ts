@@ -27,6 +27,7 @@ let unsent: number
 let now: number
 let proven: number[]
 let flushes: number
+let causes: string[]
 /** Texts that the dispatch was given, and how it answers. */
 let handled: string[]
 /** Whether the session is another socket's by now. */
@@ -42,6 +43,7 @@ beforeEach(() => {
   flushes = 0
   handled = []
   hasMoved = false
+  causes = []
   answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined })
 })
 
@@ -73,6 +75,8 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     hasMoved: () => hasMoved,
     requestFlush: () => void flushes++,
     onProven: (_, seq) => void proven.push(seq),
+    onClosing: (_, code, cause) => void causes.push(`${code} ${cause}`),
+    onLimited: () => {},
   })
 }
 
@@ -327,6 +331,33 @@ test('[PLACE4] a probe of a socket that closes meanwhile, or has closed, is answ
     expect(await asked).toBe(false)
     expect(await it.probe()).toBe(false)
   }
+})
+
+test('[LOG2] three causes of 4408 are told apart', async () => {
+  const alive = connection()
+  alive.tick(25_000)
+  alive.tick(35_000)
+  const pushed = connection()
+  now = 1_000
+  pushed.send('push')
+  pushed.pushed(1)
+  pushed.flush(now)
+  pushed.tick(11_000)
+  expect(await connection().probe()).toBe(false)
+  expect(causes).toEqual([
+    '4408 no pong to a keep-alive',
+    '4408 no pong after a push',
+    '4408 no pong when another session asked for it',
+  ])
+})
+
+test('[LOG2] a close is told once, with its cause, and one of the client not at all', () => {
+  const it = connection()
+  it.close(1012, 'restart, jitter_ms=100', 'restart')
+  it.close(4408, 'no pong')
+  it.closed()
+  connection().closed()
+  expect(causes).toEqual(['1012 restart'])
 })
 
 test('[CLOSE] what waited goes out before the close; nothing after it', () => {

@@ -1,6 +1,6 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
 import { messageLimits } from '@ringwire/protocol/envelope'
-import { errorBody } from '@ringwire/protocol/errors'
+import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
 import type { SessionClaims } from '../auth/tokens.ts'
 import type { MessageRate } from '../config.ts'
@@ -33,6 +33,10 @@ export interface ConnectionOptions {
   readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
   /** The client of this session has received every call push up to `seq` [PLACE5]. */
   readonly onProven: (sessionId: string, seq: number) => void
+  /** It is closed, and not by its client [LOG2]. */
+  readonly onClosing: (connection: Connection, code: CloseCode, cause: string) => void
+  /** A message was refused because it was one too many [LOG2]. */
+  readonly onLimited: (connection: Connection, error: ErrorBody) => void
 }
 
 /** Milliseconds [WS6, PLACE4]. */
@@ -52,6 +56,10 @@ const proofIntervalMs = 1_000
 const proofPushes = 32
 /** After a timer that may have been late: time to read what came while the process was away, in ms. */
 const readingMs = 100
+/** Why a client was asked for a sign of life that did not come [LOG2]. */
+const keepAlive = 'no pong to a keep-alive'
+const unprovenPush = 'no pong after a push'
+const probed = 'no pong when another session asked for it'
 const maxMalformed = 10
 /** Replies that are kept for a resume [EXT2]. */
 const maxReplies = 512
@@ -70,6 +78,8 @@ interface OutstandingPing {
   readonly seq: number
   readonly replied: number
   readonly sentAt: number
+  /** What the log says when its pong does not come [LOG2]. */
+  readonly cause: string
 }
 
 /**
@@ -78,6 +88,7 @@ interface OutstandingPing {
  */
 export class Connection implements Sink {
   session: SignalingSession
+  readonly openedAt: number
   private readonly options: ConnectionOptions
   private readonly gate: RateGate | undefined
   private outbox: string[] = []
@@ -93,7 +104,7 @@ export class Connection implements Sink {
   private malformed = 0
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
-  private parting: { code: CloseCode; reason: string } | undefined
+  private parting: { code: CloseCode; reason: string; cause: string } | undefined
   private pingCounter = 0
   private pings: OutstandingPing[] = []
   private lastPingAt: number
@@ -107,7 +118,8 @@ export class Connection implements Sink {
   constructor(options: ConnectionOptions) {
     this.options = options
     this.session = options.session
-    this.lastPingAt = options.now()
+    this.openedAt = options.now()
+    this.lastPingAt = this.openedAt
     if (options.messageRate !== null) this.gate = new RateGate(options.messageRate, options.now())
   }
 
@@ -161,6 +173,7 @@ export class Connection implements Sink {
     const { handled } = this.upstream
     if (clearance?.ok === false) {
       const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs, limit: 'messages' })
+      this.options.onLimited(this, error)
       this.finish(dispatch.refuse(text, error, handled))
       return
     }
@@ -227,7 +240,7 @@ export class Connection implements Sink {
       this.handle(this.inbox.shift()!)
     }
     if (this.busy) return
-    if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason)
+    if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason, this.parting.cause)
     for (const resolve of this.whenIdle.splice(0)) resolve()
   }
 
@@ -264,9 +277,9 @@ export class Connection implements Sink {
   }
 
   /** Closes when what came so far is done and replied to; what comes from now on is not read any more. */
-  part(code: CloseCode, reason: string): void {
-    if (this.isBusy) this.parting ??= { code, reason }
-    else this.close(code, reason)
+  part(code: CloseCode, reason: string, cause = reason): void {
+    if (this.isBusy) this.parting ??= { code, reason, cause }
+    else this.close(code, reason, cause)
   }
 
   async retire(): Promise<void> {
@@ -301,7 +314,7 @@ export class Connection implements Sink {
   /** Writes everything that this turn of the event loop had for the client, in one go. */
   flush(now: number): void {
     this.write()
-    if (this.state === 'open' && this.needsProof(now)) this.ping(now)
+    if (this.state === 'open' && this.needsProof(now)) this.ping(now, unprovenPush)
   }
 
   private write(): void {
@@ -335,9 +348,10 @@ export class Connection implements Sink {
     if (this.state !== 'open') return
     this.checkUnsent()
     const oldest = this.pings[0]
-    if (oldest !== undefined && now - oldest.sentAt >= this.options.timing.pongTimeoutMs) this.close(4408, 'no pong')
-    else if (now - this.lastPingAt >= this.options.timing.pingIntervalMs) this.ping(now)
-    else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now)
+    if (oldest !== undefined && now - oldest.sentAt >= this.options.timing.pongTimeoutMs)
+      this.close(4408, 'no pong', oldest.cause)
+    else if (now - this.lastPingAt >= this.options.timing.pingIntervalMs) this.ping(now, keepAlive)
+    else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now, unprovenPush)
   }
 
   private isProofUnderWay(): boolean {
@@ -346,14 +360,14 @@ export class Connection implements Sink {
   }
 
   /** Pings; what the ping would prove has to be on its way before it. */
-  private ping(now: number): void {
+  private ping(now: number, cause: string): void {
     this.write()
     if (this.state !== 'open') return
     this.pingCounter++
     this.lastPingAt = now
     this.pingedSeq = this.pushedSeq
     const { handled } = this.upstream
-    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now })
+    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now, cause })
     const payload = new Uint8Array(4)
     new DataView(payload.buffer).setUint32(0, this.pingCounter)
     this.options.socket.ping(payload)
@@ -387,7 +401,7 @@ export class Connection implements Sink {
     if (this.probing !== undefined) return this.probing.promise
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const { probeTimeoutMs } = this.options.timing
-    const expire = () => this.close(4408, 'no pong')
+    const expire = () => this.close(4408, 'no pong', probed)
     let timer = setTimeout(() => {
       timer = setTimeout(expire, readingMs)
     }, probeTimeoutMs)
@@ -399,15 +413,16 @@ export class Connection implements Sink {
     this.probing = { promise, settle }
     // A pong to a ping of before the question proves nothing about now.
     this.pings = []
-    this.ping(this.options.now())
+    this.ping(this.options.now(), probed)
     return promise
   }
 
-  close(code: CloseCode, reason: string): void {
+  close(code: CloseCode, reason: string, cause = reason): void {
     if (this.state !== 'open') return
     this.write()
     if (this.state !== 'open') return
     this.state = 'closing'
+    this.options.onClosing(this, code, cause)
     this.options.socket.close(code, reason)
     this.probing?.settle(false)
   }

@@ -26,6 +26,7 @@ const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefin
 
 function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; now?: number } = {}) {
   const failures: { error: unknown; event: string }[] = []
+  const answered: [string | undefined, string | undefined][] = []
   const unused = () => Promise.reject(new Error('not asked for'))
   const calls: Calls = {
     invite: async () => ({ ok: false, error: errorBody('CALLEE_BUSY') }),
@@ -44,12 +45,13 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     verify: () => ({ ok: false, expired: false }),
     now: () => options.now ?? 0,
     onError: (error, event) => void failures.push({ error, event }),
+    onAnswered: (_, request, error) => void answered.push([request?.event, error?.code]),
   })
   const ask = async (message: object, who: SignalingSession = session) => {
     const { reply, malformed } = await dispatch.handle(who, JSON.stringify(message), 0)
     return { malformed, ...(reply === undefined ? {} : JSON.parse(reply)) }
   }
-  return { dispatch, ask, failures }
+  return { dispatch, ask, failures, answered }
 }
 
 const end = { event: 'call.end', request_id: 'r', data: { call_uuid: callUuid } }
@@ -70,7 +72,8 @@ test('[ENV5] a store that is away: SERVICE_UNAVAILABLE, retryable, and no bug', 
   for (const kind of ['unavailable', 'unknown'] as const) {
     const { ask, failures } = setUp({ verb: () => Promise.reject(new StoreError(kind, 'disk I/O error')) })
     expect((await ask(end)).error).toEqual(errorBody('SERVICE_UNAVAILABLE'))
-    expect(failures).toEqual([])
+    // It is told that the store refused something.
+    expect(failures).toMatchObject([{ error: { name: 'StoreError', kind }, event: 'call.end' }])
   }
 })
 
@@ -150,4 +153,16 @@ test('[WS7] a refusal names the request where it can, whatever else is wrong wit
       data: { error },
     })
   }
+})
+
+test('[LOG2] each message of a client is told of with how it was answered', async () => {
+  const { ask, answered } = setUp()
+  await ask(candidate)
+  await ask(end)
+  await ask({ event: 'no.such' })
+  expect(answered).toEqual([
+    ['webrtc.ice_candidate', undefined],
+    ['call.end', 'CALL_NOT_FOUND'],
+    [undefined, 'UNKNOWN_EVENT'],
+  ])
 })

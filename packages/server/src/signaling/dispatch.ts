@@ -49,6 +49,12 @@ export interface DispatchOptions {
   /** Wall clock, ms since the epoch. */
   readonly now: () => number
   readonly onError: (error: unknown, event: string) => void
+  /** What a client asked for was answered, with an error where it was refused [LOG2]. */
+  readonly onAnswered: (
+    session: SignalingSession,
+    request: ClientRequest | undefined,
+    error: ErrorBody | undefined,
+  ) => void
 }
 
 const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
@@ -66,7 +72,7 @@ type Answer =
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { parse, calls, relay, verify, now, onError } = options
+  const { parse, calls, relay, verify, now, onError, onAnswered } = options
 
   function handle(session: SignalingSession, request: ClientRequest): MaybePromise<Answer> {
     if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
@@ -115,9 +121,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function failed(error: unknown, event: string): Answer {
-    if (error instanceof StoreError) return refused('SERVICE_UNAVAILABLE')
     onError(error, event)
-    return refused('INTERNAL_ERROR')
+    return refused(error instanceof StoreError ? 'SERVICE_UNAVAILABLE' : 'INTERNAL_ERROR')
   }
 
   function dispatch(message: ParsedMessage, session: SignalingSession, handled: number): MaybePromise<DispatchResult> {
@@ -125,10 +130,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const { n } = message.kind === 'error' ? message : message.request
     if (session.extended && n !== undefined && n <= handled) return nothing
     if (message.kind === 'error') {
+      onAnswered(session, undefined, message.error)
       return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
     }
     const { request } = message
     const finish = (answer: Answer): DispatchResult => {
+      onAnswered(session, request, 'error' in answer ? answer.error : undefined)
       const reply = replyTo(session, request.requestId, answer)
       const result = { reply, malformed: false, n }
       return 'event' in answer ? { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn } : result

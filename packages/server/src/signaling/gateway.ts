@@ -1,6 +1,6 @@
 import { errorBody } from '@ringwire/protocol/errors'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
-import { readSubprotocols, subprotocol } from '@ringwire/protocol/subprotocol'
+import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { Arrival, Arrivals } from '../arrivals.ts'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { LocalLimits } from '../limits.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
+import type { Journal } from '../observability/journal.ts'
 import { type Sessions, StoreError } from '../ports.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { Connection } from './connection.ts'
@@ -45,12 +46,21 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether clients go on at other nodes when this one stops. */
   readonly leavesOnStop: boolean
+  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
 
 export interface Gateway {
-  /** Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade. */
-  upgrade(request: Request, query: string, server: Server<unknown>): Response | undefined
+  /**
+   * Answers GET /v1/ws; undefined where the socket was upgraded. Nothing is awaited before an upgrade, and the client's
+   * address is only looked up for one that is refused.
+   */
+  upgrade(
+    request: Request,
+    query: string,
+    server: Server<unknown>,
+    clientAddress: () => string | undefined,
+  ): Response | undefined
   readonly websocket: WebSocketHandler<Admission>
   /**
    * Asks every client to come back, with a jitter hint in the reason [CLOSE 1012]: all at once, or each at a moment of its
@@ -88,7 +98,7 @@ const none = {}
 const tooManyConnections = encodeError(errorBody('RATE_LIMITED', { limit: 'connections' }), undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, sessions, arrivals, dispatch, clock } = options
+  const { config, sessions, arrivals, dispatch, clock, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const connections = new Map<Connection, Admitted>()
@@ -123,6 +133,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const session = sessionOf(admission.claims, options.node, admission.extended !== undefined)
     const room = makeRoom(session.participant)
     if (room === false) {
+      journal.closing(session, 4429, 'too many connections', 0)
       socket.send(tooManyConnections)
       socket.close(4429, 'too many connections')
       return
@@ -137,6 +148,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       requestFlush,
       hasMoved,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
+      onClosing: ({ session, openedAt }, code, cause) =>
+        journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
+      onLimited: ({ session }, error) => journal.request(session, undefined, error),
     })
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
@@ -179,7 +193,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function failed(connection: Connection, error: unknown): void {
     options.onError(error)
-    connection.close(1013, 'try again later')
+    connection.close(1013, 'try again later', 'what it finds could not be read')
   }
 
   /** An extended session hears who it is after it is clear which one: a new one, or the one that it was [RES1]. */
@@ -297,11 +311,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   return {
-    upgrade(request, query, server) {
+    upgrade(request, query, server, clientAddress) {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
       if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
       const admitted = admission.admit(request.headers, query, subprotocols)
-      if (admitted instanceof Response) return admitted
+      if (admitted instanceof Response) {
+        journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, admitted, 0)
+        return admitted
+      }
+      if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress())
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
       return refusal('UPGRADE_REQUIRED')
@@ -334,13 +352,13 @@ export function createGateway(options: GatewayOptions): Gateway {
         await drain([...connections.keys()], {
           spreadMs: windowMs * spread,
           limitMs: windowMs * patience,
-          part: (connection) => connection.part(1012, reason),
+          part: (connection) => connection.part(1012, reason, 'restart'),
           inCall: isInCall,
           monotonic: clock.monotonic,
           random: Math.random,
         })
       }
-      for (const connection of [...connections.keys()]) connection.close(1012, reason)
+      for (const connection of [...connections.keys()]) connection.close(1012, reason, 'restart')
       await Bun.sleep(lingerMs)
       await allLeft()
     },

@@ -97,3 +97,81 @@ test('[LOG1] a noisy run at debug level prints no secret, token, SDP, candidate,
     for (const part of secret.split(/\r\n| /).filter((text) => text.length >= 12)) expect(out + err).not.toContain(part)
   }
 })
+
+test('[LOG2] what an operator reads of a call, of sockets and of failed authentications, at info and at debug', async () => {
+  const secret = planted.productSecret
+  const service = await box.serve({
+    env: { RINGWIRE_LOG_LEVEL: 'debug', RINGWIRE_BOOTSTRAP_KEYS: `k:${secret}:shop`, RINGWIRE_INVITE_RATE: '1/60' },
+  })
+  const { url } = service
+  const ask = (key: string, user: string, role: string, peer: string) =>
+    fetch(`${url}/v1/call/session-token?x=1`, {
+      method: 'POST',
+      headers: { 'X-SVC-Product-Key-ID': 'k', 'X-SVC-Product-Secret': key },
+      body: JSON.stringify({
+        context_type: 'c',
+        context_id: '1',
+        user_id: user,
+        role,
+        display_name: user,
+        allowed_peer_role: peer,
+      }),
+    })
+  const connect = async (user: string, role: string, peer: string) => {
+    const { token } = (await (await ask(secret, user, role, peer)).json()) as { token: string }
+    const client = new Client({ url, token })
+    await client.next('auth.ok')
+    return client
+  }
+  expect((await ask(planted.wrongSecret, 'ann', 'customer', 'agent')).status).toBe(401)
+  const stranger = new Client({ url, token: 'rubbish' })
+  expect((await stranger.closed).code).toBe(4401)
+  const ann = await connect('planted-ann', 'customer', 'agent')
+  const ben = await connect('planted-ben', 'agent', 'customer')
+  const invite = { callee_user_id: 'planted-ben', callee_role: 'agent' }
+  ann.send('call.invite', invite)
+  const { call_uuid } = (await ben.next('call.ringing')).data
+  ben.send('call.accept', { call_uuid })
+  await ann.next('call.accepted')
+  ann.send('call.connected', { call_uuid })
+  ann.send('call.end', { call_uuid })
+  await ben.next('call.ended')
+  ann.send('call.invite', invite, 'too-many')
+  await ann.error('too-many')
+  ben.text('x'.repeat(65 * 1024))
+  expect((await ben.closed).code).toBe(1009)
+  service.signal('SIGTERM')
+  expect((await service.ended).code).toBe(0)
+  const lines = service
+    .err()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const withMessage = (message: string) => lines.filter((line) => line.message === message)
+  expect(withMessage('call ended')).toMatchObject([
+    { level: 'info', callUuid: call_uuid, status: 'ended', endReason: 'hangup', connectMs: expect.any(Number) },
+  ])
+  expect(withMessage('socket closed')).toMatchObject([
+    { closeCode: 1009, cause: 'message too big', nodeId: expect.any(String), seconds: expect.any(Number) },
+    { closeCode: 1012, cause: 'restart', sessionId: expect.any(String), participant: expect.any(String) },
+  ])
+  expect(withMessage('socket refused')).toMatchObject([{ closeCode: 4401, cause: 'token invalid' }])
+  expect(withMessage('authentication failed')).toMatchObject([
+    { level: 'warn', path: '/v1/call/session-token', code: 'PRODUCT_AUTH_INVALID_SECRET', address: '127.0.0.1' },
+  ])
+  expect(withMessage('over a limit')).toMatchObject([{ event: 'call.invite', limit: 'invites' }])
+  const requests = withMessage('request').flatMap(({ event, code, callUuid }) =>
+    event ? [[event, code, callUuid]] : [],
+  )
+  expect(requests).toEqual([
+    ['call.invite', 'ok', undefined],
+    ['call.accept', 'ok', call_uuid],
+    ['call.connected', 'ok', call_uuid],
+    ['call.end', 'ok', call_uuid],
+    ['call.invite', 'RATE_LIMITED', undefined],
+  ])
+  // A stop is no warning.
+  const stop = lines.findIndex(({ message }) => message === 'stopping')
+  expect(lines.slice(stop).filter(({ level }) => level !== 'info' && level !== 'debug')).toEqual([])
+  expect(service.err()).not.toContain('planted')
+})

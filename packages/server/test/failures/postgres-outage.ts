@@ -5,7 +5,17 @@ import type { Service } from '@ringwire/testkit/service'
 import { answeredCall, connectExtended, connectedCall, ringingCall } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { hangUp, historyOf, isAskedToComeLater, numbersTo, pairOn, stopAll } from './people.ts'
-import { ask, becomesReady, becomesUnready, expectRefusal, insist, inTime, toldOf, type World } from './world.ts'
+import {
+  ask,
+  becomesReady,
+  becomesUnready,
+  expectRefusal,
+  insist,
+  inTime,
+  saysLostAndBack,
+  toldOf,
+  type World,
+} from './world.ts'
 
 export interface DatabaseOutage {
   begin(world: World): Promise<void> | void
@@ -70,6 +80,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
 
     await outage.end(world())
     await becomesReady(one, two)
+    saysLostAndBack('database', one, two)
     const backAt = performance.now()
     await Promise.all([ringing.caller, ringing.callee].map((client) => client.next('call.missed', aboutCall(missed))))
     expect(performance.now() - backAt).toBeLessThan(soon(1_500))

@@ -109,6 +109,18 @@ export async function becomesUnready(what: 'database' | 'redis', ...services: re
   await Promise.all(services.map((service) => saysWithin(service, { status: 503, ok: false, [what]: 'error' })))
 }
 
+/** The log of each says both, in turn [LOG2]. */
+export function saysLostAndBack(store: 'database' | 'redis', ...services: readonly Service[]): void {
+  for (const { log } of services) {
+    const said = log
+      .split('\n')
+      .filter((line) => line.includes(`"store":"${store}"`))
+      .map((line) => JSON.parse(line).message)
+    expect(said.slice(-2)).toEqual(['store lost', 'store back'])
+    expect(said.filter((_, i) => said[i] === said[i - 1])).toEqual([])
+  }
+}
+
 async function saysWithin(service: Service, wanted: Record<string, unknown>): Promise<void> {
   const since = performance.now()
   for (;;) {

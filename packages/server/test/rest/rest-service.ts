@@ -15,6 +15,7 @@ import { createHttpApp } from '../../src/http/app.ts'
 import { createClientAddress } from '../../src/http/client-address.ts'
 import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
 import { createLimits, createLocalLimits, type Limits } from '../../src/limits.ts'
+import { createJournal } from '../../src/observability/journal.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
@@ -92,7 +93,7 @@ export function startRest(options: RestOptions): RestService {
   const app = createHttpApp({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
-    logger,
+    journal: createJournal({ logger, isDebug: true, now: () => performance.now() }),
     clock,
     tokens,
     limits,

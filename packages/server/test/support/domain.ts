@@ -82,6 +82,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     durations,
     ringTimeoutMs: 45_000,
     maxRinging: 5,
+    onCommitted() {},
   })
   const relay = createRelay({ calls, delivery, sessions })
   const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })

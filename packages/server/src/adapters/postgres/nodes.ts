@@ -13,8 +13,8 @@ export interface PostgresNodesOptions {
   readonly isGone: (node: string) => boolean
   /** Whether this node has the other store now: people can come back to it. */
   readonly isReady: () => boolean
-  /** A node is known to be dead that was not before. */
-  readonly onDeath: (node: string) => void
+  /** A node is known to be dead that was not before; `hasLeft`: it was stopped. */
+  readonly onDeath: (node: string, hasLeft: boolean) => void
   readonly onError: (error: unknown) => void
   /** This machine's monotonic clock, in ms: it may stand still with the machine. */
   readonly ticks?: () => number
@@ -151,7 +151,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     for (const [name, each] of seen) {
       if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
-        onDeath(name)
+        onDeath(name, each.hasLeft)
       }
     }
   }

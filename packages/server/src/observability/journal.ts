@@ -1,0 +1,158 @@
+/** What the log says of sockets, calls, requests and stores [LOG2]. */
+import type { ErrorBody } from '@ringwire/protocol/errors'
+import { type Call, isLive, type Participant } from '../call/call.ts'
+import { StoreError } from '../ports.ts'
+import { type BoundedLog, createBoundedLog } from './bounded.ts'
+import type { LogFields, Logger } from './logger.ts'
+
+interface Who {
+  readonly participant: Participant
+  readonly sessionId: string
+}
+
+interface Asked {
+  readonly event: string
+  readonly data: object
+}
+
+export interface Journal {
+  /** The service closes a socket. */
+  closing(who: Who, closeCode: number, cause: string, seconds: number): void
+  /** A socket is closed before it was anybody's. */
+  turnedAway(closeCode: number, cause: string, address: string | undefined): void
+  /** Called with every version of a call that this process has committed. */
+  committed(call: Call): void
+  /** A message of a client was answered: a request, where it was one, with an error where it was refused. */
+  request(who: Who, asked: Asked | undefined, error: Pick<ErrorBody, 'code' | 'limit'> | undefined): void
+  /** A REST request, or an upgrade that was refused, was answered. */
+  answered(asked: AskedByHttp, response: Response, durationMs: number): void
+  /** Something that a store refused, or that is a bug. */
+  failed(error: unknown, message: string, fields?: LogFields): void
+  /** The store is asked how it is: tells when that changes. */
+  watched(store: string, check: () => Promise<void>): () => Promise<void>
+}
+
+export interface JournalOptions {
+  readonly logger: Logger
+  /** Whether requests are told one by one. */
+  readonly isDebug: boolean
+  /** Monotonic, ms. */
+  readonly now: () => number
+}
+
+export function createJournal({ logger, isDebug, now }: JournalOptions): Journal {
+  const bounded = createBoundedLog({ logger, now, later: (work, ms) => void setTimeout(work, ms).unref() })
+
+  return {
+    closing(who, closeCode, cause, seconds) {
+      logger.info({ ...of(who), closeCode, cause, seconds: tenths(seconds) }, 'socket closed')
+    },
+    turnedAway(closeCode, cause, address) {
+      bounded.write('info', { closeCode, cause, address }, 'socket refused')
+    },
+    committed(call) {
+      if (!isLive(call)) logger.info(endOf(call), 'call ended')
+    },
+    request(who, asked, error) {
+      if (isDebug) logger.debug({ ...of(who), ...requestOf(asked), code: error?.code ?? 'ok' }, 'request')
+      if (error?.code !== 'RATE_LIMITED') return
+      bounded.write('warn', { ...of(who), event: asked?.event, code: error.code, limit: error.limit }, 'over a limit')
+    },
+    answered({ method, path, client }, response, durationMs) {
+      const { status } = response
+      const isRefused = status === 401 || status === 403 || status === 429
+      if (!isDebug && !isRefused) return
+      const fields = { method, path, status, address: client(), durationMs: tenths(durationMs) }
+      logger.debug(fields, 'request')
+      if (isRefused) void tellRefusal(bounded, fields, response)
+    },
+    failed(error, message, fields = {}) {
+      if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
+      else bounded.write('warn', { ...fields, error }, isFull(error) ? 'a store is full' : message)
+    },
+    watched(store, check) {
+      let lostAt: number | undefined
+      return async () => {
+        try {
+          await within(check(), answerMs)
+        } catch (error) {
+          if (lostAt === undefined) logger.warn({ store, error }, 'store lost')
+          lostAt ??= now()
+          throw error
+        }
+        if (lostAt !== undefined) logger.warn({ store, durationMs: Math.round(now() - lostAt) }, 'store back')
+        lostAt = undefined
+      }
+    },
+  }
+}
+
+/** A store that has not said how it is for so long is lost, in ms. */
+const answerMs = 1_000
+
+/** What is said later is about a moment that is over. */
+async function within(answer: Promise<void>, ms: number): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new StoreError('unavailable', 'it does not answer')), ms)
+  try {
+    await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const tenths = (value: number) => Math.round(value * 10) / 10
+
+function of({ participant, sessionId }: Who): LogFields {
+  return { participant, sessionId }
+}
+
+function requestOf(asked: Asked | undefined): LogFields {
+  if (asked === undefined) return {}
+  const { event, data } = asked
+  return 'call_uuid' in data && typeof data.call_uuid === 'string' ? { event, callUuid: data.call_uuid } : { event }
+}
+
+/** `path` has no query; whose request it was is looked up where it is told. */
+interface AskedByHttp {
+  readonly method: string
+  readonly path: string
+  readonly client: () => string | undefined
+}
+
+/** Its code is in its body; the path has no query. */
+async function tellRefusal(bounded: BoundedLog, fields: LogFields, response: Response): Promise<void> {
+  const message = fields.status === 429 ? 'over a limit' : 'authentication failed'
+  // What would not be written is not read.
+  const body: unknown = bounded.hasRoom(message)
+    ? await response
+        .clone()
+        .json()
+        .catch(() => undefined)
+    : undefined
+  const code = (body as { error?: { code?: string } } | undefined)?.error?.code
+  bounded.write('warn', { ...fields, code }, message)
+}
+
+/** SQLite, PostgreSQL (53100), Redis at its `maxmemory`, and the disk itself. */
+function isFull(error: StoreError): boolean {
+  return /disk is full|no space left|SQLITE_FULL|ENOSPC|\(53100\)|\bOOM\b/i.test(
+    `${error.message} ${String(error.cause)}`,
+  )
+}
+
+/** From the invite to the answer, from there to the first media, and from the answer to the end. */
+function endOf(call: Exclude<Call, { status: 'ringing' | 'accepted' | 'connected' }>): LogFields {
+  const { callUuid, product, status, endReason, startedAt, acceptedAt, connectedAt, endedAt, caller, callee } = call
+  return {
+    callUuid,
+    product,
+    caller: { product, ...caller },
+    callee: { product, ...callee },
+    status,
+    endReason,
+    ringMs: (acceptedAt ?? endedAt) - startedAt,
+    connectMs: acceptedAt === null || connectedAt === null ? undefined : connectedAt - acceptedAt,
+    talkMs: acceptedAt === null ? undefined : endedAt - acceptedAt,
+  }
+}
