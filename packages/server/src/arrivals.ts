@@ -51,9 +51,11 @@ export interface Arrivals {
    * told to any: others looked for it in vain.
    */
   reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void>
+  /** The session has a new token: what began to ring since the last one was over rings there, too [WS5]. */
+  renew(session: ClientSession, expiresAt: number): Promise<void>
 }
 
-type Who = Pick<ClientSession, 'sessionId' | 'participant'>
+type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
 /** How long a store that is away is left alone before a session is told of its reset, in ms. */
 const resetRetryMs = 500
@@ -176,6 +178,22 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     })
   }
 
+  /** A store that is away is asked again, and nobody waits for it: the token is good. */
+  async function renew(session: ClientSession, expiresAt: number): Promise<void> {
+    const { sessionId } = session
+    const isNewest = () => sessions.heldHere(sessionId)?.expiresAt === expiresAt
+    for (let isFirst = true; isFirst || isNewest(); isFirst = false) {
+      try {
+        await sessions.renew(sessionId, expiresAt)
+        await liveCallsOf({ ...session, expiresAt })
+        return
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        await Bun.sleep(resetRetryMs)
+      }
+    }
+  }
+
   /** Until it is told, it is told nothing else: a store that is away is asked again. */
   async function reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void> {
     while (sessions.heldHere(identity.sessionId) !== undefined) {
@@ -218,7 +236,8 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return live.flatMap((call) => {
       const now = newest(call)
       const side = sideOf(now, session.participant)
-      return side === undefined || !isLive(now) ? [] : [activeCall(now, side, session.sessionId)]
+      const isTold = side === 'caller' || now.status !== 'ringing' || isRung(session, now)
+      return side === undefined || !isLive(now) || !isTold ? [] : [activeCall(now, side, session.sessionId)]
     })
   }
 
@@ -234,7 +253,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    */
   function ring(session: Who, read: Call): MaybePromise<void> {
     const call = newest(read)
-    if (call.status !== 'ringing') return
+    if (call.status !== 'ringing' || !isRung(session, call)) return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
     return andThen(sessions.append(session.sessionId, push), () =>
@@ -311,7 +330,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  return { arrive, leave, reset }
+  return { arrive, leave, reset, renew }
+}
+
+/** A call rings where the token was good when it began [WS5]. */
+function isRung({ expiresAt = Number.POSITIVE_INFINITY }: Who, call: Call): boolean {
+  return call.startedAt < expiresAt
 }
 
 function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
@@ -331,6 +355,6 @@ function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
   }
 }
 
-function identityOf({ sessionId, participant, deviceId, extended }: Arriving): SessionIdentity {
-  return { sessionId, participant, deviceId, extended }
+function identityOf({ sessionId, participant, deviceId, extended, expiresAt }: Arriving): SessionIdentity {
+  return { sessionId, participant, deviceId, extended, expiresAt }
 }

@@ -264,7 +264,7 @@ export function createCalls(options: CallsOptions): Calls {
     const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
     const rate = await limits.invite(caller, callee)
     // Whom nobody can reach is not called: nothing is written before it is clear that it can be told.
-    const rung = await sessions.liveOf(callee)
+    const rung = await sessions.liveOf(callee, undefined, clock.now())
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
     const touched = new Set<string>()
@@ -353,6 +353,15 @@ export function createCalls(options: CallsOptions): Calls {
     return { ok: true, value: call }
   }
 
+  /** Where else it rings matters to the busy alone: everybody can hang up while the sessions' store is away. */
+  async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
+    if (reason !== 'busy') return { type: 'reject', actor, reason, rung: [] }
+    const { product } = actor.participant
+    const call = await store.load({ product, callUuid: callUuid.toLowerCase() })
+    const rung = call === undefined ? [] : await sessions.liveOf(actor.participant, undefined, call.startedAt)
+    return { type: 'reject', actor, reason, rung }
+  }
+
   return {
     invite,
     alerting,
@@ -362,24 +371,11 @@ export function createCalls(options: CallsOptions): Calls {
     makeUpForEnds,
     seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
     async verb(session, verb, callUuid, reason) {
-      return ask(session, callUuid, await commandOf(session, verb, reason, sessions))
+      if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason))
+      if (verb === 'cancel' || verb === 'end') return ask(session, callUuid, { type: verb, actor: session, reason })
+      return ask(session, callUuid, { type: verb, actor: session })
     },
   }
-}
-
-async function commandOf(
-  actor: ClientSession,
-  verb: Verb,
-  reason: string | null,
-  sessions: Sessions,
-): Promise<CallCommand> {
-  if (verb === 'reject') {
-    // Who else rings matters to the busy alone: everybody can hang up while the sessions' store is away.
-    const rung = reason === 'busy' ? await sessions.liveOf(actor.participant) : []
-    return { type: verb, actor, reason, rung }
-  }
-  if (verb === 'cancel' || verb === 'end') return { type: verb, actor, reason }
-  return { type: verb, actor }
 }
 
 function errorOf(refusal: Refusal): ErrorBody {

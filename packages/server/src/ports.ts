@@ -173,6 +173,8 @@ export interface SessionIdentity {
   readonly deviceId: string | null | undefined
   /** Connected with `?ext=1`: its pushes are numbered, and it outlives its sockets [RES1]. */
   readonly extended: boolean
+  /** When its token is over, in ms since the epoch: calls that begin later do not ring there [WS5]. Undefined: never. */
+  readonly expiresAt?: number | undefined
 }
 
 /** What a client says when it comes back [RES1]. */
@@ -288,8 +290,13 @@ export interface Sessions {
    * store has no record of the session, that node is asked, for a missing record proves nothing.
    */
   sinkOf(sessionId: string, node?: string): MaybePromise<Sink | undefined>
-  /** The sessions of a participant that have a socket, oldest first; `at`: those that were opened until then. */
-  liveOf(participant: Participant, at?: number): MaybePromise<readonly string[]>
+  /**
+   * The sessions of a participant that have a socket, oldest first; `at`: those that were opened until then; `began`: those
+   * where a call rings that began then, for their token was good.
+   */
+  liveOf(participant: Participant, at?: number, began?: number): MaybePromise<readonly string[]>
+  /** A session whose socket this process holds goes on with a token that is over then. */
+  renew(sessionId: string, expiresAt: number): MaybePromise<void>
   append(sessionId: string, push: Push): MaybePromise<AppendResult>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>

@@ -105,6 +105,10 @@ export function createServer(deps: ServerDeps): RingwireServer {
         calls: domain.calls,
         relay: domain.relay,
         verify: tokens.verify,
+        renew: (session, expiresAt) => {
+          const done = domain.arrivals.renew(session, expiresAt)
+          done.catch((error) => journal.failed(error, 'a session could not go on with its new token'))
+        },
         now: clock.now,
         onError: (error, event) => journal.failed(error, 'a request failed', { event }),
         onAnswered: journal.request,

@@ -121,6 +121,22 @@ test('[END2] call states: who says busy, goes and comes back again and again doe
   expect(outcome(ask(call, reject(bobMobile, 'busy', ['b-2', 'b-4'])))).toContain('rejected busy')
 })
 
+test('[WS5] a session whose token is over enters no call that began later, and goes on with those that began before', () => {
+  const over = (actor: Actor, ms: number): Actor => ({ ...actor, expiresAt: start + ms })
+  for (const ms of [0, -1]) {
+    expect(outcome(ask(ringingCall(), verb('accept', over(bobOne, ms))))).toBe('AUTH_TOKEN_INVALID')
+    const vacant = answeredCall({ calleePlace: leftBy(bobOne, now) })
+    for (const type of ['accept', 'relay', 'connected'] as const) {
+      expect(outcome(ask(vacant, verb(type, over(bobMobile, ms))))).toBe('AUTH_TOKEN_INVALID')
+      expect(ask(vacant, verb(type, over(bobOne, ms))).ok).toBe(true)
+    }
+    // To hang up is nobody's entry.
+    expect(ask(ringingCall(), reject(over(bobOne, ms))).ok).toBe(true)
+    expect(ask(vacant, end(over(bobMobile, ms))).ok).toBe(true)
+  }
+  expect(ask(ringingCall(), verb('accept', over(bobOne, 1))).ok).toBe(true)
+})
+
 test('[PLACE1] a silenced session hears of the call no more, and may still accept it', () => {
   const call = ringingCall({ silenced: ['b-1'] })
   expect(outcome(ask(call, verb('accept', bobMobile)))).toContain(

@@ -35,6 +35,8 @@ export interface Actor {
   readonly deviceId: string | null
   readonly node: string
   readonly displayName: string
+  /** When its token is over, in ms since the epoch. Undefined: never. */
+  readonly expiresAt?: number | undefined
 }
 
 /** What can be asked of one call. The first six come from clients, the others from the service itself. */
@@ -150,6 +152,7 @@ function decideOver(call: OverCall, side: Side, command: ClientCommand, now: num
 function decideRingingCallee(call: RingingCall, command: ClientCommand, now: number): Decision {
   switch (command.type) {
     case 'accept':
+      if (beganTooLate(call, command.actor)) return refuse('AUTH_TOKEN_INVALID')
       return accept(call, command.actor, now)
     case 'reject':
       if (command.reason === 'busy') return silence(call, command.actor, command.rung, now)
@@ -175,6 +178,10 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
     return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
   }
   const seated = withPlace(call, side, placeFor(actor, true))
+  const isEntering = command.type === 'accept' || command.type === 'relay' || command.type === 'connected'
+  if (isEntering && place.sessionId !== actor.sessionId && beganTooLate(call, actor)) {
+    return refuse('AUTH_TOKEN_INVALID')
+  }
 
   switch (command.type) {
     case 'accept':
@@ -196,6 +203,11 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
       if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
       return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
   }
+}
+
+/** A session whose token is over goes on with its calls, and enters none that began later [WS5]. */
+function beganTooLate(call: LiveCall, { expiresAt = Number.POSITIVE_INFINITY }: Actor): boolean {
+  return call.startedAt >= expiresAt
 }
 
 /** To the other side, where it is an extended session [EXT5]. */

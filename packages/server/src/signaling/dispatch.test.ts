@@ -43,6 +43,7 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     calls,
     relay: { relay: options.relay ?? (() => 'accepted') },
     verify: () => ({ ok: false, expired: false }),
+    renew() {},
     now: () => options.now ?? 0,
     onError: (error, event) => void failures.push({ error, event }),
     onAnswered: (_, request, error) => void answered.push([request?.event, error?.code]),

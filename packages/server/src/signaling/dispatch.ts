@@ -46,6 +46,8 @@ export interface DispatchOptions {
   readonly calls: Calls
   readonly relay: Relay
   readonly verify: (token: string) => Verification
+  /** A session goes on with a token that is over then. */
+  readonly renew: (session: SignalingSession, expiresAt: number) => void
   /** Wall clock, ms since the epoch. */
   readonly now: () => number
   readonly onError: (error: unknown, event: string) => void
@@ -72,7 +74,7 @@ type Answer =
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { parse, calls, relay, verify, now, onError, onAnswered } = options
+  const { parse, calls, relay, verify, renew, now, onError, onAnswered } = options
 
   function handle(session: SignalingSession, request: ClientRequest): MaybePromise<Answer> {
     if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
@@ -116,6 +118,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const { claims } = verified
     const same = sameParticipant(claims.participant, session.participant) && claims.deviceId === session.deviceId
     if (!same) return refused('AUTH_TOKEN_INVALID')
+    // What the session has already, as a sign of life: nothing is new.
+    if (claims.expiresAt !== session.expiresAt) renew(session, claims.expiresAt)
     const data: AuthRefreshed = { expires_at: new Date(claims.expiresAt).toISOString() }
     return { event: 'auth.refreshed', data, refreshed: claims }
   }

@@ -255,7 +255,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (late > tickMs) connection.allow(late)
       connection.tick(now)
       if (wall > connection.session.expiresAt) soon(closeExpired(connection, admission, wall))
-      if (admission.extended !== undefined && wall >= admission.iceDueAt)
+      const isGood = wall < connection.session.expiresAt
+      if (isGood && admission.extended !== undefined && wall >= admission.iceDueAt)
         soon(renewIceServers(connection, admission, wall))
     }
   }

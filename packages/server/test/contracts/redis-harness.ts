@@ -109,7 +109,8 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       return false
     },
     sinkOf: (id) => home(id).sinkOf(id),
-    liveOf: (participant, at) => next().liveOf(participant, at),
+    liveOf: (participant, at, began) => next().liveOf(participant, at, began),
+    renew: (id, expiresAt) => home(id).renew(id, expiresAt),
     append: (id, push) => away(id).append(id, push),
     appendRung: (participant, push, except) => next().appendRung(participant, push, except),
     ring: (id, call) => away(id).ring(id, call),

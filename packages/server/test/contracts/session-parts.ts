@@ -83,12 +83,13 @@ export interface Wish {
   readonly participant?: Participant
   readonly deviceId?: string | null | undefined
   readonly extended?: boolean
+  readonly expiresAt?: number | undefined
 }
 
 export function identityOf(wish: Wish = {}): SessionIdentity {
-  const { participant = somebody(), extended = true } = wish
+  const { participant = somebody(), extended = true, expiresAt } = wish
   const deviceId = 'deviceId' in wish ? wish.deviceId : 'phone'
-  return { sessionId: newSessionId(participant), participant, deviceId, extended }
+  return { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt }
 }
 
 /** A session with its socket. */

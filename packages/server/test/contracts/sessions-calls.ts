@@ -181,6 +181,29 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect((await Promise.all(await there())).map((ids) => [...ids].sort())).toEqual(expected.map((ids) => ids.sort()))
   })
 
+  test('[WS5] a call rings where the token was good when it began: a new token counts at once, also of who comes back', async () => {
+    const participant = somebody()
+    const lasting = await openReady(sessions(), { participant })
+    const ending = await openReady(sessions(), { participant, expiresAt: 5_000 })
+    const rung = async (began: number) => (await sessions().liveOf(participant, undefined, began)).toSorted()
+    const [one, both] = [[lasting.id], [lasting.id, ending.id].sort()]
+    expect([await rung(4_999), await rung(5_000)]).toEqual([both, one])
+    expect((await sessions().liveOf(participant)).toSorted()).toEqual(both)
+    await sessions().renew(ending.id, 8_000)
+    expect(sessions().heldHere(ending.id)?.expiresAt).toBe(8_000)
+    expect([await rung(7_999), await rung(8_000)]).toEqual([both, one])
+    await given().loseLogs()
+    await given().settled()
+    expect([await rung(7_999), await rung(8_000)]).toEqual([both, one])
+    const again = await openReady(sessions(), { participant, expiresAt: 5_000 })
+    await sessions().detach(again.id, again.socket, false, 100)
+    expect(
+      await comeBack(sessions(), { ...again, identity: { ...again.identity, expiresAt: 9_000 } }, 0, 200),
+    ).toBeDefined()
+    expect((await rung(8_500)).includes(again.id)).toBe(true)
+    expect(await rung(9_000)).toEqual(one)
+  })
+
   test('[REL2] nothing is held back from who was told of what came after the answer', async () => {
     const [seen, other] = [await openReady(sessions()), await openReady(sessions())]
     for (const { id } of [seen, other]) await sessions().hold(id, 'c', true, false, 2)

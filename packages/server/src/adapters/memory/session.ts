@@ -12,7 +12,8 @@ import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
 export interface Session {
-  readonly identity: SessionIdentity
+  /** Another one with each new token. */
+  identity: SessionIdentity
   readonly participantKey: string
   /** Names the incarnation of the log; another one after the log was lost [RES2]. */
   epoch: string

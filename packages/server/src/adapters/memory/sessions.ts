@@ -201,6 +201,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
         if (session.sink !== undefined) disconnect(session, false, at)
         return undefined
       }
+      session.identity = { ...session.identity, expiresAt: identity.expiresAt }
       session.sink = sink
       session.lostSink = undefined
       session.ready = false
@@ -243,9 +244,14 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       return session?.sink === undefined ? undefined : session.identity
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
-    liveOf(participant, at = Number.POSITIVE_INFINITY) {
+    liveOf(participant, at = Number.POSITIVE_INFINITY, began = Number.NEGATIVE_INFINITY) {
       const there = live.get(participantKey(participant))?.filter(({ openedAt }) => openedAt <= at) ?? []
-      return there.map(({ identity }) => identity.sessionId)
+      const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
+      return good.map(({ identity }) => identity.sessionId)
+    },
+    renew(sessionId, expiresAt) {
+      const session = sessions.get(sessionId)
+      if (session !== undefined) session.identity = { ...session.identity, expiresAt }
     },
     append(sessionId, push) {
       const session = sessions.get(sessionId)

@@ -4,7 +4,8 @@ import type { Entry } from './connection.ts'
 
 /** A session whose socket this node holds. */
 export interface Held {
-  readonly identity: SessionIdentity
+  /** Another one with each new token. */
+  identity: SessionIdentity
   /** Names the socket in the store: another one after each resume. */
   readonly socket: string
   readonly sink: Sink

@@ -4,7 +4,7 @@ import { participantHash } from '../../session-id.ts'
 import type { Departures } from './departures.ts'
 import { createHeld, learnCalls, newUpstream } from './held.ts'
 import type { Holder, HolderOptions } from './holder.ts'
-import { deviceField, newSocket } from './identity.ts'
+import { deviceField, expiryField, newSocket } from './identity.ts'
 import type { Sockets } from './sockets.ts'
 
 /** What the store says of a session. */
@@ -73,7 +73,8 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
       if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
       const own = held.get(sessionId) ?? last.get(sessionId)
       const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
-      const args = [...whose, epoch, seenSeq(request), replied, socket, at, windowMs, ...mine, before]
+      const seen = [epoch, seenSeq(request), replied]
+      const args = [...whose, ...seen, socket, at, windowMs, ...mine, before, expiryField(identity)]
       const reply = (await run('resume', sessionId, args).catch(mayHaveSocket(sessionId, socket, '0'))) ?? ['']
       if (reply[0] !== 'other') return { own, reply }
       hearAll(reply.slice(1))

@@ -160,7 +160,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** False where there is no such session. */
   async function touch(
     id: string,
-    what: 'prove' | 'ring' | 'hold' | 'release',
+    what: 'prove' | 'ring' | 'hold' | 'release' | 'renew',
     ...args: (string | number)[]
   ): Promise<boolean> {
     const all = [id, what, ...args]
@@ -242,7 +242,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (found !== undefined) return sockets.at(found.holder, id, found.socket)
       return at === node ? undefined : sockets.at(at, id, anySocket)
     },
-    liveOf: (participant, at = newest) => live(participant, 'all', String(at)),
+    liveOf: (participant, at = newest, began = 0) => live(participant, 'all', String(at), String(began)),
+    async renew(id, expiresAt) {
+      const session = held.get(id)
+      if (session === undefined) return
+      session.identity = { ...session.identity, expiresAt }
+      await touch(id, 'renew', expiresAt)
+    },
     append: appendOrHand,
     async appendRung(participant, push, except) {
       hearAll(await runFor('rung', participant, [push.kind, nameOf(push), push.version ?? '', push.text, ...except]))

@@ -27,7 +27,7 @@ export function registerSessions(name: string, start: Start): void {
   })
   describe(`ICE servers of extended sessions, ${name}`, () => {
     const turn = { RINGWIRE_TURN_URLS: 'turn:127.0.0.1:3478', RINGWIRE_TURN_SECRET: 'north', RINGWIRE_TURN_TTL_S: '2' }
-    registerIceServers(serviceFor(start, { ...turn, RINGWIRE_TOKEN_TTL_S: '60' }))
+    registerIceServers(serviceFor(start, { ...signingKeyEnv, ...turn, RINGWIRE_TOKEN_TTL_S: '60' }))
   })
 }
 
@@ -278,6 +278,29 @@ function registerIceServers(service: () => Service): void {
       seen.add(username ?? '')
     }
     expect(seen.size).toBe(2)
+  })
+
+  test('[WS5] [EXT5] past the end of its token nothing new comes to a session; auth.refresh makes it whole, and what rings then rings there', async () => {
+    const { caller, callee, calleeId } = await connectExtendedPair(service())
+    const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
+    const exp = Math.ceil((Date.now() + 300) / 1000)
+    await callee.request('auth.refresh', { token: signToken({ ...claims, exp }) })
+    await Bun.sleep(exp * 1000 - Date.now() + 20)
+    const invited = await caller.request('call.invite', inviteOf(calleeId))
+    expect(invited.data.delivered).toBe(false)
+    const { call_uuid } = invited.data
+    expect((await callee.request('call.accept', { call_uuid })).error.code).toBe('AUTH_TOKEN_INVALID')
+    const heard = () => callee.all.filter(({ event }) => event === 'call.ringing' || event === 'ice.servers').length
+    const before = heard()
+    // Of the same age, and due at the same time.
+    const other = await connectExtended(service(), { user_id: someone('other'), role: 'agent' })
+    for (let push = 0; push < 2; push++) await other.next('ice.servers')
+    expect(heard()).toBe(before)
+
+    await callee.request('auth.refresh', { token: signToken({ ...claims, exp: exp + 600 }) })
+    expect((await callee.next('call.ringing')).data.call_uuid).toBe(call_uuid)
+    await callee.next('ice.servers')
+    expect((await callee.request('call.accept', { call_uuid })).event).toBe('call.ack')
   })
 
   test('[EXT5] POST /v1/call/ice-servers gives them for a session token', async () => {

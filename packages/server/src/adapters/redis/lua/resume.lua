@@ -1,5 +1,5 @@
 -- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
--- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired
+-- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired, 18 expiry of the token
 local h, seq, at = load(ARGV[6], true), tonumber(ARGV[10]), tonumber(ARGV[13])
 -- A base session is over with its socket, and not to be touched while it has one.
 if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
@@ -22,7 +22,7 @@ if not ok or not reaches(h, seq) then
 end
 if h.n ~= '' then tell(h, 'X ' .. h.sid .. ' ' .. h.s) end
 h.n, h.s = me, ARGV[12]
-call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0')
+call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0', 'xp', ARGV[18])
 call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)

@@ -1,8 +1,9 @@
--- KEYS: session. 6 id, 7 what, 8 call or seq, 9 settled, 10 gate, 11 version
+-- KEYS: session. 6 id, 7 what, 8 call, seq or expiry, 9 settled, 10 gate, 11 version
 local h = load(ARGV[6])
 if h == nil then return { 0, unpack(out) } end
 local what, name, found = ARGV[7], ARGV[8], 1
 if what == 'prove' then prove(h, tonumber(name)) return { 1, unpack(out) } end
+if what == 'renew' then put(h, 'xp', name) return { 1, unpack(out) } end
 if what == 'ring' then
   if not h['R' .. name] then
     put(h, 'R' .. name, '1')
