@@ -152,10 +152,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   async function sweep(): Promise<void> {
-    const now = clock.now()
-    await sessions.sweep(now)
+    await sessions.sweep(clock.now())
     if (clock.jumped() !== 0) await followJump()
     noteOutage()
+    const now = clock.now()
     const results = await Promise.allSettled([lookAtDueRings(now), lookAtPages(now), onSweep()])
     for (const result of results) if (result.status === 'rejected') throw result.reason
     isTold = false
