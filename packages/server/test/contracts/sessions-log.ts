@@ -232,7 +232,6 @@ export function registerLogRules(given: () => SessionsHarness): void {
         expect(await sessions().inCall(id)).toBe(true)
         await sessions().appendRung(seen.identity.participant, final('d', 2, 7), [])
         expect(await handedOn(seen)).toEqual([2, 4, 5, 6])
-        expect(await handedOn(seen, 'd')).toEqual([])
       })
 
       test(`[PLACE5] for ${who} one what no socket was sent yet is kept, too`, async () => {
@@ -282,7 +281,9 @@ export function registerLogRules(given: () => SessionsHarness): void {
         const rung = await openReady(sessions(), { extended })
         await sessions().append(rung.id, ringing('d', 1, 1))
         await sessions().detach(rung.id, rung.socket, true, 0)
-        expect(await sessions().inCall(rung.id)).toBe(false)
+        await sessions().appendRung(rung.identity.participant, final('d', 2, 2), [])
+        const { participant, deviceId } = rung.identity
+        await sessions().collectFinals((await openReady(sessions(), { participant, deviceId })).identity)
         expect(await sessions().append(rung.id, relay('d', 2))).toBe('gone')
         const holder = await openReady(sessions(), { extended })
         await sessions().hold(holder.id, 'c', true)
@@ -290,6 +291,23 @@ export function registerLogRules(given: () => SessionsHarness): void {
         expect(await sessions().append(holder.id, relay('c', 2))).toBe('kept')
         await sessions().release(holder.id, 'c')
         expect(await sessions().append(holder.id, relay('c', 3))).toBe('gone')
+      })
+
+      test(`[WS4] ${who} one that rang is told of the end where it comes back, once`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().append(seen.id, ringing('c', 1, 1))
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        const { participant, deviceId } = seen.identity
+        await sessions().appendRung(participant, final('c', 2, 2), [])
+        const heard: number[][] = []
+        for (const device of ['another', deviceId, deviceId]) {
+          const back = await openReady(sessions(), { participant, deviceId: device })
+          await sessions().collectFinals(back.identity)
+          await given().settled()
+          heard.push(numbersOf(back.socket))
+        }
+        expect(heard).toEqual([[], [2], []])
       })
     }
   })

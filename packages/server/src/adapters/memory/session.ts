@@ -66,7 +66,7 @@ export interface Kept {
 }
 
 const keptBounds = { entries: 256, bytes: 256 * 1024 } as const
-const mostOver = 8
+const mostOver = 64
 const mostPassed = 32
 
 export function createSession(
@@ -141,6 +141,7 @@ export function isNews(session: Session, push: Push): boolean {
 export function finish(session: Session, call: string): void {
   session.versions?.delete(call)
   session.over ??= []
+  if (session.over.includes(call)) return
   if (session.over.push(call) > mostOver) session.over.shift()
 }
 
@@ -232,7 +233,6 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
     const isKept = ({ seq, push }: LogEntry) =>
       seq > sent || push.kind === 'state' || session.unsettled?.has(push.call) === true
     session.log?.retain(isKept)
-    session.ringing = undefined
   }
   // It rings again for who comes back: the time that remains is another one.
   if (!mayResume(session)) session.log?.retain(({ push }) => push.kind !== 'ringing')

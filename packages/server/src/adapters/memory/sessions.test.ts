@@ -177,7 +177,7 @@ test('[PLACE5] after a clean close what was sent is not told again, but for stat
   connect('b')
   sessions.move('call', 'a', 'b', true)
   sessions.collectFinals(identity('b'))
-  expect(heard('b')).toEqual(['state', '2', 'newer', 'final'])
+  expect(heard('b')).toEqual(['state', '2', 'newer', 'final', 'over'])
 })
 
 test('[REL2] a dead session holds 256 relays: then full, and a call event still fits', () => {

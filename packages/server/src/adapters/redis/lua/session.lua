@@ -178,7 +178,6 @@ local function loseSocket(h, clean, at, sent)
   h.ln, h.ls, h.n, h.s, h.rd, h.lo, h.id, h.cl = h.n, h.s, '', '', '0', at, at, clean
   if clean == '1' then
     retain(h, function(kind, name, seq) return seq > sent or kind == 'state' or h['P' .. name] == '0' end)
-    dropAll(h, 'R')
   end
   if not mayResume(h) then retain(h, function(kind) return kind ~= 'ringing' end) end
   call('ZREM', base .. 'a:' .. h.ph, h.sid)
