@@ -3,8 +3,17 @@ import { CallStatus } from '../rest.ts'
 import { boundedText, id, maxIdBytes, timestamp, uuid } from '../text.ts'
 
 const optional = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+/** Hanging up never fails for its reason: what does not match counts as none [END1]. */
 const reason = () =>
-  optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$', description: 'Why, as the client names it.' }))
+  Type.Optional(
+    Type.Unknown({ description: 'Why, as the client names it: [a-z0-9_]{1,64}. Anything else counts as none.' }),
+  )
+const reasonPattern = /^[a-z0-9_]{1,64}$/
+
+/** The reason of a hang-up as a client sent it; null where it gave none that counts. */
+export function readReason(value: unknown): string | null {
+  return typeof value === 'string' && reasonPattern.test(value) ? value : null
+}
 
 /** Bounds of `call.invite` [INV1]. */
 export const inviteLimits = {

@@ -2,7 +2,7 @@ import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { ClientRequest, ParsedMessage } from '@ringwire/protocol/envelope'
 import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
 import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
-import type { CallAck } from '@ringwire/protocol/events/call'
+import { type CallAck, readReason } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
 import { type Call, sameParticipant } from '../call/call.ts'
@@ -98,11 +98,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'call.connected':
         return calls.verb(session, 'connected', request.data.call_uuid, null).then(acknowledged)
       case 'call.reject':
-        return calls.verb(session, 'reject', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
+        return calls.verb(session, 'reject', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
       case 'call.cancel':
-        return calls.verb(session, 'cancel', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
+        return calls.verb(session, 'cancel', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
       case 'call.end':
-        return calls.verb(session, 'end', request.data.call_uuid, request.data.reason ?? null).then(acknowledged)
+        return calls.verb(session, 'end', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
       case 'call.alerting':
         return calls.alerting(session, request.data.call_uuid, request.n).then(acknowledged)
       case 'auth.refresh':
