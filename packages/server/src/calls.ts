@@ -211,14 +211,30 @@ export function createCalls(options: CallsOptions): Calls {
     let decision = await run(ref, command)
     if (!decision.ok && (await holderDied(session, ref, decision))) decision = await run(ref, command)
     // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
-    if (decision.steps.length === 0) await tellAbout(ref, decision)
+    if (decision.steps.length === 0) await tellAbout(session, ref, decision, command.type !== 'accept')
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
     return { ok: true, value: decision.call }
   }
 
-  async function tellAbout(ref: CallRef, decision: Decision): Promise<void> {
+  async function tellAbout(session: ClientSession, ref: CallRef, decision: Decision, tellsEnd: boolean): Promise<void> {
     const call = decision.ok ? decision.call : await store.load(ref)
-    if (call !== undefined) await delivery.catchUp(call)
+    if (call === undefined) return
+    await delivery.catchUp(call)
+    if (tellsEnd && !isLive(call)) await tellEnd(session, call)
+  }
+
+  /** Who names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
+  async function tellEnd(session: ClientSession, call: OverCall): Promise<void> {
+    const side = sideOf(call, session.participant)
+    if (side === undefined || sessions.knowsEnd(session.sessionId, callKey(call))) return
+    const [last] = await store.stepsAfter(call, call.version - 1)
+    const notices = last?.event.notices ?? []
+    // Who ended it alone was told nothing: what the other side was told is the same.
+    const own = notices.find(({ to }) => to.place === side || (side === 'callee' && to.place === 'rung')) ?? notices[0]
+    // An invite that was refused was never a call for anybody.
+    if (own === undefined) return
+    const text = JSON.stringify({ event: own.event, data: own.data })
+    await sessions.append(session.sessionId, { kind: 'final', call: callKey(call), version: call.version, text })
   }
 
   /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */

@@ -320,8 +320,10 @@ export interface Sessions {
   hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
   /** Appends what comes first, and then what was held back; nothing where there is no gate. */
   openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
-  /** The call is over: nobody has a place in it any more. */
+  /** The call is over: nobody has a place in it any more, and the session knows. */
   release(sessionId: string, call: string): MaybePromise<void>
+  /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
+  knowsEnd(sessionId: string, call: string): boolean
   holdsAny(sessionId: string): MaybePromise<boolean>
   /** Whether the session has a place, or rings as a callee [WS5]. */
   inCall(sessionId: string): MaybePromise<boolean>

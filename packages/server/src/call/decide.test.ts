@@ -156,6 +156,7 @@ test('[END1] call states: ringing or accepted, call.cancel by the caller → can
   ])
   expect(outcome(ask(answeredCall(), cancel(aliceOne)))).toEqual([
     'cancelled caller_cancelled',
+    'call.cancelled caller_cancelled to caller',
     'call.cancelled caller_cancelled to callee',
   ])
 })
@@ -217,10 +218,11 @@ test('[END1] while it rings, call.end acts as cancel or reject', () => {
   expect(outcome(ask(ringingCall(), end(bobMobile)))).toContain('rejected declined')
 })
 
-test('[END1] cancel and reject on a call past their state act as end', () => {
+test('[END1] [END4] cancel and reject on a call past their state act as end, and their author is told, too', () => {
   const connected = answeredCall({ status: 'connected' })
-  expect(outcome(ask(connected, cancel(aliceOne)))).toEqual(['ended hangup', 'call.ended hangup to callee'])
-  expect(outcome(ask(answeredCall(), reject(bobOne)))).toEqual(['ended hangup', 'call.ended hangup to caller'])
+  const told = ['ended hangup', 'call.ended hangup to caller', 'call.ended hangup to callee']
+  expect(outcome(ask(connected, cancel(aliceOne)))).toEqual(told)
+  expect(outcome(ask(answeredCall(), reject(bobOne)))).toEqual(told)
 })
 
 test('[END1] wrong sides: CALL_NOT_PARTICIPANT', () => {

@@ -194,11 +194,13 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
         { ...seated, version: call.version + 1, status: 'connected', connectedAt: now },
         { type: 'connected', at: now, by: byOf(actor), notices: [connectedNotice(call, side, actor)] },
       )
+    // What was meant for a call that rings met an answered one: its author is told what became of it, too [END4].
     case 'cancel':
-      if (seated.status !== 'connected') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
-      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+      if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
+      if (seated.status === 'accepted') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now, null)
+      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now, null)
     case 'reject':
-      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
+      return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now, null)
     case 'end':
       if (seated.status === 'ringing') return over(seated, 'cancelled', 'caller_cancelled', byOf(actor), now)
       return over(seated, 'ended', command.reason ?? 'hangup', byOf(actor), now)
@@ -334,21 +336,22 @@ function passTime(call: LiveCall, now: number, durations: CallDurations): Decisi
   return over(call, 'ended', reason, null, now)
 }
 
-/** Ends a live call and tells everybody who does not know it yet. */
+/** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */
 export function over(
   call: LiveCall,
   status: 'ended' | 'cancelled' | 'missed',
   reason: string,
   by: By | null,
   now: number,
+  knowing: By | null = by,
 ): Acceptance {
   const next = endOf(call, status, reason, now)
-  return changed(next, { type: status, at: now, by, notices: overNotices(call, next, by) })
+  return changed(next, { type: status, at: now, by, notices: overNotices(call, next, by, knowing) })
 }
 
-function overNotices(before: LiveCall, next: OverCall, by: By | null): Notice[] {
+function overNotices(before: LiveCall, next: OverCall, by: By | null, knowing: By | null): Notice[] {
   const notices: Notice[] = []
-  const knows = (place: Place) => place.sessionId === by?.sessionId
+  const knows = (place: Place) => place.sessionId === knowing?.sessionId
   const tell = (to: Notice['to']) => {
     if (next.status === 'missed') notices.push({ to, event: 'call.missed', data: missedData(next) })
     else {

@@ -28,7 +28,7 @@ const base: InviteCommand = {
   freshUuid: uuidOf(91),
   contextType: 'order',
   contextId: '42',
-  callType: 'audio',
+  callType: 'video',
   ringTimeoutMs: 45_000,
   metadata: null,
   rate: { ok: true },

@@ -106,7 +106,7 @@ export function decideInvite(
     (call) => sideOf(call, caller) !== undefined && sideOf(call, callee) !== undefined,
   )
   const waiting = between.find((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
-  if (waiting !== undefined) {
+  if (waiting !== undefined && isSameWish(waiting, command)) {
     const place = waiting.callerPlace
     if (place.state === 'vacant' || place.sessionId === actor.sessionId) return repeat(waiting, actor, calleeBusy, now)
   }
@@ -145,11 +145,17 @@ function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, no
   return { ...noteMoves(call, seated), created: false, calleeBusy }
 }
 
+/** What it is about and of which kind it is: an invite for something else is another call [INV7]. */
+function isSameWish(call: LiveCall, { contextType, contextId, callType }: InviteCommand): boolean {
+  return call.contextType === contextType && call.contextId === contextId && call.callType === callType
+}
+
 /** Ends what a new invite between the two leaves behind [INV6, INV7]. */
 function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
   const inviterIsCaller = sideOf(call, actor.participant) === 'caller'
   if (call.status === 'ringing') {
-    if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now).steps
+    // The inviting session hears of the end of its own older call, too: nobody hung that up.
+    if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps
     return call.callerPlace.state === 'vacant' ? over(call, 'cancelled', 'caller_lost', null, now).steps : []
   }
   const inviterPlace = inviterIsCaller ? call.callerPlace : call.calleePlace

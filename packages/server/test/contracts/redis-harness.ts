@@ -117,6 +117,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     prove: (id, seq) => home(id).prove(id, seq),
     hold: (id, call, settled, gate, version) => away(id).hold(id, call, settled, gate, version),
     release: (id, call) => away(id).release(id, call),
+    knowsEnd: (id, call) => home(id).knowsEnd(id, call),
     holdsAny: (id) => away(id).holdsAny(id),
     inCall: (id) => away(id).inCall(id),
     move: (...how) => next().move(...how),

@@ -24,7 +24,7 @@ export function applyInvite(machine: Machine, setup: Setup, draft: Draft, event:
     freshUuid: uuidOf(draft.callsMade + 2),
     contextType: 'order',
     contextId: '1',
-    callType: 'audio',
+    callType: event.isVideo ? 'video' : 'audio',
     ringTimeoutMs: setup.ringTimeoutMs,
     metadata: null,
     rate: event.rateExceeded ? { ok: false, limit: 'invites', retryAfterMs: 1_000 } : { ok: true },
@@ -36,7 +36,7 @@ export function applyInvite(machine: Machine, setup: Setup, draft: Draft, event:
   if (decision.steps.length === 0) return false
   newUuid(draft)
   newUuid(draft)
-  commit(setup, draft, decision.steps, cause(draft, 'invite', event.client))
+  commit(setup, draft, decision.steps, { ...cause(draft, 'invite', event.client), callType: command.callType })
   return true
 }
 
@@ -63,7 +63,8 @@ function checkInvite(asked: Asked, decision: InviteDecision) {
     (each) => each.call.status === 'ringing' && each.caller === person && each.callee === event.to,
   )
   const vacant = waiting?.call.callerPlace.state === 'vacant'
-  if (waiting !== undefined && (vacant || waiting.call.callerPlace.sessionId === mine)) {
+  const isSame = waiting?.call.callType === command.callType
+  if (waiting !== undefined && isSame && (vacant || waiting.call.callerPlace.sessionId === mine)) {
     return mustRepeat(decision, waiting, command.actor, 'INV7')
   }
   const ringing = calls.filter((each) => each.call.status === 'ringing' && each.caller === person && each !== waiting)

@@ -230,7 +230,7 @@ function request(
   const before = tracked.call
   const silences = verb === 'accept' || verb === 'reject' || verb === 'busy' || verb === 'end'
   if (before.status === 'ringing' && tracked.callee === person && silences) tell(draft, index, client, silent)
-  commit(setup, draft, decision.steps, cause(draft, 'request', client))
+  commit(setup, draft, decision.steps, { ...cause(draft, 'request', client), verb })
   if (!isLive(draft.calls[index]!.call)) tell(draft, index, client, final)
   return true
 }

@@ -23,24 +23,24 @@ const rows = `
   ringing   callee relay     | same                                   |
   accepted  caller accept    | no                                     | no
   accepted  caller reject    | no                                     | no
-  accepted  caller cancel    | cancelled caller_cancelled > callee    | no
+  accepted  caller cancel    | cancelled caller_cancelled > caller callee | no
   accepted  caller end       | ended hangup* > callee                 | no
   accepted  caller connected | connected > callee                     | no
   accepted  caller relay     | seat                                   | no
   accepted  callee accept    | seat                                   | late
-  accepted  callee reject    | ended hangup* > caller                 | no
+  accepted  callee reject    | ended hangup* > caller callee          | no
   accepted  callee cancel    | no                                     | no
   accepted  callee end       | ended hangup* > caller                 | no
   accepted  callee connected | connected > caller                     | no
   accepted  callee relay     | seat                                   | no
   connected caller accept    | no                                     | no
   connected caller reject    | no                                     | no
-  connected caller cancel    | ended hangup* > callee                 | no
+  connected caller cancel    | ended hangup* > caller callee          | no
   connected caller end       | ended hangup* > callee                 | no
   connected caller connected | seat                                   | no
   connected caller relay     | seat                                   | no
   connected callee accept    | seat                                   | late
-  connected callee reject    | ended hangup* > caller                 | no
+  connected callee reject    | ended hangup* > caller callee          | no
   connected callee cancel    | no                                     | no
   connected callee end       | ended hangup* > caller                 | no
   connected callee connected | seat                                   | no

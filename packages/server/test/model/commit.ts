@@ -9,6 +9,8 @@ export function cause(draft: Draft, kind: Cause['kind'], client: number | undefi
     kind,
     client: client === undefined ? undefined : draft.clients[client],
     lost: undefined,
+    verb: undefined,
+    callType: undefined,
     serving: undefined,
     names: undefined,
     now: draft.now,

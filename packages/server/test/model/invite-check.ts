@@ -3,7 +3,7 @@ import type { Step } from '../../src/call/effects.ts'
 import type { InviteCommand } from '../../src/call/invite.ts'
 import { type Outcome, parseOutcome } from './command-table.ts'
 import { byActor, difference, seatedStep, transitionOf } from './expected.ts'
-import { type InviteCase, type InviteOutcome, inviteOutcome, placeKinds } from './invite-table.ts'
+import { type InviteCase, type InviteOutcome, inviteOutcome, placeKinds, wishes } from './invite-table.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import {
   actorOf,
@@ -37,7 +37,7 @@ const endings = {
   talk: to('ended superseded > caller callee'),
 }
 
-/** Who has the place herself has done it, and is not told. */
+/** Who has the place of an answered call herself has done it, and is not told. */
 function endingOf(name: keyof typeof endings, call: LiveCall): To {
   if (name !== 'talk' || call.status === 'ringing') return endings[name]
   if (call.callerPlace.sessionId === me.sessionId) return to('ended superseded > callee')
@@ -48,6 +48,21 @@ function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
   if (kind === 'left') return leftBy(gone, start + 1_000)
   if (kind === 'my-far') return heldBy(onNode(me, 'node-of-a-9'))
   return heldBy(kind === 'me' || kind === 'my-loose' ? me : tablet, !kind.endsWith('loose'))
+}
+
+/** What a call is for: the same as the invite, or another thing in one respect. */
+function wished(wish: InviteCase['wish']) {
+  const same = { contextType: 'ticket', contextId: '7', callType: 'audio' }
+  switch (wish) {
+    case 'same':
+      return same
+    case 'context_type':
+      return { ...same, contextType: 'order' }
+    case 'context_id':
+      return { ...same, contextId: '8' }
+    case 'call_type':
+      return { ...same, callType: 'video' }
+  }
 }
 
 /** The calls between alice and bob that a case speaks of. */
@@ -79,7 +94,12 @@ function callsOf(
     out:
       each.out === '-'
         ? undefined
-        : between(ringingCall({ callerPlace: myPlace(each.out), silenced: ['b-7'] }), alice, bob, 1),
+        : between(
+            ringingCall({ ...wished(each.wish), callerPlace: myPlace(each.out), silenced: ['b-7'] }),
+            alice,
+            bob,
+            1,
+          ),
     in: each.in === '-' ? undefined : between(ringingCall({ callerPlace: inPlace }), bob, alice, 2),
     talk: each.talk === '-' ? undefined : talk(),
   }
@@ -251,14 +271,21 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
   }
 }
 
+/** What a call that rings is for matters where there is one; with one thing that is another it is enough alone. */
+function talksAndWishes(out: InviteCase['out']): readonly Pick<InviteCase, 'talk' | 'wish'>[] {
+  const same = placeKinds.map((talk) => ({ talk, wish: 'same' }) as const)
+  if (out === '-') return same
+  return [...same, ...wishes.slice(1).map((wish) => ({ talk: '-', wish }) as const)]
+}
+
 /** Every state that two people can be in with each other; two crossing invites never ring at once [INV6]. */
 function* situations(): Generator<{ each: Omit<InviteCase, 'uuid' | 'limit' | 'busy'>; calls: Between; name: string }> {
   for (const out of placeKinds) {
     for (const crossing of out === '-' ? (['-', 'held', 'left'] as const) : (['-'] as const)) {
-      for (const talk of placeKinds) {
+      for (const { talk, wish } of talksAndWishes(out)) {
         for (const talkCaller of talk === '-' ? [alice] : [alice, bob]) {
           for (const bobLeft of talk === '-' ? [false] : [false, true]) {
-            const each = { out, in: crossing, talk }
+            const each = { out, wish, in: crossing, talk }
             const name = `${JSON.stringify(each)}, ${talkCaller.userId} called, bob ${bobLeft ? 'left' : 'is there'}`
             yield { each, calls: callsOf(each, talkCaller, bobLeft), name }
           }

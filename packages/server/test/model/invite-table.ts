@@ -8,6 +8,7 @@
  * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
  *          since), another session of hers, the same but `loose` (its holder took it by connecting alone and has not
  *          spoken), or nobody.
+ * wish     whether the invite is for the same as that call: context_type, context_id and call_type.
  * in       bob's ringing call to her: his place held, or left.
  * talk     an answered call between the two: her place `me`, `my-far`, `other`, `loose`, `my-loose` or left; bob may be on either side.
  * limit    whether an invite limit is exceeded [INV8].
@@ -17,45 +18,48 @@
  * its code. `rings`: a new call. `+ends` names what ends before: `out` and `talk` superseded, `in` as caller_lost.
  */
 const rows = `
-  uuid    | out      in   talk     limit busy | what
-  other   | *        *    *        *     *    | CALL_ID_CONFLICT
-  over    | *        *    *        *     *    | same over
-  out     | me       *    *        *     *    | same out
-  out     | my-loose *    *        *     *    | settles out
-  out     | my-far   *    *        *     *    | settles out
-  out     | other    *    *        *     *    | same out
-  out     | loose    *    *        *     *    | takes out
-  out     | left     *    *        *     *    | takes out
-  talk    | *        *    me       *     *    | same talk
-  talk    | *        *    my-loose *     *    | settles talk
-  talk    | *        *    my-far   *     *    | settles talk
-  talk    | *        *    other    *     *    | same talk
-  talk    | *        *    loose    *     *    | takes talk
-  talk    | *        *    left     *     *    | takes talk
-  *       | me       *    *        *     *    | same out
-  *       | my-loose *    *        *     *    | settles out
-  *       | my-far   *    *        *     *    | settles out
-  *       | left     *    *        *     *    | takes out
-  *       | *        *    *        yes   *    | RATE_LIMITED
-  *       | *        held *        *     *    | CALL_GLARE
-  *       | *        *    *        *     yes  | CALLEE_BUSY
-  *       | -        -    left     *     *    | rings +talk
-  *       | -        -    my-loose *     *    | rings +talk
-  *       | -        left left     *     *    | rings +in +talk
-  *       | -        left my-loose *     *    | rings +in +talk
-  *       | -        left *        *     *    | rings +in
-  *       | -        -    *        *     *    | rings
-  *       | *        -    left     *     *    | rings +out +talk
-  *       | *        -    my-loose *     *    | rings +out +talk
-  *       | *        -    *        *     *    | rings +out
+  uuid    | out      wish in   talk     limit busy | what
+  other   | *        *    *    *        *     *    | CALL_ID_CONFLICT
+  over    | *        *    *    *        *     *    | same over
+  out     | me       *    *    *        *     *    | same out
+  out     | my-loose *    *    *        *     *    | settles out
+  out     | my-far   *    *    *        *     *    | settles out
+  out     | other    *    *    *        *     *    | same out
+  out     | loose    *    *    *        *     *    | takes out
+  out     | left     *    *    *        *     *    | takes out
+  talk    | *        *    *    me       *     *    | same talk
+  talk    | *        *    *    my-loose *     *    | settles talk
+  talk    | *        *    *    my-far   *     *    | settles talk
+  talk    | *        *    *    other    *     *    | same talk
+  talk    | *        *    *    loose    *     *    | takes talk
+  talk    | *        *    *    left     *     *    | takes talk
+  *       | me       same *    *        *     *    | same out
+  *       | my-loose same *    *        *     *    | settles out
+  *       | my-far   same *    *        *     *    | settles out
+  *       | left     same *    *        *     *    | takes out
+  *       | *        *    *    *        yes   *    | RATE_LIMITED
+  *       | *        *    held *        *     *    | CALL_GLARE
+  *       | *        *    *    *        *     yes  | CALLEE_BUSY
+  *       | -        *    -    left     *     *    | rings +talk
+  *       | -        *    -    my-loose *     *    | rings +talk
+  *       | -        *    left left     *     *    | rings +in +talk
+  *       | -        *    left my-loose *     *    | rings +in +talk
+  *       | -        *    left *        *     *    | rings +in
+  *       | -        *    -    *        *     *    | rings
+  *       | *        *    -    left     *     *    | rings +out +talk
+  *       | *        *    -    my-loose *     *    | rings +out +talk
+  *       | *        *    -    *        *     *    | rings +out
 `
 
 export const placeKinds = ['-', 'me', 'my-loose', 'my-far', 'other', 'loose', 'left'] as const
+/** The same, or what is another. */
+export const wishes = ['same', 'context_type', 'context_id', 'call_type'] as const
 type PlaceKind = (typeof placeKinds)[number]
 
 export interface InviteCase {
   readonly uuid: 'new' | 'other' | 'over' | 'out' | 'talk' | 'foreign'
   readonly out: PlaceKind
+  readonly wish: (typeof wishes)[number]
   readonly in: '-' | 'held' | 'left'
   readonly talk: PlaceKind
   readonly limit: '-' | 'yes'
@@ -68,7 +72,7 @@ export type InviteOutcome =
   | { readonly kind: 'refused'; readonly code: 'CALL_ID_CONFLICT' | 'RATE_LIMITED' | 'CALL_GLARE' }
   | { readonly kind: 'busy' | 'rings'; readonly ends: readonly CallName[] }
 
-const keys = ['uuid', 'out', 'in', 'talk', 'limit', 'busy'] as const
+const keys = ['uuid', 'out', 'wish', 'in', 'talk', 'limit', 'busy'] as const
 
 const parsed = rows
   .trim()

@@ -114,7 +114,11 @@ const waiting: readonly Patch[] = [
     "between.find((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')",
     "between.find((call) => call.status === 'ringing')",
   ],
-  ['waiting: nothing waits', 'if (waiting !== undefined) {', 'if (false && waiting !== undefined) {'],
+  ['waiting: nothing waits', 'if (waiting !== undefined && isSame', 'if (false && waiting !== undefined && isSame'],
+  ['waiting: whatever it is for', 'waiting !== undefined && isSameWish(waiting, command)', 'waiting !== undefined'],
+  ['waiting: another context type is the same', 'call.contextType === contextType && ', ''],
+  ['waiting: another context is the same', 'call.contextId === contextId && ', ''],
+  ['waiting: another call type is the same', ' && call.callType === callType', ''],
   [
     'waiting: what is held by me rings again',
     "if (place.state === 'vacant' || place.sessionId === actor.sessionId) return repeat",
@@ -141,12 +145,17 @@ const stale: readonly Patch[] = [
   ],
   [
     'stale: what rings elsewhere stays',
-    "if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now).steps",
+    "if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps",
     '',
   ],
   [
-    'stale: what rings elsewhere was lost',
+    'stale: its author does not hear of it',
+    "if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps",
     "if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now).steps",
+  ],
+  [
+    'stale: what rings elsewhere was lost',
+    "if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps",
     "if (inviterIsCaller) return over(call, 'cancelled', 'caller_lost', null, now).steps",
   ],
   [

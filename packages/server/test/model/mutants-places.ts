@@ -143,9 +143,9 @@ const ends: readonly Patch[] = [
     "deadline === call.acceptedAt + durations.maxDurationMs ? 'max_duration' : 'peer_lost'",
     "'peer_lost'",
   ],
-  ['told: nobody knows', 'place.sessionId === by?.sessionId', 'false'],
-  ['told: everybody knows', 'place.sessionId === by?.sessionId', 'true'],
-  ['told: everybody knows what somebody did', 'place.sessionId === by?.sessionId', 'by !== null'],
+  ['told: nobody knows', 'place.sessionId === knowing?.sessionId', 'false'],
+  ['told: everybody knows', 'place.sessionId === knowing?.sessionId', 'true'],
+  ['told: everybody knows what somebody did', 'place.sessionId === knowing?.sessionId', 'knowing !== null'],
   ['told: a missed call is cancelled', "if (next.status === 'missed') notices", "if (next.status === 'x') notices"],
   ['told: a cancelled call ended', "next.status === 'cancelled' ? 'call.cancelled' : 'call.ended'", "'call.ended'"],
   [

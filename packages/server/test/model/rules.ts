@@ -2,7 +2,7 @@ import type { Call, LiveCall, Place, Side } from '../../src/call/call.ts'
 import { isAnswered, isLive } from '../../src/call/call.ts'
 import type { Notice, Step } from '../../src/call/effects.ts'
 import { violated } from './machine.ts'
-import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedCall } from './world.ts'
+import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedCall, type Verb } from './world.ts'
 
 /** What holds for every step, whatever led to it. */
 
@@ -12,6 +12,10 @@ export interface Cause {
   readonly client: Client | undefined
   /** Of `lose`: the session, and the node that saw it go. */
   readonly lost: { readonly sessionId: string; readonly node: string } | undefined
+  /** Of `request`: what was asked. */
+  readonly verb: Verb | undefined
+  /** Of `invite`: what kind of call it is for. */
+  readonly callType: string | undefined
   /** Of `restart`: the node that served all the while. */
   readonly serving: string | undefined
   /** The session that who arrives says it was [RES2]. */
@@ -173,11 +177,14 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
   } else if (cause.kind === 'invite') {
     // Who took the place by connecting and calls again is not in that call.
     const returned = isAnswered(was) && mine && place?.settled === false
-    const left = call.endReason === 'caller_lost' ? was.callerPlace.state === 'vacant' : !mine || returned
+    const isOther = was.status === 'ringing' && was.callType !== cause.callType
+    const left = call.endReason === 'caller_lost' ? was.callerPlace.state === 'vacant' : !mine || returned || isOther
     const answeredLeft = !isAnswered(was) || place?.state === 'vacant' || returned
     if (!left || !answeredLeft) violated('INV7', `an invite ended a call that is not stale: ${call.endReason}`)
   } else violated('END1', `a call was ended by ${cause.kind}`)
 }
+
+const crossing: readonly Verb[] = ['cancel', 'reject', 'busy']
 
 /** Everybody who has to know is addressed once, and nobody else [PLACE1, END2]. */
 function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cause: Cause) {
@@ -197,8 +204,10 @@ function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cau
   const self = cause.client?.actor?.sessionId
   for (const each of ['caller', 'callee'] as const) {
     const place = seatIn(call, each)
-    const knows =
-      place === null || (side === each && place.sessionId === self) || (each === 'callee' && !isAnswered(was))
+    // What was meant for a call that rings met another one, or an invite took its place: its author hears of the end.
+    const isMeant = isAnswered(was) ? !crossing.some((verb) => verb === cause.verb) : cause.kind !== 'invite'
+    const isAuthor = side === each && place?.sessionId === self
+    const knows = place === null || (isAuthor && isMeant) || (each === 'callee' && !isAnswered(was))
     if (addressed(each) !== (knows ? 0 : 1)) violated('END2', `the ${each} is told ${addressed(each)} times`)
   }
   if (addressed('rung') !== (was.status === 'ringing' ? 1 : 0))

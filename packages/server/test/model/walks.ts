@@ -131,7 +131,9 @@ function inviteOf(world: World, setup: Setup, move: Move): WorldEvent | undefine
   const to = at(others, move.other)
   const uuid = move.kind === 'repeat' && world.calls.length > 0 ? move.pick % world.calls.length : 'new'
   if (to === undefined) return undefined
-  return { what: 'invite', client, to, uuid, rateExceeded: move.pick % 8 === 0, busy: move.flag ? 'reject' : 'allow' }
+  const kind = move.pick % 5 === 0 ? ({ isVideo: true } as const) : {}
+  const busy = move.flag ? 'reject' : 'allow'
+  return { what: 'invite', client, to, uuid, rateExceeded: move.pick % 8 === 0, busy, ...kind }
 }
 
 export interface Walked {

@@ -86,6 +86,7 @@ export type WorldEvent =
       /** The call whose uuid it carries, or a new uuid. */
       readonly uuid: number | 'new'
       readonly rateExceeded?: boolean
+      readonly isVideo?: true
       readonly busy?: 'allow' | 'reject'
     }
   /** The next deadline passes: its timer fires in time, or the sweep comes late. */

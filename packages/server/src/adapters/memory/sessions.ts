@@ -310,9 +310,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     release(sessionId, call) {
       const session = sessions.get(sessionId)
       if (session === undefined) return
-      session.versions?.delete(call)
+      finish(session, call)
       release(session, call)
     },
+    knowsEnd: (sessionId, call) => sessions.get(sessionId)?.over?.includes(call) ?? false,
     holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
     inCall(sessionId) {
       const session = sessions.get(sessionId)

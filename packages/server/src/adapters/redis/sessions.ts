@@ -288,6 +288,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     async release(id, call) {
       await touch(id, 'release', nameOf({ call }))
     },
+    knowsEnd: (id, call) => held.get(id)?.finished.has(nameOf({ call })) ?? false,
     async holdsAny(id) {
       const session = held.get(id)
       return session === undefined ? ((await look(id))?.holds ?? false) : session.places.size > 0

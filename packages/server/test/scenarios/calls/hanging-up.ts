@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { someone } from '@ringwire/testkit/flows'
+import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
+import { connectExtended, connectExtendedPair, ringingCall as ringingCallOf } from '../../support/extended-flows.ts'
 import {
   connectFour,
   errorCode,
+  eventsOf,
   type Four,
   listen,
   offer,
@@ -89,7 +91,12 @@ async function checkCell(service: Service, status: Status, who: SessionName, ver
   if (cell === 'relayed') expect(others.map(({ event }) => event)).toEqual(['webrtc.offer'])
   const moves = !cell.startsWith('CALL_') && cell !== 'ok' && cell !== 'relayed'
   if (!moves && cell !== 'relayed') expect([where, others]).toEqual([where, []])
-  expect([where, heard[who].length]).toEqual([where, reply === undefined ? 0 : 1])
+  // Who had not heard of the end, or met another state than it asked about, hears how the call ended [END4].
+  const crossed = moves && status !== 'ringing' && (verb === 'cancel' || verb === 'reject')
+  const isNew = !live && verb !== 'accept' && (who === 'callerTab' || (who === 'calleeTab' && status === 'ended'))
+  const finals = heard[who].filter(({ data }) => typeof data.ended_at === 'string')
+  expect([where, finals.length]).toEqual([where, crossed || isNew ? 1 : 0])
+  expect([where, heard[who].length]).toEqual([where, finals.length + (reply === undefined ? 0 : 1)])
   const record = await recordOf(service, { user_id: four.callerId, role: 'customer' }, callUuid)
   expect([where, record.status]).toEqual([where, moves ? cell : status])
 }
@@ -155,7 +162,7 @@ function registerOutsiders(service: () => Service): void {
 }
 
 function registerRepeats(service: () => Service): void {
-  test('[END1] hanging up again and again: no error, no second notice, the first end stays', async () => {
+  test('[END1] [END4] hanging up again and again: no error, each session hears of the end once, the first one stays', async () => {
     const four = await connectFour(service())
     const callUuid = await callIn('connected', four)
     const news = listen(four, sessionNames)
@@ -169,19 +176,74 @@ function registerRepeats(service: () => Service): void {
       }
     }
     await quiet(...sessionNames.map((name) => four[name]))
-    expect(Object.values(news()).flat()).toHaveLength(1)
+    const ended = ['call.ended']
+    expect(eventsOf(news())).toEqual({ caller: [], callerTab: ended, callee: ended, calleeTab: ended })
     expect(await recordOf(service(), wish, callUuid)).toEqual(record)
     expect(record).toMatchObject({ status: 'ended', end_reason: 'first' })
   })
 
-  test('[END2] a reason must match [a-z0-9_]{1,64}, and a wrong one changes nothing', async () => {
-    const four = await connectFour(service())
-    const callUuid = await callIn('accepted', four)
-    for (const reason of ['', 'Hang up', 'a-b', 'x'.repeat(65), 7, {}]) {
-      const reply = await request(four.caller, 'call.end', { call_uuid: callUuid, reason })
-      expect(reply?.error).toMatchObject({ code: 'INVALID_PAYLOAD', field: 'reason' })
+  test('[END4] a phone that missed the end hears of it when it names the call: once, whatever it sends', async () => {
+    const asCallee = { user_id: someone('callee'), role: 'agent' }
+    const caller = await service().connect({ user_id: someone('caller'), role: 'customer' })
+    const phone = await service().connect({ ...asCallee, device_id: 'phone' })
+    const callUuid = await acceptedCall({ caller, callee: phone, calleeId: asCallee.user_id })
+    await phone.die()
+    caller.send('call.end', { call_uuid: callUuid, reason: 'over' })
+    await caller.settle()
+    const requests: [string, object][] = [
+      ...Array.from({ length: 20 }, (_, n): [string, object] => ['webrtc.ice_candidate', candidate(callUuid, n)]),
+      ['webrtc.offer', offer(callUuid)],
+      ...['connected', 'end', 'reject', 'cancel'].map((verb): [string, object] => [`call.${verb}`, offer(callUuid)]),
+    ]
+    for (const first of requests.slice(-6)) {
+      // Nothing was kept for a device that was not there.
+      const laptop = await service().connect({ ...asCallee, device_id: crypto.randomUUID() })
+      await laptop.settle()
+      expect(laptop.events()).toEqual(['auth.ok'])
+      for (const [event, data] of [first, ...requests]) laptop.send(event, data)
+      await laptop.settle()
+      expect(laptop.events()).toEqual(['auth.ok', 'call.ended'])
+      expect((await laptop.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, reason: 'over' })
     }
-    four.caller.send('call.end', { call_uuid: callUuid, reason: null })
-    expect((await four.callee.next('call.ended')).data.reason).toBe('hangup')
+    // Who ended it knows.
+    for (const [event, data] of requests) caller.send(event, data)
+    await caller.settle()
+    expect(caller.events()).toEqual(['auth.ok', 'call.invited', 'call.accepted'])
   })
+
+  test('[END4] an extended phone hears of it before its reply', async () => {
+    const pair = await connectExtendedPair(service(), { device_id: 'phone' })
+    const callUuid = await ringingCallOf(pair)
+    await pair.callee.request('call.reject', { call_uuid: callUuid })
+    await pair.caller.next('call.rejected')
+    const tablet = await connectExtended(service(), { user_id: pair.calleeId, role: 'agent', device_id: 'tablet' })
+    const replies = [
+      await tablet.request('webrtc.ice_candidate', candidate(callUuid, 1)),
+      await tablet.request('call.end', { call_uuid: callUuid }),
+    ]
+    expect(replies.map(({ event, data }) => [event, data.status])).toEqual([
+      ['call.ack', 'rejected'],
+      ['call.ack', 'rejected'],
+    ])
+    expect(tablet.all.map(({ event }) => event)).toEqual(['auth.ok', 'call.cancelled', 'call.ack', 'call.ack'])
+    expect((await tablet.next('call.cancelled')).data).toMatchObject({
+      status: 'rejected',
+      reason: 'rejected_elsewhere',
+    })
+    expect(pair.callee.events()).toEqual(['call.ringing'])
+  })
+
+  for (const reason of ['', 'Hang up', 'a-b', 'x'.repeat(65), 7, {}, null]) {
+    const given = JSON.stringify(reason).slice(0, 12)
+    test(`[END1] [END2] a hang-up with the reason ${given}, which does not match [a-z0-9_]{1,64}, has the default`, async () => {
+      const { caller, callee, calleeId } = await connectPair(service())
+      const callUuid = await acceptedCall({ caller, callee, calleeId })
+      expect(await errorCode(caller, 'call.end', { call_uuid: callUuid, reason })).toBeUndefined()
+      expect((await callee.next('call.ended')).data.reason).toBe('hangup')
+      const ringing = await invite(caller, calleeId)
+      await callee.next('call.ringing', ({ data }) => data.call_uuid === ringing)
+      callee.send('call.reject', { call_uuid: ringing, reason })
+      expect((await caller.next('call.rejected')).data.reason).toBe('declined')
+    })
+  }
 }

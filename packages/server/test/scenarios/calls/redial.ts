@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { connectPair, invite } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
@@ -30,15 +31,34 @@ function registerWhileHeld(service: () => Service): void {
     const four = await connectFour(service())
     const callUuid = await callIn('ringing', four)
     const news = listen(four, sessionNames)
-    for (const more of [{}, { call_uuid: crypto.randomUUID() }, { context_id: 'another' }]) {
+    for (const more of [{}, { call_uuid: crypto.randomUUID() }]) {
       const reply = await request(four.caller, 'call.invite', inviteOf(four.calleeId, more))
       expect(reply).toMatchObject({ event: 'call.invited', data: { call_uuid: callUuid, status: 'ringing' } })
     }
     await quiet(...sessionNames.map((who) => four[who]))
     const { caller, ...others } = eventsOf(news())
-    expect(caller).toEqual(['call.invited', 'call.invited', 'call.invited'])
+    expect(caller).toEqual(['call.invited', 'call.invited'])
     expect(others).toEqual({ callerTab: [], callee: [], calleeTab: [] })
   })
+
+  for (const field of ['context_type', 'context_id', 'call_type']) {
+    for (const isThere of [true, false]) {
+      const where = isThere ? 'by the session that calls already' : 'by a session that came back'
+      test(`[INV7] ${where}, for another ${field}: the old call is cancelled as superseded, and the new one rings`, async () => {
+        const { caller, callee, callerId, calleeId } = await connectPair(service())
+        const old = await invite(caller, calleeId)
+        await callee.next('call.ringing')
+        if (!isThere) await caller.close(1001)
+        const inviter = isThere ? caller : await service().connect({ user_id: callerId, role: 'customer' })
+        const fresh = await invite(inviter, calleeId, { [field]: 'another' })
+        expect(fresh).not.toBe(old)
+        const over = { call_uuid: old, status: 'cancelled', reason: 'superseded' }
+        for (const client of [callee, inviter]) expect((await client.next('call.cancelled')).data).toMatchObject(over)
+        expect((await callee.next('call.ringing')).data).toMatchObject({ call_uuid: fresh, [field]: 'another' })
+        expect(inviter.events().slice(-2)).toEqual(['call.cancelled', 'call.invited'])
+      })
+    }
+  }
 
   test('[INV7] [END2] from another tab: the old call is cancelled as superseded, and then the new one rings', async () => {
     const four = await connectFour(service())
