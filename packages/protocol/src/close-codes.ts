@@ -20,7 +20,11 @@ export const closeCodes = {
       'A newer connection of the same session took over [RES1], or newer ones of the participant took its room [WS7].',
     reconnect: false,
   },
-  4429: { name: 'LIMIT', meaning: 'Too many messages, or no room for one more connection [WS7].', reconnect: true },
+  4429: {
+    name: 'LIMIT',
+    meaning: 'Too many messages or pings, or no room for one more connection [WS7].',
+    reconnect: true,
+  },
 } as const
 
 export type CloseCode = keyof typeof closeCodes

@@ -215,7 +215,12 @@ export const settings = {
   pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '30/60', 'Invites from one caller to one callee.'),
   maxRinging: setting('RINGWIRE_MAX_RINGING', integer(1, 1000), '5', 'Ringing calls that one caller may have at once.'),
   maxSockets: setting('RINGWIRE_MAX_SOCKETS', integer(1, 10_000), '20', 'Sockets of one participant.'),
-  wsRate: setting('RINGWIRE_WS_RATE', messageRate(), '20/200', 'Messages that one socket may send.'),
+  wsRate: setting(
+    'RINGWIRE_WS_RATE',
+    messageRate(),
+    '20/200',
+    'Messages that one socket may send; pings: ten times as many.',
+  ),
   stunUrls: unset(
     'RINGWIRE_STUN_URLS',
     iceUrls('stun'),

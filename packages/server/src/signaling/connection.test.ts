@@ -47,9 +47,12 @@ beforeEach(() => {
   answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined })
 })
 
-function connection(messageRate: { perSecond: number; burst: number } | null = null): Connection {
+function connection(messageRate: { perSecond: number; burst: number } | null = null, who = session): Connection {
   const dispatch: Dispatch = {
-    handle(_, text) {
+    handle(_, text, _handled, refusal) {
+      if (refusal !== undefined && !(refusal.mayBeUnlimited && text === '"call.end"')) {
+        return { reply: encodeError(refusal.error, 'r'), malformed: false, n: undefined }
+      }
       handled.push(text)
       return answer(text)
     },
@@ -57,7 +60,6 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
       handled.push(`last ${text}`)
       return nothing
     },
-    refuse: (_, error) => ({ reply: encodeError(error, 'r'), malformed: false, n: undefined }),
   }
   return new Connection({
     socket: {
@@ -67,7 +69,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
       close: (code) => void wire.push(`close ${code}`),
       getBufferedAmount: () => unsent,
     },
-    session,
+    session: who,
     dispatch,
     timing,
     messageRate,
@@ -76,10 +78,11 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     requestFlush: () => void flushes++,
     onProven: (_, seq) => void proven.push(seq),
     onClosing: (_, code, cause) => void causes.push(`${code} ${cause}`),
-    onLimited: () => {},
   })
 }
 
+const limited = (retry_after_ms: number, requestId: string | undefined) =>
+  encodeError(errorBody('RATE_LIMITED', { retry_after_ms, limit: 'messages' }), requestId)
 const pong = (it: Connection, n = -1) => it.pong(pings.at(n)!)
 
 test('texts of one turn go out together, in order, and ask for one flush', () => {
@@ -166,13 +169,61 @@ test('[WS7] over the rate the message is not handled, its refusal says when', ()
   it.receive('2')
   it.flush(now)
   expect(handled).toEqual(['1'])
-  expect(wire.at(-1)).toBe(encodeError(errorBody('RATE_LIMITED', { retry_after_ms: 100, limit: 'messages' }), 'r'))
+  expect(wire.at(-1)).toBe(limited(100, 'r'))
   for (now = 20; now < 10_000; now += 20) it.receive('on and on')
   expect(wire.some((text) => text.startsWith('close'))).toBe(false)
   now = 10_050
   it.receive('6')
   it.receive('7')
   expect(wire.at(-1)).toBe('close 4429')
+})
+
+test('[WS7] what is over the refusals, too, is not read: a base session hears so, an extended one is closed', () => {
+  const base = connection({ perSecond: 10, burst: 1 })
+  for (let i = 0; i < 6; i++) base.receive('x'.repeat(100))
+  base.flush(now)
+  expect([handled.length, wire.slice(1)]).toEqual([1, [limited(100, 'r'), limited(100, undefined)]])
+  wire = []
+  const extended = connection({ perSecond: 10, burst: 1 }, { ...session, extended: true })
+  for (const text of ['1', '2', '3', '4']) extended.receive(text)
+  expect(wire).toEqual(['reply 1', limited(100, 'r'), 'close 4429'])
+})
+
+test('[WS7] over the rate a hang-up is still handled, within a bound of its own', () => {
+  const it = connection({ perSecond: 10, burst: 3 })
+  for (const text of ['1', '2', '3']) it.receive(text)
+  for (let i = 0; i < 30; i++) it.receive('"call.end"')
+  expect(handled).toEqual(['1', '2', '3', ...Array<string>(20).fill('"call.end"')])
+  expect(it.isOpen).toBe(true)
+  it.receive('"call.end"')
+  expect([handled.length, it.isOpen]).toEqual([23, false])
+})
+
+test('[WS7] a flood of pings, or of pongs that answer none, closes with 4429', () => {
+  for (const [sort, send] of [
+    ['pings', (it: Connection) => it.pinged()],
+    ['pongs', (it: Connection) => it.pong(new Uint8Array(4))],
+  ] as const) {
+    wire = []
+    const it = connection({ perSecond: 10, burst: 1 })
+    for (let i = 0; i < 10; i++) send(it)
+    expect([sort, wire]).toEqual([sort, []])
+    send(it)
+    expect([sort, wire]).toEqual([sort, ['close 4429']])
+  }
+  wire = []
+  const unlimited = connection()
+  for (let i = 0; i < 10_000; i++) unlimited.pinged()
+  expect(wire).toEqual([])
+})
+
+test('[WS7] answers to our own pings do not count', () => {
+  const it = connection({ perSecond: 1, burst: 1 })
+  for (let i = 1; i <= 50; i++) {
+    it.tick(i * 25_000)
+    pong(it)
+  }
+  expect(wire).toEqual([])
 })
 
 test('[WS7] a mebibyte unsent is fine, a byte more closes with 4008', () => {

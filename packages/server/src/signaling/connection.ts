@@ -6,8 +6,8 @@ import type { SessionClaims } from '../auth/tokens.ts'
 import type { MessageRate } from '../config.ts'
 import type { MaybePromise } from '../maybe.ts'
 import type { Sink, Upstream } from '../ports.ts'
-import type { Dispatch, DispatchResult, SignalingSession } from './dispatch.ts'
-import { type Clearance, RateGate } from './rate-gate.ts'
+import { type Dispatch, type DispatchResult, encodeError, type Refusal, type SignalingSession } from './dispatch.ts'
+import { RateGate } from './rate-gate.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
 export interface Socket {
@@ -35,8 +35,6 @@ export interface ConnectionOptions {
   readonly onProven: (sessionId: string, seq: number) => void
   /** It is closed, and not by its client [LOG2]. */
   readonly onClosing: (connection: Connection, code: CloseCode, cause: string) => void
-  /** A message was refused because it was one too many [LOG2]. */
-  readonly onLimited: (connection: Connection, error: ErrorBody) => void
 }
 
 /** Milliseconds [WS6, PLACE4]. */
@@ -69,7 +67,7 @@ const unreadable = '\0'
 /** A message that waits for its turn; one over the rate is refused in its turn, too. */
 interface Waiting {
   readonly text: string
-  readonly clearance: Clearance | undefined
+  readonly refusal: Refusal | undefined
 }
 
 interface OutstandingPing {
@@ -148,37 +146,37 @@ export class Connection implements Sink {
 
   receive(message: string | Uint8Array): void {
     if (this.state !== 'open' || this.parting !== undefined) return
+    const clearance = this.gate?.message(message, this.options.now())
+    if (clearance === undefined || clearance.kind === 'passes') this.take(message, undefined)
+    else if (clearance.kind === 'refused') {
+      this.take(message, { error: rateLimited(clearance.retryAfterMs), mayBeUnlimited: clearance.mayBeUnlimited })
+    } else if (clearance.kind === 'closes' || this.session.extended) {
+      // An extended session comes back and sends again what took no effect: its numbers have no gap [EXT4].
+      this.close(4429, 'too many messages')
+    } else if (clearance.isTold) this.send(encodeError(rateLimited(clearance.retryAfterMs), undefined))
+  }
+
+  private take(message: string | Uint8Array, refusal: Refusal | undefined): void {
     if (!fits(message)) {
       this.close(1009, 'message too big')
       return
     }
-    const text = typeof message === 'string' ? message : decode(message)
-    const clearance = this.gate?.pass(this.options.now())
-    if (clearance?.ok === false && clearance.tooLong) this.close(4429, 'too many messages')
-    else this.take({ text: text ?? unreadable, clearance })
-  }
-
-  private take(message: Waiting): void {
-    if (!this.busy && !this.doubted) this.handle(message)
+    const text = typeof message === 'string' ? message : (decode(message) ?? unreadable)
+    if (!this.busy && !this.doubted) this.handle({ text, refusal })
     else if ((this.inbox?.length ?? 0) >= maxWaiting) this.close(4429, 'too many requests at once')
     else {
       this.inbox ??= []
-      this.inbox.push(message)
+      this.inbox.push({ text, refusal })
       if (this.doubted) this.ask()
     }
   }
 
-  private handle({ text, clearance }: Waiting): void {
+  private handle({ text, refusal }: Waiting): void {
     const { dispatch } = this.options
     const { handled } = this.upstream
-    if (clearance?.ok === false) {
-      const error = errorBody('RATE_LIMITED', { retry_after_ms: clearance.retryAfterMs, limit: 'messages' })
-      this.options.onLimited(this, error)
-      this.finish(dispatch.refuse(text, error, handled))
-      return
-    }
-    const handle = this.gone ? dispatch.handleLast : dispatch.handle
-    const result = handle(this.session, text, handled)
+    const result = this.gone
+      ? dispatch.handleLast(this.session, text, handled)
+      : dispatch.handle(this.session, text, handled, refusal)
     if (!(result instanceof Promise)) {
       this.finish(result)
       return
@@ -373,12 +371,19 @@ export class Connection implements Sink {
     this.options.socket.ping(payload)
   }
 
-  /** Only the answer to a ping of ours proves anything; a pong that nobody asked for is ignored. */
+  /** A ping of the client; it was answered already. */
+  pinged(): void {
+    if (this.gate?.control(this.options.now()) === false) this.close(4429, 'too many pings')
+  }
+
+  /** Only the answer to a ping of ours proves anything; a pong that nobody asked for counts as a ping [WS7]. */
   pong(data: Uint8Array): void {
-    if (data.byteLength !== 4) return
-    const counter = new DataView(data.buffer, data.byteOffset, 4).getUint32(0)
-    const answered = this.pings.find((ping) => ping.counter === counter)
-    if (answered === undefined) return
+    const answered = this.answeredBy(data)
+    if (answered === undefined) {
+      this.pinged()
+      return
+    }
+    const { counter } = answered
     this.pings = this.pings.filter((ping) => ping.counter > counter)
     if (answered.seq > this.provenSeq) {
       this.provenSeq = answered.seq
@@ -386,6 +391,12 @@ export class Connection implements Sink {
     }
     this.dropReplies(answered.replied)
     this.probing?.settle(true)
+  }
+
+  private answeredBy(data: Uint8Array): OutstandingPing | undefined {
+    if (data.byteLength !== 4) return undefined
+    const counter = new DataView(data.buffer, data.byteOffset, 4).getUint32(0)
+    return this.pings.find((ping) => ping.counter === counter)
   }
 
   /** Replies up to this request have arrived. */
@@ -433,6 +444,10 @@ export class Connection implements Sink {
     this.outbox = []
     this.probing?.settle(false)
   }
+}
+
+function rateLimited(retryAfterMs: number): ErrorBody {
+  return errorBody('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit: 'messages' })
 }
 
 function fits(message: string | Uint8Array): boolean {

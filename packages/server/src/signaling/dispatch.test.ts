@@ -136,7 +136,7 @@ test('[ENV1] only what is no envelope counts as malformed', async () => {
 
 test('[WS7] a refusal names the request where it can, whatever else is wrong with it', () => {
   const { dispatch } = setUp()
-  const error = errorBody('RATE_LIMITED', { retry_after_ms: 5 })
+  const error = errorBody('RATE_LIMITED', { retry_after_ms: 5, limit: 'messages' })
   const texts: [string, string | undefined][] = [
     [JSON.stringify(end), 'r'],
     ['{"event":"test.unknown","request_id":"q"}', 'q'],
@@ -146,13 +146,16 @@ test('[WS7] a refusal names the request where it can, whatever else is wrong wit
     ['ping', undefined],
   ]
   for (const [text, requestId] of texts) {
-    const refusal = JSON.parse(dispatch.refuse(text, error, 0).reply ?? '')
-    expect(refusal).toEqual({
-      event: 'call.error',
-      ...(requestId && { request_id: requestId }),
-      error,
-      data: { error },
-    })
+    for (const mayBeUnlimited of text === JSON.stringify(end) ? [false] : [false, true]) {
+      const result = dispatch.handle(session, text, 0, { error, mayBeUnlimited })
+      if (result instanceof Promise) throw new Error('it took effect')
+      expect(JSON.parse(result.reply ?? '')).toEqual({
+        event: 'call.error',
+        ...(requestId && { request_id: requestId }),
+        error,
+        data: { error },
+      })
+    }
   }
 })
 
@@ -166,4 +169,20 @@ test('[LOG2] each message of a client is told of with how it was answered', asyn
     ['call.end', 'CALL_NOT_FOUND'],
     [undefined, 'UNKNOWN_EVENT'],
   ])
+})
+
+test('[WS7] hanging up and a new token are not refused for the rate; what only names them is', async () => {
+  const { dispatch } = setUp()
+  const refusal = { error: errorBody('RATE_LIMITED', { limit: 'messages' }), mayBeUnlimited: true }
+  const codeOf = async (message: object) => {
+    const { reply } = await dispatch.handle({ ...session, extended: true }, JSON.stringify(message), 0, refusal)
+    return JSON.parse(reply ?? '').error.code
+  }
+  for (const event of ['call.end', 'call.cancel', 'call.reject']) {
+    expect(await codeOf({ ...end, event })).toBe('CALL_NOT_FOUND')
+  }
+  expect(await codeOf({ event: 'auth.refresh', data: { token: 'x' } })).toBe('AUTH_TOKEN_INVALID')
+  for (const event of ['call.accept', 'call.connected']) expect(await codeOf({ ...end, event })).toBe('RATE_LIMITED')
+  expect(await codeOf({ ...candidate, more: 'call.end' })).toBe('RATE_LIMITED')
+  expect(await codeOf({ event: 'call.end', data: {} })).toBe('RATE_LIMITED')
 })

@@ -10,6 +10,7 @@ import type { Calls, ClientSession, Outcome } from '../calls.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import { StoreError } from '../ports.ts'
 import type { Relay, RelayResult } from '../relay.ts'
+import { isUnlimited } from './rate-gate.ts'
 
 /** A session as its connection knows it. */
 export interface SignalingSession extends ClientSession {
@@ -32,13 +33,17 @@ export interface DispatchResult {
   readonly handedOn?: Promise<void> | undefined
 }
 
+/** Why a message is not to take effect, whatever it says; `mayBeUnlimited`: unless it is one without a limit [WS7]. */
+export interface Refusal {
+  readonly error: ErrorBody
+  readonly mayBeUnlimited: boolean
+}
+
 export interface Dispatch {
   /** `handled`: the last request of an extended session that took effect; it and those before it have none again. */
-  handle(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
+  handle(session: SignalingSession, text: string, handled: number, refusal?: Refusal): MaybePromise<DispatchResult>
   /** The same for a client that is gone: it may have hung up before it went, and nothing else is done in its name. */
   handleLast(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
-  /** What becomes of a message that is not even looked at, for a reason of the connection's. */
-  refuse(text: string, error: ErrorBody, handled: number): DispatchResult
 }
 
 export interface DispatchOptions {
@@ -129,10 +134,21 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     return refused(error instanceof StoreError ? 'SERVICE_UNAVAILABLE' : 'INTERNAL_ERROR')
   }
 
-  function dispatch(message: ParsedMessage, session: SignalingSession, handled: number): MaybePromise<DispatchResult> {
-    if (message.kind === 'ignored') return nothing
-    const { n } = message.kind === 'error' ? message : message.request
+  function dispatch(
+    message: ParsedMessage,
+    session: SignalingSession,
+    handled: number,
+    refusal?: Refusal,
+  ): MaybePromise<DispatchResult> {
+    const { n, requestId } = idsOf(message)
     if (session.extended && n !== undefined && n <= handled) return nothing
+    const asked = message.kind === 'request' ? message.request : undefined
+    if (refusal !== undefined && !(refusal.mayBeUnlimited && asked !== undefined && isUnlimited(asked.event))) {
+      onAnswered(session, asked, refusal.error)
+      // Over the rate nobody judges what it was.
+      return { reply: encodeError(refusal.error, requestId), malformed: false, n }
+    }
+    if (message.kind === 'ignored') return nothing
     if (message.kind === 'error') {
       onAnswered(session, undefined, message.error)
       return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
@@ -154,21 +170,19 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: (session, text, handled) => dispatch(parse(text), session, handled),
+    handle: (session, text, handled, refusal) => dispatch(parse(text), session, handled, refusal),
     handleLast(session, text, handled) {
       const message = parse(text)
       return message.kind === 'request' && isHangUp(message.request.event)
         ? dispatch(message, session, handled)
         : nothing
     },
-    refuse(text, error, handled) {
-      const message = parse(text)
-      if (message.kind === 'ignored') return { ...nothing, reply: encodeError(error, undefined) }
-      const { n, requestId } = message.kind === 'error' ? message : message.request
-      if (n !== undefined && n <= handled) return nothing
-      return { reply: encodeError(error, requestId), malformed: false, n }
-    },
   }
+}
+
+function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: string | undefined } {
+  if (message.kind === 'ignored') return {}
+  return message.kind === 'error' ? message : message.request
 }
 
 function isHangUp(event: ClientEventName): boolean {

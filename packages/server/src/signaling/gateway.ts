@@ -150,7 +150,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
       onClosing: ({ session, openedAt }, code, cause) =>
         journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
-      onLimited: ({ session }, error) => journal.request(session, undefined, error),
     })
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
@@ -332,6 +331,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         if (socket.data.kind !== 'session') return
         stalls.look()
         socket.data.connection?.receive(message)
+      },
+      ping(socket) {
+        if (socket.data.kind === 'session') socket.data.connection?.pinged()
       },
       pong(socket, data) {
         if (socket.data.kind === 'session') socket.data.connection?.pong(data)

@@ -199,21 +199,39 @@ function registerReplaced(service: () => Service): void {
 function registerRate(service: () => Service): void {
   test('[EXT4] [WS7] what is refused for its rate is answered in its turn, and its number counts', async () => {
     const caller = await connectExtended(service(), { user_id: someone('caller'), role: 'customer' })
-    const replies = await Promise.all(upTo(30).map((n) => caller.request('no.such.event', {}, `r${n}`)))
+    const replies = await Promise.all(upTo(20).map((n) => caller.request('no.such.event', {}, `r${n}`)))
     const codes = replies.map(({ error }) => error.code)
     expect(codes.slice(0, 10)).toEqual(upTo(10).map(() => 'UNKNOWN_EVENT'))
     expect(codes.slice(11)).toContain('RATE_LIMITED')
     const order = caller.all.flatMap(({ request_id: id }) => (id === undefined ? [] : [id]))
-    expect(order).toEqual(upTo(30).map((n) => `r${n}`))
-    const point = { ...(caller.point as ResumePoint), n: 20 }
+    expect(order).toEqual(upTo(20).map((n) => `r${n}`))
+    const point = { ...(caller.point as ResumePoint), n: 10 }
     await caller.die()
     const seen = caller.all.length
-    expect((await caller.connect(point)).data).toMatchObject({ recovered: true, handled: 30 })
+    expect((await caller.connect(point)).data).toMatchObject({ recovered: true, handled: 20 })
     await caller.settle()
     const again = caller.all.slice(seen + 1, -1).map(({ request_id: id, error }) => [id, error.code])
     // Those whose pong proved that they had arrived are not told again.
-    const owed = upTo(10).map((n) => [`r${20 + n}`, codes[20 + n]])
+    const owed = upTo(10).map((n) => [`r${10 + n}`, codes[10 + n]])
     expect(owed.slice(owed.length - again.length)).toEqual(again as string[][])
+  })
+
+  test('[EXT4] [WS7] before a number would be lost the socket is closed: the resume asks for it again', async () => {
+    const caller = await connectExtended(service(), { user_id: someone('caller'), role: 'customer' })
+    const ids = upTo(50).map((n) => `r${n}`)
+    const replies = ids.map((id) => caller.request('no.such.event', {}, id))
+    for (let handled = 0; handled < ids.length; ) {
+      expect((await caller.closed).code).toBe(4429)
+      const { data } = await caller.connect()
+      expect(data.recovered).toBe(true)
+      // Ten that pass and ten that are refused, each time.
+      expect(data.handled).toBeGreaterThanOrEqual(Math.min(ids.length, handled + 20))
+      handled = data.handled
+      if (ids.length - handled <= 20) break
+    }
+    await Promise.all(replies)
+    const answered = caller.all.flatMap(({ request_id: id }) => (id === undefined ? [] : [id]))
+    expect(answered).toEqual(ids)
   })
 }
 
