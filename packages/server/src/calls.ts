@@ -63,6 +63,12 @@ export interface CallsOptions {
   readonly onCommitted: (call: Call) => void
 }
 
+/** A request that may have to wait for a holder's sign of life [PLACE4]. */
+export interface Waiter {
+  /** It waits for somebody in this call: what is about something else need not wait for it [ORD1]. */
+  waitsFor(call: Call): void
+}
+
 export type Outcome<T> =
   | {
       readonly ok: true
@@ -83,10 +89,16 @@ const atATime = 50
 export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
 
 export interface Calls {
-  invite(session: ClientSession, data: CallInvite): Promise<Outcome<CallInvited>>
-  verb(session: ClientSession, verb: Verb, callUuid: string, reason: string | null): Promise<Outcome<Call>>
+  invite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>>
+  verb(
+    session: ClientSession,
+    verb: Verb,
+    callUuid: string,
+    reason: string | null,
+    waiter?: Waiter,
+  ): Promise<Outcome<Call>>
   /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
-  seat(session: ClientSession, callUuid: string): Promise<Outcome<Call>>
+  seat(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
   alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
@@ -206,10 +218,15 @@ export function createCalls(options: CallsOptions): Calls {
     }
   }
 
-  async function ask(session: ClientSession, callUuid: string, command: CallCommand): Promise<Outcome<Call>> {
+  async function ask(
+    session: ClientSession,
+    callUuid: string,
+    command: CallCommand,
+    waiter: Waiter | undefined,
+  ): Promise<Outcome<Call>> {
     const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
     let decision = await run(ref, command)
-    if (!decision.ok && (await holderDied(session, ref, decision))) decision = await run(ref, command)
+    if (!decision.ok && (await holderDied(session, ref, decision, waiter))) decision = await run(ref, command)
     // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
     if (decision.steps.length === 0) await tellAbout(session, ref, decision, command.type !== 'accept')
     if (!decision.ok) return { ok: false, error: errorOf(decision) }
@@ -238,17 +255,22 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   /** The phone that changed networks: its old socket is asked for a sign of life before it is believed [PLACE4]. */
-  async function holderDied(session: ClientSession, ref: CallRef, refusal: Refusal): Promise<boolean> {
+  async function holderDied(
+    session: ClientSession,
+    ref: CallRef,
+    refusal: Refusal,
+    waiter: Waiter | undefined,
+  ): Promise<boolean> {
     if (refusal.code !== 'CALL_NOT_PARTICIPANT' && refusal.code !== 'CALL_ALREADY_ANSWERED') return false
     const call = await store.load(ref)
-    return call !== undefined && (await losesDeadHolder(session, call))
+    return call !== undefined && (await losesDeadHolder(session, call, waiter))
   }
 
   /**
    * Vacates the place that the session could take, where its holder gives no sign of life. True where the place is
    * vacant then, false where it stays held.
    */
-  async function losesDeadHolder(session: ClientSession, call: Call): Promise<boolean> {
+  async function losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean> {
     const side = sideOf(call, session.participant)
     const place = side === undefined ? null : placeOf(call, side)
     // Its holder was seen to be gone while this one asked.
@@ -256,26 +278,31 @@ export function createCalls(options: CallsOptions): Calls {
     if (place === null || place.sessionId === session.sessionId) return false
     if (place.deviceId !== session.deviceId) return false
     const holder = await sessions.sinkOf(place.sessionId, place.node)
+    if (holder !== undefined) waiter?.waitsFor(call)
     const alive = (await holder?.probe()) ?? false
     if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId, node: place.node })
     return !alive
   }
 
   /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
-  async function askHolderOfRinging(session: ClientSession, callee: Participant): Promise<void> {
+  async function askHolderOfRinging(
+    session: ClientSession,
+    callee: Participant,
+    waiter: Waiter | undefined,
+  ): Promise<void> {
     for (const call of await store.liveCallsOf(session.participant)) {
       if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
-      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call)
+      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call, waiter)
     }
   }
 
-  async function invite(session: ClientSession, data: CallInvite): Promise<Outcome<CallInvited>> {
+  async function invite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
     const caller = session.participant
     const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
     const refused = checkInvite(session, caller, callee, data.call_type)
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
-    await askHolderOfRinging(session, callee)
+    await askHolderOfRinging(session, callee, waiter)
     const settings = await products.settings(caller.product)
     const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
     const rate = await limits.invite(caller, callee)
@@ -324,7 +351,8 @@ export function createCalls(options: CallsOptions): Calls {
     const counts = decision.ok ? decision.created : decision.steps.length > 0
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
     if (!decision.ok) {
-      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision))) return invite(session, data)
+      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter)))
+        return invite(session, data, waiter)
       return { ok: false, error: errorOf(decision) }
     }
     const invited = invitedData(decision.call, rung.length > 0)
@@ -336,13 +364,18 @@ export function createCalls(options: CallsOptions): Calls {
    * The call that waits rings before the inviter hears of it, also where another node is just handing it on. True where
    * its caller is gone with its node: then it does not count [INV6].
    */
-  async function isWaitingInVain({ participant }: ClientSession, { details }: Refusal): Promise<boolean> {
+  async function isWaitingInVain(
+    { participant }: ClientSession,
+    { details }: Refusal,
+    waiter: Waiter | undefined,
+  ): Promise<boolean> {
     const waiting = await store.load({ product: participant.product, callUuid: details.call_uuid ?? '' })
     if (waiting === undefined) return false
     await delivery.catchUp(waiting)
     const { node, sessionId } = waiting.callerPlace
     if (node === nodes.self || waiting.status !== 'ringing') return false
     const holder = await sessions.sinkOf(sessionId, node)
+    if (holder !== undefined) waiter?.waitsFor(waiting)
     if ((await holder?.probe()) === true) return false
     await run(waiting, { type: 'lose', sessionId, node })
     return true
@@ -385,11 +418,12 @@ export function createCalls(options: CallsOptions): Calls {
     reconcile,
     makeUpFor,
     makeUpForEnds,
-    seat: (session, callUuid) => ask(session, callUuid, { type: 'relay', actor: session }),
-    async verb(session, verb, callUuid, reason) {
-      if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason))
-      if (verb === 'cancel' || verb === 'end') return ask(session, callUuid, { type: verb, actor: session, reason })
-      return ask(session, callUuid, { type: verb, actor: session })
+    seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
+    async verb(session, verb, callUuid, reason, waiter) {
+      if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason), waiter)
+      const command: CallCommand =
+        verb === 'cancel' || verb === 'end' ? { type: verb, actor: session, reason } : { type: verb, actor: session }
+      return ask(session, callUuid, command, waiter)
     },
   }
 }

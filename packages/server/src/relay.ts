@@ -1,6 +1,6 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from './call/call.ts'
-import type { Calls, ClientSession } from './calls.ts'
+import type { Calls, ClientSession, Waiter } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
 import type { AppendResult, Push, Sessions } from './ports.ts'
@@ -20,7 +20,13 @@ export interface Relay {
    * Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. `n` is
    * the number of an extended session's request [EXT4].
    */
-  relay(sender: ClientSession, event: RelayEvent, data: RelayData, n: number | undefined): MaybePromise<RelayResult>
+  relay(
+    sender: ClientSession,
+    event: RelayEvent,
+    data: RelayData,
+    n: number | undefined,
+    waiter?: Waiter,
+  ): MaybePromise<RelayResult>
 }
 
 /** `volatile`: the store of the logs is away, and the message went to the peer's socket alone [EXT3]. */
@@ -43,6 +49,7 @@ interface Message {
   readonly event: RelayEvent
   readonly data: RelayData
   readonly n: number | undefined
+  readonly waiter: Waiter | undefined
 }
 
 export interface RelayOptions {
@@ -61,11 +68,12 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     event: RelayEvent,
     data: RelayData,
     n: number | undefined,
+    waiter?: Waiter,
   ): MaybePromise<RelayResult> {
     data.call_uuid = data.call_uuid.toLowerCase()
     const key = data.call_uuid + sender.participant.product
     const call = delivery.known.get(key)
-    const message = { key, sender, event, data, n }
+    const message = { key, sender, event, data, n, waiter }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
@@ -76,8 +84,8 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
 
   /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
   async function seatFirst(message: Message, tries: number): Promise<RelayResult> {
-    const { key, sender, data } = message
-    const seated = await calls.seat(sender, data.call_uuid)
+    const { key, sender, data, waiter } = message
+    const seated = await calls.seat(sender, data.call_uuid, waiter)
     if (!seated.ok) return seated.error
     delivery.learn(seated.value)
     const call = newest(key, seated.value)

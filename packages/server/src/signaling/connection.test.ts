@@ -1,5 +1,8 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { errorBody } from '@ringwire/protocol/errors'
+import type { Call } from '../call/call.ts'
+import type { Waiter } from '../calls.ts'
+import { createBacklog } from './backlog.ts'
 import { Connection, type ConnectionTiming } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
 
@@ -32,7 +35,9 @@ let causes: string[]
 let handled: string[]
 /** Whether the session is another socket's by now. */
 let hasMoved: boolean
-let answer: (text: string) => DispatchResult | Promise<DispatchResult>
+/** Bytes that may wait for the participant. */
+let room: number
+let answer: (text: string, waiter: Waiter | undefined) => DispatchResult | Promise<DispatchResult>
 
 beforeEach(() => {
   wire = []
@@ -43,23 +48,25 @@ beforeEach(() => {
   flushes = 0
   handled = []
   hasMoved = false
+  room = Number.POSITIVE_INFINITY
   causes = []
   answer = (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined })
 })
 
 function connection(messageRate: { perSecond: number; burst: number } | null = null, who = session): Connection {
   const dispatch: Dispatch = {
-    handle(_, text, _handled, refusal) {
+    handle(_, text, _handled, refusal, waiter) {
       if (refusal !== undefined && !(refusal.mayBeUnlimited && text === '"call.end"')) {
         return { reply: encodeError(refusal.error, 'r'), malformed: false, n: undefined }
       }
       handled.push(text)
-      return answer(text)
+      return answer(text, waiter)
     },
     handleLast(_, text) {
       handled.push(`last ${text}`)
       return nothing
     },
+    aboutOf: (text) => [text],
   }
   return new Connection({
     socket: {
@@ -71,6 +78,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     },
     session: who,
     dispatch,
+    backlog: createBacklog(room),
     timing,
     messageRate,
     now: () => now,
@@ -128,6 +136,45 @@ test('[ORD1] 512 requests may wait, one more closes with 4429', () => {
   expect(wire).toEqual([])
   it.receive('one more')
   expect(wire).toEqual(['close 4429'])
+})
+
+test('[ORD1] what waits is bounded by its bytes: 256 KiB a socket, and the rest of what the participant has', () => {
+  for (const [messages, share] of [
+    [4, Number.POSITIVE_INFINITY],
+    [2, 3 * 64 * 1024 - 1],
+  ] as const) {
+    wire = []
+    room = share
+    const it = connection()
+    it.begin(new Promise(() => {}))
+    for (let i = 0; i < messages; i++) it.receive('x'.repeat(64 * 1024))
+    expect(wire).toEqual([])
+    it.receive('x'.repeat(64 * 1024))
+    expect(wire).toEqual(['close 4429'])
+  }
+})
+
+test('[ORD1] [PLACE4] a request that waits for a sign of life lets others go on; in an extended session all wait', async () => {
+  const call = { callUuid: 'a', caller: {}, callee: {} } as Call
+  for (const [who, expected] of [
+    [session, ['a', 'b']],
+    [{ ...session, extended: true }, ['a']],
+  ] as const) {
+    handled = []
+    const verdict = Promise.withResolvers<DispatchResult>()
+    answer = async (text, waiter) => {
+      if (text !== 'a' || handled.length > 1) return nothing
+      waiter?.waitsFor(call)
+      return verdict.promise
+    }
+    const it = connection(null, who)
+    for (const text of ['a', 'a', 'b']) it.receive(text)
+    await Bun.sleep(0)
+    expect([handled, it.isBusy]).toEqual([[...expected], true])
+    verdict.resolve(nothing)
+    await Bun.sleep(0)
+    expect([handled.toSorted(), it.isBusy]).toEqual([['a', 'a', 'b'], false])
+  }
 })
 
 test('a dispatch that fails, or what must come first failing, closes with 1011', async () => {

@@ -3,10 +3,13 @@ import { messageLimits } from '@ringwire/protocol/envelope'
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
 import type { SessionClaims } from '../auth/tokens.ts'
+import { participantKey } from '../call/call.ts'
 import type { MessageRate } from '../config.ts'
 import type { MaybePromise } from '../maybe.ts'
 import type { Sink, Upstream } from '../ports.ts'
+import type { Backlog } from './backlog.ts'
 import { type Dispatch, type DispatchResult, encodeError, type Refusal, type SignalingSession } from './dispatch.ts'
+import { Inbox, type InboxOwner, type Message } from './inbox.ts'
 import { RateGate } from './rate-gate.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
@@ -23,6 +26,8 @@ export interface ConnectionOptions {
   readonly socket: Socket
   readonly session: SignalingSession
   readonly dispatch: Dispatch
+  /** What waits for the participant on all its sockets. */
+  readonly backlog: Backlog
   readonly timing: ConnectionTiming
   readonly messageRate: MessageRate | null
   /** Monotonic, ms. */
@@ -46,8 +51,6 @@ export interface ConnectionTiming {
 
 /** Unsent bytes at which a reader counts as too slow [WS7]. */
 const maxUnsentBytes = 1024 * 1024
-/** Requests of one session that wait for an earlier one [ORD1]. */
-const maxWaiting = 512
 /** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
 const proofIntervalMs = 1_000
 /** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
@@ -64,12 +67,6 @@ const maxReplies = 512
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
 
-/** A message that waits for its turn; one over the rate is refused in its turn, too. */
-interface Waiting {
-  readonly text: string
-  readonly refusal: Refusal | undefined
-}
-
 interface OutstandingPing {
   readonly counter: number
   /** What its pong proves: every push, and every reply, up to here. */
@@ -84,18 +81,16 @@ interface OutstandingPing {
  * One client on one socket: messages in one after another [ORD1], texts out once a turn of the event loop, signs of
  * life [WS6]. It decides nothing about calls.
  */
-export class Connection implements Sink {
+export class Connection implements Sink, InboxOwner {
   session: SignalingSession
   readonly openedAt: number
   private readonly options: ConnectionOptions
   private readonly gate: RateGate | undefined
   private outbox: string[] = []
-  private inbox: Waiting[] | undefined
+  private readonly inbox: Inbox
   private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
   private whenIdle: (() => void)[] = []
-  private busy = false
-  /** The process stood still: nothing more is read until it is clear who is at the other end, and that is being asked. */
-  private doubted = false
+  /** After a stall it is asked who is at the other end. */
   private asking = false
   /** Its client was gone before what it had sent was read. */
   private gone = false
@@ -116,6 +111,7 @@ export class Connection implements Sink {
   constructor(options: ConnectionOptions) {
     this.options = options
     this.session = options.session
+    this.inbox = new Inbox(this)
     this.openedAt = options.now()
     this.lastPingAt = this.openedAt
     if (options.messageRate !== null) this.gate = new RateGate(options.messageRate, options.now())
@@ -126,7 +122,7 @@ export class Connection implements Sink {
   }
 
   get isBusy(): boolean {
-    return this.busy || this.asking
+    return this.inbox.isBusy || this.asking
   }
 
   get isOpen(): boolean {
@@ -140,8 +136,8 @@ export class Connection implements Sink {
 
   /** Requests wait until this is done: what a client must hear first comes first [ORD3]. */
   begin(first: Promise<void>): void {
-    this.busy = true
-    first.finally(() => this.next()).catch(() => this.close(1011, 'internal error'))
+    this.inbox.begin(first)
+    first.catch(() => this.close(1011, 'internal error'))
   }
 
   receive(message: string | Uint8Array): void {
@@ -161,34 +157,52 @@ export class Connection implements Sink {
       this.close(1009, 'message too big')
       return
     }
-    const text = typeof message === 'string' ? message : (decode(message) ?? unreadable)
-    if (!this.busy && !this.doubted) this.handle({ text, refusal })
-    else if ((this.inbox?.length ?? 0) >= maxWaiting) this.close(4429, 'too many requests at once')
-    else {
-      this.inbox ??= []
-      this.inbox.push({ text, refusal })
-      if (this.doubted) this.ask()
-    }
+    this.inbox.take(typeof message === 'string' ? message : (decode(message) ?? unreadable), refusal)
   }
 
-  private handle({ text, refusal }: Waiting): void {
+  handle(message: Message): MaybePromise<void> {
     const { dispatch } = this.options
     const { handled } = this.upstream
+    const { text, refusal } = message
     const result = this.gone
       ? dispatch.handleLast(this.session, text, handled)
-      : dispatch.handle(this.session, text, handled, refusal)
+      : dispatch.handle(this.session, text, handled, refusal, message)
     if (!(result instanceof Promise)) {
       this.finish(result)
-      return
+      return undefined
     }
-    this.busy = true
-    result
+    return result
       .then((done) => {
         this.finish(done)
         return done.handedOn
       })
-      .finally(() => this.next())
       .catch(() => this.close(1011, 'internal error'))
+  }
+
+  /** In an extended session all take effect in the order of their numbers: `handled` names the last one [EXT4]. */
+  aboutOf({ text }: Message): readonly string[] | undefined {
+    return this.session.extended ? undefined : this.options.dispatch.aboutOf(text)
+  }
+
+  hold(bytes: number): boolean {
+    return this.options.backlog.add(this.participant, bytes)
+  }
+
+  release(bytes: number): void {
+    this.options.backlog.remove(this.participant, bytes)
+  }
+
+  onFull(): void {
+    this.close(4429, 'too many requests at once')
+  }
+
+  onIdle(): void {
+    if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason, this.parting.cause)
+    for (const resolve of this.whenIdle.splice(0)) resolve()
+  }
+
+  private get participant(): string {
+    return participantKey(this.session.participant)
   }
 
   private finish({ reply, malformed, n, refreshed }: DispatchResult): void {
@@ -227,31 +241,16 @@ export class Connection implements Sink {
     this.upstream = upstream
   }
 
-  /** Goes on with what waited. What a client sent before it closed still takes effect. */
-  private next(): void {
-    this.busy = false
-    while (!this.busy && this.inbox !== undefined && this.inbox.length > 0) {
-      if (this.doubted) {
-        this.ask()
-        return
-      }
-      this.handle(this.inbox.shift()!)
-    }
-    if (this.busy) return
-    if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason, this.parting.cause)
-    for (const resolve of this.whenIdle.splice(0)) resolve()
-  }
-
   /**
    * The process stood still. What is read from now on may be of a client that is gone, or that is served elsewhere: an old
    * accept must not answer for somebody who is not there [ORD1].
    */
   doubt(): void {
-    this.doubted = true
+    this.inbox.pause()
   }
 
   /** What waits is read when the session is still this socket's, and the client gave a sign of life. */
-  private ask(): void {
+  onPaused(): void {
     if (this.asking) return
     this.asking = true
     // Before the end of the socket is seen to: its own end is no move.
@@ -265,13 +264,12 @@ export class Connection implements Sink {
 
   private readOn(hasMoved: boolean, isAlive: boolean): void {
     this.asking = false
-    this.doubted = false
     this.gone = !isAlive
     if (hasMoved) {
-      this.inbox = undefined
+      this.inbox.drop()
       this.close(4409, 'replaced by a newer connection')
     }
-    if (!this.busy) this.next()
+    this.inbox.resume()
   }
 
   /** Closes when what came so far is done and replied to; what comes from now on is not read any more. */
@@ -283,8 +281,8 @@ export class Connection implements Sink {
   async retire(): Promise<void> {
     this.close(4409, 'replaced by a newer connection')
     // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
-    this.inbox = undefined
-    if (!this.busy) return
+    this.inbox.drop()
+    if (!this.inbox.isBusy) return
     await new Promise<void>((resolve) => this.whenIdle.push(resolve))
   }
 

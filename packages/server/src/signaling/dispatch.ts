@@ -6,10 +6,11 @@ import { type CallAck, readReason } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
 import { type Call, sameParticipant } from '../call/call.ts'
-import type { Calls, ClientSession, Outcome } from '../calls.ts'
+import type { Calls, ClientSession, Outcome, Waiter } from '../calls.ts'
 import { andThen, type MaybePromise } from '../maybe.ts'
 import { StoreError } from '../ports.ts'
 import type { Relay, RelayResult } from '../relay.ts'
+import { aboutRequest } from './about.ts'
 import { isUnlimited } from './rate-gate.ts'
 
 /** A session as its connection knows it. */
@@ -41,9 +42,17 @@ export interface Refusal {
 
 export interface Dispatch {
   /** `handled`: the last request of an extended session that took effect; it and those before it have none again. */
-  handle(session: SignalingSession, text: string, handled: number, refusal?: Refusal): MaybePromise<DispatchResult>
+  handle(
+    session: SignalingSession,
+    text: string,
+    handled: number,
+    refusal?: Refusal,
+    waiter?: Waiter,
+  ): MaybePromise<DispatchResult>
   /** The same for a client that is gone: it may have hung up before it went, and nothing else is done in its name. */
   handleLast(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
+  /** What a request is about, as `aboutRequest` says; undefined where it is none. */
+  aboutOf(text: string): readonly string[] | undefined
 }
 
 export interface DispatchOptions {
@@ -81,33 +90,39 @@ type Answer =
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { parse, calls, relay, verify, renew, now, onError, onAnswered } = options
 
-  function handle(session: SignalingSession, request: ClientRequest): MaybePromise<Answer> {
+  function handle(session: SignalingSession, request: ClientRequest, waiter: Waiter | undefined): MaybePromise<Answer> {
     if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
     switch (request.event) {
       case 'webrtc.ice_candidate':
       case 'webrtc.offer':
       case 'webrtc.answer':
         return andThen(
-          relay.relay(session, request.event, request.data, session.extended ? request.n : undefined),
+          relay.relay(session, request.event, request.data, session.extended ? request.n : undefined, waiter),
           (result) => relayed(request.data.call_uuid, result),
         )
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
         if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
-        return calls.invite(session, request.data).then((outcome) => {
+        return calls.invite(session, request.data, waiter).then((outcome) => {
           if (!outcome.ok) return outcome
           return { event: 'call.invited', data: outcome.value, handedOn: outcome.handedOn }
         })
       case 'call.accept':
-        return calls.verb(session, 'accept', request.data.call_uuid, null).then(acknowledged)
+        return calls.verb(session, 'accept', request.data.call_uuid, null, waiter).then(acknowledged)
       case 'call.connected':
-        return calls.verb(session, 'connected', request.data.call_uuid, null).then(acknowledged)
+        return calls.verb(session, 'connected', request.data.call_uuid, null, waiter).then(acknowledged)
       case 'call.reject':
-        return calls.verb(session, 'reject', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
+        return calls
+          .verb(session, 'reject', request.data.call_uuid, readReason(request.data.reason), waiter)
+          .then(acknowledged)
       case 'call.cancel':
-        return calls.verb(session, 'cancel', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
+        return calls
+          .verb(session, 'cancel', request.data.call_uuid, readReason(request.data.reason), waiter)
+          .then(acknowledged)
       case 'call.end':
-        return calls.verb(session, 'end', request.data.call_uuid, readReason(request.data.reason)).then(acknowledged)
+        return calls
+          .verb(session, 'end', request.data.call_uuid, readReason(request.data.reason), waiter)
+          .then(acknowledged)
       case 'call.alerting':
         return calls.alerting(session, request.data.call_uuid, request.n).then(acknowledged)
       case 'auth.refresh':
@@ -139,6 +154,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     session: SignalingSession,
     handled: number,
     refusal?: Refusal,
+    waiter?: Waiter,
   ): MaybePromise<DispatchResult> {
     const { n, requestId } = idsOf(message)
     if (session.extended && n !== undefined && n <= handled) return nothing
@@ -161,7 +177,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return 'event' in answer ? { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn } : result
     }
     try {
-      const answer = handle(session, request)
+      const answer = handle(session, request, waiter)
       const safe = answer instanceof Promise ? answer.catch((error) => failed(error, request.event)) : answer
       return andThen(safe, finish)
     } catch (error) {
@@ -170,12 +186,16 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: (session, text, handled, refusal) => dispatch(parse(text), session, handled, refusal),
+    handle: (session, text, handled, refusal, waiter) => dispatch(parse(text), session, handled, refusal, waiter),
     handleLast(session, text, handled) {
       const message = parse(text)
       return message.kind === 'request' && isHangUp(message.request.event)
         ? dispatch(message, session, handled)
         : nothing
+    },
+    aboutOf(text) {
+      const message = parse(text)
+      return message.kind === 'request' ? aboutRequest(message.request) : undefined
     },
   }
 }

@@ -11,6 +11,7 @@ import { andThen, type MaybePromise } from '../maybe.ts'
 import type { Journal } from '../observability/journal.ts'
 import { type Sessions, StoreError } from '../ports.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
+import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { drain } from './drain.ts'
@@ -76,6 +77,8 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** Of messages that wait for their turn, for one participant [ORD1]. */
+const maxWaitingBytes = 1024 * 1024
 /** TURN servers that a client could not be told of are told so much later. In ms. */
 const iceRetryMs = 5_000
 /** Share of the TURN credentials' lifetime after which new ones are pushed [EXT5]. */
@@ -101,6 +104,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, clock, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
+  const backlog = createBacklog(maxWaitingBytes)
   const connections = new Map<Connection, Admitted>()
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
@@ -142,6 +146,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       socket,
       session,
       dispatch,
+      backlog,
       timing: config,
       messageRate: config.wsRate,
       now: clock.monotonic,

@@ -26,7 +26,7 @@ import { registerEnvelopeScenarios } from './connections/envelopes.ts'
 import { registerFrameScenarios } from './connections/frames.ts'
 import { registerLimitScenarios } from './connections/limits.ts'
 import { registerLostClockScenarios } from './connections/lost-clocks.ts'
-import { registerNetworkChangeScenarios } from './connections/network-change.ts'
+import { registerNetworkChangeScenarios, registerWaitingScenarios } from './connections/network-change.ts'
 import { registerPlaceScenarios } from './connections/places.ts'
 import { registerSecrecyScenarios } from './connections/secrecy.ts'
 import { registerSignsOfLifeScenarios } from './connections/signs-of-life.ts'
@@ -86,6 +86,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   places({ name, startLimited }) {
     registerPlaceScenarios(name, startLimited)
     registerNetworkChangeScenarios(name, startLimited)
+    registerWaitingScenarios(name, startLimited)
   },
   secrecy({ name, startLimited }) {
     registerSecrecyScenarios(name, startLimited)

@@ -215,3 +215,70 @@ export function registerNetworkChangeScenarios(name: string, start: StartService
     })
   })
 }
+
+/** The verdict does not come before the test lets it come. */
+export function registerWaitingScenarios(name: string, start: StartService): void {
+  describe(`${name}: requests that wait for a sign of life`, () => {
+    let service: Service
+    const networks = new Networks()
+    beforeAll(async () => {
+      service = await start({ RINGWIRE_PROBE_TIMEOUT_MS: '60000', RINGWIRE_WS_RATE: 'off' })
+    })
+    afterAll(async () => {
+      networks.stop()
+      await service.dispose()
+    })
+
+    /** A phone in a call that does not answer, and what another socket of its device would be. */
+    async function silentPhone() {
+      const wish = { user_id: someone('callee'), role: 'agent', device_id: 'phone' }
+      const caller = await service.connect({ user_id: someone('caller'), role: 'customer' })
+      const { client: phone, link } = await networks.connect(service, wish)
+      const callUuid = await invite(caller, wish.user_id)
+      await phone.next('call.ringing')
+      phone.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+      link.stall()
+      return { caller, phone, link, wish, callUuid }
+    }
+
+    test.concurrent('[ORD1] [PLACE4] what is about something else goes on, what is about the same call comes after', async () => {
+      const { link, wish, callUuid } = await silentPhone()
+      const otherId = someone('other')
+      const other = await service.connect({ user_id: otherId, role: 'customer' })
+      const successor = await service.connect(wish)
+      successor.send('call.connected', { call_uuid: callUuid }, 'waits')
+      successor.send('webrtc.ice_candidate', candidate(callUuid, 1), 'behind it')
+      successor.send('call.end', { call_uuid: crypto.randomUUID() }, 'other')
+      expect((await successor.error('other')).code).toBe('CALL_NOT_FOUND')
+      const ringing = await invite(successor, otherId, { callee_role: 'customer' })
+      await other.next('call.ringing')
+      successor.send('call.cancel', { call_uuid: ringing })
+      await other.next('call.cancelled')
+      expect(successor.events()).toEqual(['auth.ok', 'call.error', 'call.invited'])
+      link.flow()
+      await successor.settle()
+      const errors = successor.all.filter((it) => it.error?.code === 'CALL_NOT_PARTICIPANT')
+      expect(errors.map((it) => it.request_id)).toEqual(['waits', 'behind it'])
+    })
+
+    test.concurrent('[ORD1] what waits on one socket, or on all of a participant, is bounded in bytes: 4429', async () => {
+      const { link, phone, wish, callUuid } = await silentPhone()
+      const offer = (bytes: number) => ({ call_uuid: callUuid, sdp: { type: 'offer', sdp: 'x'.repeat(bytes) } })
+      const waitWith = async (offers: number) => {
+        const client = await service.connect(wish)
+        client.send('call.connected', { call_uuid: callUuid }, 'waits')
+        for (let i = 0; i < offers; i++) client.send('webrtc.offer', offer(48_000))
+        return client
+      }
+      expect(await (await waitWith(6)).closed).toMatchObject({ code: 4429 })
+      const several = await Promise.all(Array.from({ length: 12 }, () => waitWith(5)))
+      expect(await Promise.race(several.map((it) => it.closed))).toMatchObject({ code: 4429 })
+      // The phone was only in a tunnel.
+      link.flow()
+      phone.send('call.end', { call_uuid: callUuid })
+      await phone.settle()
+      expect(phone.events()).toEqual(['auth.ok', 'call.ringing'])
+    })
+  })
+}

@@ -1,0 +1,30 @@
+import type { ClientRequest } from '@ringwire/protocol/envelope'
+import type { Call, Party } from '../call/call.ts'
+
+/**
+ * What a request is about [ORD1]: the call that it names, or whom it calls. Two that share nothing of it have nothing to do
+ * with each other.
+ */
+export function aboutRequest(request: ClientRequest): readonly string[] {
+  switch (request.event) {
+    case 'auth.refresh':
+      return []
+    case 'call.invite': {
+      const { callee_user_id: userId, callee_role: role, call_uuid: callUuid } = request.data
+      const callee = subjectOf({ userId, role })
+      return callUuid == null ? [callee] : [callee, callUuid.toLowerCase()]
+    }
+    default:
+      return [request.data.call_uuid.toLowerCase()]
+  }
+}
+
+/** What a request is about that waits for somebody in this call: an invite of the peer may change it, too [INV7]. */
+export function aboutCall({ callUuid, caller, callee }: Call): readonly string[] {
+  return [callUuid, subjectOf(caller), subjectOf(callee)]
+}
+
+/** Neither of them has a NUL in it, and no UUID has one. */
+function subjectOf({ userId, role }: Pick<Party, 'userId' | 'role'>): string {
+  return `${role}\0${userId}`
+}

@@ -1,0 +1,210 @@
+import type { Call } from '../call/call.ts'
+import type { Waiter } from '../calls.ts'
+import type { MaybePromise } from '../maybe.ts'
+import { aboutCall } from './about.ts'
+import type { Refusal } from './dispatch.ts'
+
+/** What may wait on one socket [ORD1]; bytes are counted in UTF-16 code units. */
+export const inboxLimits = { messages: 512, bytes: 256 * 1024 } as const
+
+/** Whose messages these are. */
+export interface InboxOwner {
+  /** Does what a message asks for, and never rejects; the next one's turn is when it is done. */
+  handle(message: Message): MaybePromise<void>
+  /**
+   * What a message is about: one that waits for a sign of life may be overtaken by what shares nothing with it. Undefined:
+   * it overtakes nothing, and nothing overtakes it.
+   */
+  aboutOf(message: Message): readonly string[] | undefined
+  /** Makes room for so many bytes among those of the participant. False: there is none. */
+  hold(bytes: number): boolean
+  release(bytes: number): void
+  /** Too much waits. */
+  onFull(): void
+  /** Something waits, and is not read before `resume`. */
+  onPaused(): void
+  /** Nothing is under way, and nothing waits. */
+  onIdle(): void
+}
+
+/** A message that waits for its turn, or has it. One over the rate is refused in its turn, too. */
+export class Message implements Waiter {
+  readonly text: string
+  readonly refusal: Refusal | undefined
+  /** Its place in the order in which they came. */
+  readonly place: number
+  about: readonly string[] | undefined
+  /** Its bytes are counted as waiting. */
+  isHeld = false
+  isUnderWay = false
+  private readonly inbox: Inbox
+
+  constructor(inbox: Inbox, place: number, text: string, refusal: Refusal | undefined) {
+    this.inbox = inbox
+    this.place = place
+    this.text = text
+    this.refusal = refusal
+  }
+
+  waitsFor(call: Call): void {
+    this.inbox.stepAside(this, call)
+  }
+}
+
+/**
+ * The messages of one socket take effect one after another [ORD1]. One that waits for a sign of life steps aside, and
+ * so does what comes later and is about the same; the others go on [PLACE4].
+ */
+export class Inbox {
+  private readonly owner: InboxOwner
+  /** What has no turn yet. */
+  private queue: Message[] | undefined
+  /** Those that wait for a sign of life, and those that wait for these. */
+  private aside: Message[] | undefined
+  /** Whose turn it is: a message, or what comes before all of them. */
+  private current: object | undefined
+  private isPaused = false
+  private taken = 0
+  private bytes = 0
+
+  constructor(owner: InboxOwner) {
+    this.owner = owner
+  }
+
+  get isBusy(): boolean {
+    return this.current !== undefined || this.aside !== undefined
+  }
+
+  /** Messages wait until this is done, well or not. */
+  begin(first: Promise<void>): void {
+    this.current = first
+    const done = () => this.done(first)
+    first.then(done, done)
+  }
+
+  take(text: string, refusal: Refusal | undefined): void {
+    const message = new Message(this, this.taken++, text, refusal)
+    if (this.current === undefined && this.queue === undefined && !this.isPaused) this.run(message)
+    else if (this.hold(message)) {
+      this.queue ??= []
+      this.queue.push(message)
+      if (this.isPaused) this.owner.onPaused()
+    } else this.owner.onFull()
+  }
+
+  /** Nobody's turn comes before `resume`. */
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.next()
+  }
+
+  /** What has no turn yet never gets one. */
+  drop(): void {
+    const parked = this.aside?.filter((message) => !message.isUnderWay) ?? []
+    for (const message of [...parked, ...(this.queue ?? [])]) this.release(message)
+    this.setRest(this.aside?.filter((message) => message.isUnderWay))
+    this.queue = undefined
+  }
+
+  /** It waits for a sign of life of somebody in this call from now on. */
+  stepAside(message: Message, call: Call): void {
+    const about = message.about ?? this.owner.aboutOf(message)
+    if (about === undefined) return
+    message.about = [...about, ...aboutCall(call)]
+    if (this.current !== message) return
+    this.current = undefined
+    this.setAside(message, true)
+    // Whoever waits goes on first: it has just come as far as this.
+    queueMicrotask(() => this.next())
+  }
+
+  private setAside(message: Message, isUnderWay: boolean): void {
+    const hasRoom = message.isHeld || this.hold(message)
+    if (!hasRoom) this.owner.onFull()
+    if (!hasRoom && !isUnderWay) return
+    message.isUnderWay = isUnderWay
+    this.aside ??= []
+    this.aside.push(message)
+  }
+
+  private run(message: Message): void {
+    if (this.isBlocked(message, this.aside)) {
+      this.setAside(message, false)
+      return
+    }
+    this.release(message)
+    this.current = message
+    const done = this.owner.handle(message)
+    if (done instanceof Promise) void done.then(() => this.done(message))
+    else this.current = undefined
+  }
+
+  /** Whether one of those came before it and is about the same; later ones wait for it, not it for them. */
+  private isBlocked(message: Message, others: readonly Message[] | undefined): boolean {
+    if (others === undefined) return false
+    message.about ??= this.owner.aboutOf(message)
+    const { about } = message
+    return others.some(
+      (it) => it.place < message.place && (about === undefined || it.about?.some((subject) => about.includes(subject))),
+    )
+  }
+
+  private done(turn: object): void {
+    if (this.current === turn) this.current = undefined
+    else if (turn instanceof Message) this.comeBack(turn)
+    this.next()
+  }
+
+  /** What waited for this one alone has its turn before what came later. */
+  private comeBack(done: Message): void {
+    this.release(done)
+    const waited = (this.aside ?? []).filter((it) => it !== done)
+    const aside = waited.filter((it) => it.isUnderWay)
+    const free: Message[] = []
+    for (const message of waited) {
+      if (message.isUnderWay) continue
+      if (this.isBlocked(message, aside)) aside.push(message)
+      else free.push(message)
+    }
+    this.setRest(aside)
+    if (free.length > 0) this.queue = [...free, ...(this.queue ?? [])]
+  }
+
+  private setRest(aside: Message[] | undefined): void {
+    this.aside = aside === undefined || aside.length === 0 ? undefined : aside
+  }
+
+  private next(): void {
+    while (this.current === undefined && this.queue !== undefined) {
+      if (this.isPaused) {
+        this.owner.onPaused()
+        return
+      }
+      const message = this.queue.shift()
+      if (this.queue.length === 0) this.queue = undefined
+      if (message !== undefined) this.run(message)
+    }
+    if (!this.isBusy) this.owner.onIdle()
+  }
+
+  private hold(message: Message): boolean {
+    const { length } = message.text
+    const waiting = (this.queue?.length ?? 0) + (this.aside?.length ?? 0)
+    if (waiting >= inboxLimits.messages || this.bytes + length > inboxLimits.bytes || !this.owner.hold(length))
+      return false
+    this.bytes += length
+    message.isHeld = true
+    return true
+  }
+
+  private release(message: Message): void {
+    if (!message.isHeld) return
+    message.isHeld = false
+    this.bytes -= message.text.length
+    this.owner.release(message.text.length)
+  }
+}
