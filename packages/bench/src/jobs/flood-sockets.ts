@@ -1,5 +1,5 @@
 // Floods over WebSockets.
-import { candidate } from '../candidate.ts'
+import { candidate, type Side } from '../candidate.ts'
 import { type Client, members, type Pair } from '../dialects/dialect.ts'
 import { nextEvent, ringwire } from '../dialects/ringwire.ts'
 import { FrameSocket } from '../frame-socket.ts'
@@ -26,6 +26,9 @@ const request = (event: string, data: unknown) => JSON.stringify({ event, data }
 const nobodysCall = { call_uuid: '00000000-0000-4000-8000-000000000000' }
 const deep = `{"event":"webrtc.offer","data":{"a":[${'[],'.repeat(21_000)}[]]}}`
 const large = request('webrtc.offer', { ...nobodysCall, filler: 'x'.repeat(LARGE) })
+
+/** Another participant for each flood: limits of one that was here before do not count. */
+const somebody = (side: Side) => `${crypto.randomUUID()}-${side}`
 
 async function tokenOf(target: Target, id: string): Promise<string> {
   const [token] = await mintTokens(target.port, [id])
@@ -80,17 +83,18 @@ function pouring(frame: (socket: FrameSocket) => Uint8Array, count: number, ever
 const ofOneToken =
   (speak: (socket: FrameSocket, goesOn: () => boolean) => Promise<number>): Flood =>
   async (target) => {
-    const token = await tokenOf(target, 'flood-caller')
+    const token = await tokenOf(target, somebody('caller'))
     return Array.from({ length: SOCKETS }, () => onSockets(token, speak))
   }
 
 /** An answered call of two enemies. */
 async function enemies(target: Target): Promise<{ pair: Pair; token: string }> {
-  const [caller, callee] = await mintTokens(target.port, ['enemy-caller', 'enemy-callee'])
+  const [callerId, calleeId] = [somebody('caller'), somebody('callee')]
+  const [caller, callee] = await mintTokens(target.port, [callerId, calleeId])
   const client = (id: string, token: string) => openClient(ringwire, target.port, id, token)
   const pair: Pair = {
-    caller: await client('enemy-caller', caller!),
-    callee: await client('enemy-callee', callee!),
+    caller: await client(callerId, caller!),
+    callee: await client(calleeId, callee!),
     callUuid: '',
   }
   return { pair, token: callee! }
