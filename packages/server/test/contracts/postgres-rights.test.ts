@@ -144,4 +144,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(26))
+test('every right was taken away once', () => expect(rights.length).toBe(30))
