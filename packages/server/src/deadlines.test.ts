@@ -183,10 +183,10 @@ test('[END3] many calls that are due at once are ended so many at a time', async
   expect(most).toBeLessThanOrEqual(100)
 }, 90_000)
 
-test('[END3] a node that dies leaves 20,000 calls: living nodes read them page by page, and each ends what is its share; the others step in later', async () => {
+test('[END3] a node that dies leaves many calls: living nodes read them page by page, and each ends what is its share; the others step in later', async () => {
   const call = answered(Date.now())
   const held = { ...call.calleePlace, state: 'held', node: 'dead' } as const
-  const live = Array.from({ length: 20_000 }, () => ({ ...call, callUuid: crypto.randomUUID(), calleePlace: held }))
+  const live = Array.from({ length: 1_200 }, () => ({ ...call, callUuid: crypto.randomUUID(), calleePlace: held }))
   let pages = 0
   const lostBy = async (self: string, isAlone: boolean) => {
     const lost = new Set<string>()
@@ -230,7 +230,7 @@ test('[END3] a node that dies leaves 20,000 calls: living nodes read them page b
   expect(shares.reduce((sum, { lost }) => sum + lost.size, 0)).toBe(live.length)
   expect(new Set(shares.flatMap(({ lost }) => [...lost])).size).toBe(live.length)
   for (const { lost } of shares) expect(lost.size).toBeGreaterThan(live.length / 4)
-  expect(pages).toBeGreaterThan(3 * 40 - 1)
+  expect(pages).toBeGreaterThanOrEqual(9)
   // Nobody else does its share.
   const { lost } = await lostBy('two', true)
   expect(lost.size).toBe(live.length)
