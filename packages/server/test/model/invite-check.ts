@@ -175,6 +175,9 @@ function uuidsOf({ out, in: crossing, talk }: Between): { uuid: InviteCase['uuid
   return uuids
 }
 
+/** Some invites carry some, and some none. */
+const metadataOf = (policy: 'allow' | 'reject') => (policy === 'allow' ? null : { subject: 'a question' })
+
 function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow' | 'reject'): InviteCommand {
   return {
     actor: me,
@@ -185,7 +188,7 @@ function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow'
     contextId: '7',
     callType: 'audio',
     ringTimeoutMs: 30_000,
-    metadata: null,
+    metadata: metadataOf(busy),
     rate: retryAfterMs === undefined ? { ok: true } : { ok: false, limit: 'pair_invites', retryAfterMs },
     maxRinging: 2,
     busy,
@@ -193,7 +196,7 @@ function commandOf(uuid: string, retryAfterMs: number | undefined, busy: 'allow'
 }
 
 /** A new call, whole. */
-function newCall(callUuid: string, busy: boolean): Step {
+function newCall(callUuid: string, busy: boolean, metadata: InviteCommand['metadata']): Step {
   const call = {
     product: 'shop',
     callUuid,
@@ -203,7 +206,7 @@ function newCall(callUuid: string, busy: boolean): Step {
     contextType: 'ticket',
     contextId: '7',
     callType: 'audio',
-    metadata: null,
+    metadata,
     startedAt: now,
     ringTimeoutMs: 30_000,
     ringExpiresAt: now + 30_000,
@@ -219,6 +222,7 @@ function newCall(callUuid: string, busy: boolean): Step {
     call_type: 'audio',
     ring_timeout_ms: 30_000,
     expires_at: new Date(now + 30_000).toISOString(),
+    ...(metadata === null ? {} : { metadata }),
   }
   const by = byActor(me)
   if (!busy) {
@@ -235,6 +239,7 @@ interface Given {
   readonly newUuid: string
   readonly calleeBusy: boolean
   readonly limited: { readonly limit: string; readonly retry_after_ms: number }
+  readonly metadata: InviteCommand['metadata']
 }
 
 function expectedOf(outcome: InviteOutcome, given: Given): unknown {
@@ -264,7 +269,7 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
         const doer = name === 'in' ? null : { actor: me, side: null }
         return transitionOf(calls[name]!, endingOf(name, calls[name]!), doer, null, now)
       })
-      const made = newCall(given.newUuid, outcome.kind === 'busy')
+      const made = newCall(given.newUuid, outcome.kind === 'busy', given.metadata)
       if (outcome.kind === 'busy') return { ok: false, code: 'CALLEE_BUSY', details: {}, steps: [...ends, made] }
       return { ok: true, call: made.call, steps: [...ends, made], created: true, calleeBusy }
     }
@@ -322,7 +327,9 @@ export function checkInvites(machine: Machine): { cases: number; rowsUsed: numbe
               limit.retryAfterMs === undefined
                 ? { limit: 'ringing', retry_after_ms: limit.name === 'overdue' ? 0 : 4_000 }
                 : { limit: 'pair_invites', retry_after_ms: limit.retryAfterMs }
-            const expected = expectedOf(outcome, { calls, named, newUuid, calleeBusy: engaged.busy, limited })
+            const { metadata } = command
+            const given = { calls, named, newUuid, calleeBusy: engaged.busy, limited, metadata }
+            const expected = expectedOf(outcome, given)
             const decision = decideInvite({ sameUuid: named as LiveCall | OverCall | undefined, live }, command, now)
             const wrong = difference(decision, expected)
             if (wrong !== undefined)

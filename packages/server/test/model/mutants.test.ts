@@ -2,63 +2,49 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
-import { explore } from './explore.ts'
-import type { Machine } from './machine.ts'
-import { type Fault, faults, loadFaulty, occurrences, readSource, untouchedConditions } from './mutants.ts'
-import { partA } from './part-a.ts'
-import { pair, trio } from './setups.ts'
-import { moves, walk } from './walks.ts'
+import { isLong } from '@ringwire/testkit/long'
+import { equivalents } from './equivalents.ts'
+import { isKilled, loadMutant, readRules } from './mutants.ts'
+import type { Mutation } from './mutations.ts'
 
-/** Is the proof worth anything? Every fault that is put into the rules on purpose has to make it fail. */
+/** Is the proof worth anything? Every small change of the rules has to make it fail. */
 
-const dir = await mkdtemp(join(tmpdir(), 'ringwire-faults-'))
+const dir = await mkdtemp(join(tmpdir(), 'ringwire-mutants-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))
-const source = await readSource()
+const rules = await readRules(dir)
+/** Of so many mutants `npm test` takes one, always the same; `npm run test:all` takes all. */
+const oneOf = 8
+const chosen = rules.mutations.filter(({ name }) => isLong || Bun.hash.crc32(name) % oneOf === 0)
+const isEquivalent = ({ name }: Mutation) => name in equivalents
 
-test('every fault has a name of its own and fits the source once', () => {
-  expect(faults.filter((fault) => occurrences(source, fault) !== 1).map(({ name }) => name)).toEqual([])
-  const names = faults.map(({ name }) => name)
-  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
-})
-
-test('every condition of decide and invite has a fault', () => {
-  expect([...untouchedConditions(source, 'decide.ts'), ...untouchedConditions(source, 'invite.ts')]).toEqual([])
-})
-
-function fails(check: () => unknown): boolean {
-  try {
-    check()
-    return false
-  } catch {
-    return true
-  }
-}
-
-/** The tables that are likely to find it first come first. */
-function failsTables(machine: Machine, file: Fault['file']): boolean {
-  const checks = file === 'invite.ts' ? partA.toReversed() : partA
-  return checks.some(({ check }) => fails(() => check(machine)))
-}
-
-/** All orders of few events, and the same few walks for every fault. */
-const depth = 3
-const paths = fc.sample(fc.array(moves, { minLength: 1_000, maxLength: 1_000, size: 'max' }), { numRuns: 5, seed: 1 })
-function failsWorlds(machine: Machine): boolean {
-  return fails(() => explore(machine, pair, depth, 3)) || paths.some((path) => fails(() => walk(machine, trio, path)))
-}
-
-test('every fault is found by the tables or in the worlds', async () => {
-  const found = { tables: 0, worlds: 0 }
+async function survivorsOf(mutations: readonly Mutation[]): Promise<string[]> {
   const survivors: string[] = []
-  for (const [index, fault] of faults.entries()) {
-    const machine = await loadFaulty(source, fault, join(dir, String(index)))
-    const [tables, worlds] = [failsTables(machine, fault.file), failsWorlds(machine)]
-    if (tables) found.tables++
-    if (worlds) found.worlds++
-    if (!tables && !worlds) survivors.push(`${fault.file}: ${fault.name}`)
+  for (const mutation of mutations) {
+    const folder = join(dir, String(rules.mutations.indexOf(mutation)))
+    if (!isKilled(await loadMutant(rules, mutation, folder), mutation.file)) survivors.push(mutation.name)
   }
-  const killed = faults.length - survivors.length
-  console.log(`${faults.length} mutants, ${killed} killed (tables alone ${found.tables}, worlds alone ${found.worlds})`)
+  return survivors
+}
+
+test('the rules are found in the syntax trees, and what is called equivalent is one of their mutations', () => {
+  expect(rules.mutations.length).toBeGreaterThan(500)
+  const names = new Set(rules.mutations.map(({ name }) => name))
+  expect(names.size).toBe(rules.mutations.length)
+  expect(Object.keys(equivalents).filter((name) => !names.has(name))).toEqual([])
+})
+
+test('every mutant is found by the tables or in the worlds', async () => {
+  const mutations = chosen.filter((mutation) => !isEquivalent(mutation))
+  const survivors = await survivorsOf(mutations)
+  console.log(`${mutations.length} mutants of ${rules.mutations.length}, ${mutations.length - survivors.length} killed`)
   expect(survivors).toEqual([])
-}, 120_000)
+}, 900_000)
+
+test.if(isLong)(
+  'no mutant that is called equivalent is found',
+  async () => {
+    const mutations = rules.mutations.filter(isEquivalent)
+    expect(await survivorsOf(mutations)).toEqual(mutations.map(({ name }) => name))
+  },
+  300_000,
+)

@@ -1,83 +1,97 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { explore } from './explore.ts'
 import type { Machine } from './machine.ts'
-import { inviteFaults } from './mutants-invite.ts'
-import { nodeFaults } from './mutants-nodes.ts'
-import { callFaults, placeFaults } from './mutants-places.ts'
-import { verbFaults } from './mutants-verbs.ts'
-
-/** A fault to be put into the source: its name, the text it replaces (which occurs once), and what it puts there. */
-export type Patch = readonly [name: string, find: string, put: string]
-
-export interface Fault {
-  readonly file: 'decide.ts' | 'invite.ts' | 'call.ts'
-  readonly name: string
-  readonly find: string
-  readonly put: string
-}
-
-const listed = {
-  'decide.ts': [...verbFaults, ...placeFaults, ...nodeFaults],
-  'invite.ts': inviteFaults,
-  'call.ts': callFaults,
-} as const
-
-export const faults: readonly Fault[] = Object.entries(listed).flatMap(([file, patches]) =>
-  patches.map(([name, find, put]) => ({ file: file as Fault['file'], name, find, put })),
-)
+import { type Mutation, mutationsOf, parse } from './mutations.ts'
+import { partA } from './part-a.ts'
+import { pair, trio } from './setups.ts'
+import { moves, walk } from './walks.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const callDir = join(here, '../../src/call')
 const protocolDir = join(here, '../../../protocol/src')
-const files = ['call.ts', 'effects.ts', 'decide.ts', 'invite.ts'] as const
-export type Source = Readonly<Record<(typeof files)[number], string>>
 
-export async function readSource(): Promise<Source> {
-  const texts = await Promise.all(
-    files.map(async (file) => [file, await readFile(join(callDir, file), 'utf8')] as const),
+/** The rules of calls: the texts of their files, and every mutation of them. */
+export interface Rules {
+  readonly texts: ReadonlyMap<string, string>
+  readonly mutations: readonly Mutation[]
+}
+
+const entries = ['decide', 'decideInvite', 'checkInvite']
+
+export async function readRules(scratch: string): Promise<Rules> {
+  const files = (await readdir(callDir)).filter((file) => !file.endsWith('.test.ts'))
+  const parsed = await parse(
+    files.map((file) => join(callDir, file)),
+    scratch,
   )
-  return Object.fromEntries(texts) as Source
+  return {
+    texts: new Map(files.map((file, index) => [file, parsed[index]!.text])),
+    mutations: mutationsOf(parsed, entries),
+  }
 }
 
-/** How often the text that a fault replaces occurs; anything but once means that the list is out of date. */
-export function occurrences(source: Source, fault: Fault): number {
-  return source[fault.file].split(fault.find).length - 1
-}
-
-/** The rules with one fault in them, as modules of their own. */
-export async function loadFaulty(source: Source, fault: Fault, dir: string): Promise<Machine> {
+/** The rules with one mutation in them, as modules of their own. */
+export async function loadMutant({ texts }: Rules, mutation: Mutation, dir: string): Promise<Machine> {
   await mkdir(dir, { recursive: true })
-  const texts = { ...source, [fault.file]: source[fault.file].replace(fault.find, () => fault.put) }
-  for (const file of files) {
-    const text = texts[file].replaceAll(/'@ringwire\/protocol\/([^']+)'/g, (_, path) => `'${protocolDir}/${path}.ts'`)
-    await writeFile(join(dir, file), text)
+  for (const [file, text] of texts) {
+    const { from, to, put } = file === mutation.file ? mutation : { from: 0, to: 0, put: '' }
+    const mutated = text.slice(0, from) + put + text.slice(to)
+    const resolved = mutated.replaceAll(/'@ringwire\/protocol\/([^']+)'/g, `'${protocolDir}/$1.ts'`)
+    await writeFile(join(dir, file), resolved)
   }
   const { decide } = await import(join(dir, 'decide.ts'))
   const { decideInvite, checkInvite } = await import(join(dir, 'invite.ts'))
   return { decide, decideInvite, checkInvite }
 }
 
-const condition = /\bif \(|\?(?![.:])|&&|\|\||\.(filter|find|some|every)\(/
-/** Conditions that decide nothing: the types ask for them, and no call can be in that state there. */
-const forTypesAlone = new Set(["return call.status === 'ringing' ? call : { ...call, calleePlace: place }"])
+/** More questions than any check asks of rules that are right: with such a mutation something goes round in circles. */
+const mostQuestions = 3_000_000
 
-/** The lines with a condition that no fault touches. */
-export function untouchedConditions(source: Source, file: 'decide.ts' | 'invite.ts'): readonly string[] {
-  const text = source[file]
-  const touched = new Set<number>()
-  for (const fault of faults.filter((each) => each.file === file)) {
-    const from = text.indexOf(fault.find)
-    const line = text.slice(0, from).split('\n').length
-    for (let at = 0; at < fault.find.split('\n').length; at++) touched.add(line + at)
+function bounded(machine: Machine): Machine {
+  let left = mostQuestions
+  const count = () => {
+    if (--left < 0) throw new Error('it does not come to an end')
   }
-  /** The head of a call whose condition begins on the next line belongs to it. */
-  return text.split('\n').flatMap((line, index) => {
-    const code = line.trim()
-    const near = code.endsWith('(') ? [1, 2] : [1]
-    const plain = code.startsWith('//') || code.startsWith('*') || code.startsWith('/*') || code.startsWith('readonly')
-    const open =
-      !plain && condition.test(code) && !near.some((at) => touched.has(index + at)) && !forTypesAlone.has(code)
-    return open ? [`${file}:${index + 1}: ${code}`] : []
+  return {
+    ...machine,
+    decide(...all) {
+      count()
+      return machine.decide(...all)
+    },
+    decideInvite(...all) {
+      count()
+      return machine.decideInvite(...all)
+    },
+  }
+}
+
+/** All orders of few events, and the same few walks for every mutant. */
+const depth = 3
+const paths = fc.sample(fc.array(moves, { minLength: 1_000, maxLength: 1_000, size: 'max' }), { numRuns: 5, seed: 1 })
+const worlds: readonly ((machine: Machine) => unknown)[] = [
+  (machine) => explore(machine, pair, depth, 3),
+  ...paths.map((path) => (machine: Machine) => walk(machine, trio, path)),
+]
+/** The tables; the quick ones first, and last of all every invite in every situation. */
+const tables = [...partA].sort((a, b) => weight(a.name) - weight(b.name)).map(({ check }) => check)
+function weight(name: string): number {
+  return name.includes('every invite') ? 2 : name.includes('every verb of') ? 1 : 0
+}
+
+/** Whether some check of the model fails on it; the quick and the likely ones come first. */
+export function isKilled(mutant: Machine, file: string): boolean {
+  const machine = bounded(mutant)
+  const [invites, others] = [tables.slice(-1), tables.slice(0, -1)]
+  const checks = file === 'invite.ts' ? [...others, ...invites, ...worlds] : [...others, ...worlds, ...invites]
+  return checks.some((check) => {
+    try {
+      check(machine)
+      return false
+    } catch {
+      return true
+    }
   })
 }

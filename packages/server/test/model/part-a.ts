@@ -4,6 +4,7 @@ import type { Machine } from './machine.ts'
 import {
   checkArrivals,
   checkLosses,
+  checkOutages,
   checkRestarts,
   checkServiceOnOver,
   checkShifts,
@@ -24,6 +25,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[END3] restarts and absences start the lost clocks of who is nowhere', check: checkRestarts },
   { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
   { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },
+  { name: '[END3] lost clocks stand still in an outage', check: checkOutages },
   { name: '[END1] the service changes nothing of a call that is over', check: checkServiceOnOver },
   {
     name: '[INV3] [INV5] [INV6] [INV7] [INV8] every invite in every situation',

@@ -4,7 +4,7 @@ import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
 import { parseOutcome, timeRows } from './command-table.ts'
 import { byActor, seatedStep, transitionOf, withPlaces } from './expected.ts'
-import { type Machine, strict } from './machine.ts'
+import { type Machine, strict, violated } from './machine.ts'
 import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
 import { seatIn } from './world.ts'
 
@@ -158,6 +158,69 @@ export function checkTime(machine: Machine): number {
       const title = `${row.from}, places ${row.caller} and ${row.callee}: time, ${late} ms after it is due`
       compare(title, decide(call, { type: 'time' }, at, durations), same, call, step)
       cases++
+    }
+  }
+  return cases
+}
+
+/** Outages, in ms since a place was lost there that has as much as `lostMs` of them. */
+const outagesOf = (lostMs: number): readonly (readonly (readonly [from: number, to: number])[])[] => {
+  const instants = [-900, -1, 0, 1, lostMs / 2, lostMs - 1, lostMs, lostMs + 1]
+  const one = instants.flatMap((from) =>
+    [1, 500, lostMs, Number.POSITIVE_INFINITY].map((ms) => [from, from + ms] as const),
+  )
+  const lasting = one.filter(([, to]) => to < Number.POSITIVE_INFINITY)
+  const then = (to: number) =>
+    [1, lostMs / 2, lostMs - 1, lostMs, 2 * lostMs].map((gap) => [to + gap, to + gap + 700] as const)
+  return [
+    ...one.map((first) => [first]),
+    ...lasting.flatMap((first) => then(first[1]).map((second) => [first, second])),
+    ...lasting.flatMap((first) =>
+      then(first[1]).map((second) => [first, second, [second[1] + 5, second[1] + 900] as const]),
+    ),
+  ]
+}
+
+/** How long after the loss the clock runs out: it stands still in an outage, and starts again after the first [END3]. */
+function ranOut(outages: readonly (readonly [from: number, to: number])[], lostMs: number): number {
+  let at = 0
+  let left = lostMs
+  let isAgain = false
+  for (const [from, to] of outages.filter(([, to]) => to > 0)) {
+    const runs = Math.max(0, from - at)
+    if (runs >= left) break
+    left = isAgain ? left - runs : lostMs
+    isAgain = true
+    at = to
+  }
+  return at + left
+}
+
+/** [END3] The lost clocks of both sides, ringing and answered, over outages before, in and after them. */
+export function checkOutages(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  const lost = start + 6_000
+  const left = (who: 'a-1' | 'b-1') => leftBy(actorOf(who === 'a-1' ? alice : bob, who), lost)
+  for (const [call, lostMs] of [
+    [ringingCall({ ringExpiresAt: start + 1e9, callerPlace: left('a-1') }), durations.callerLostMs],
+    [answeredCall({ callerPlace: left('a-1') }), durations.peerLostMs],
+    [answeredCall({ status: 'connected', calleePlace: left('b-1') }), durations.peerLostMs],
+  ] as const) {
+    for (const outages of outagesOf(lostMs)) {
+      const due = lost + ranOut(outages, lostMs)
+      const given = { ...durations, outages: outages.map(([from, to]) => ({ from: lost + from, to: lost + to })) }
+      for (const [at, fires] of due === Number.POSITIVE_INFINITY
+        ? ([[lost + 1e7, false]] as const)
+        : ([
+            [due - 1, false],
+            [due, true],
+          ] as const)) {
+        const decision = decide(call, { type: 'time' }, at, given)
+        if (!decision.ok || decision.steps.length > 0 !== fires)
+          violated('END3', `${call.status}, away ${JSON.stringify(outages)}, ${at - lost} ms after the loss`)
+        cases++
+      }
     }
   }
   return cases
