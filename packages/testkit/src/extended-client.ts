@@ -1,4 +1,5 @@
 import { tokenHeader } from './client.ts'
+import { type Asked, ExtendedSession, queryOf } from './extended-session.ts'
 import type { ExtendedMessage, ResumePoint, Trace, TraceEntry } from './extended-trace.ts'
 import { type Closed, RawWebSocket } from './raw-websocket.ts'
 
@@ -13,9 +14,7 @@ export interface ExtendedClientOptions {
 }
 
 /** A request that has no reply yet, as it goes over the wire every time. */
-interface Unanswered {
-  readonly n: number
-  readonly requestId: string | undefined
+interface Request extends Asked {
   readonly text: string
 }
 
@@ -34,16 +33,12 @@ export class ExtendedClient {
   url: string
   /** What `auth.ok` said last. */
   hello: ExtendedMessage | undefined
-  seq = 0
-  /** The n of the last request whose reply was seen. */
-  replied = 0
   /** Requests of sessions that could not be resumed: nobody knows what became of them. */
   readonly unknown: string[] = []
   readonly entries: TraceEntry[] = []
   private readonly options: ExtendedClientOptions
-  private nextN = 1
-  private unanswered: Unanswered[] = []
-  private pending = new Map<string, { n: number; resolve: (reply: ExtendedMessage) => void }>()
+  private readonly session = new ExtendedSession<Request>()
+  private pending = new Map<string, (reply: ExtendedMessage) => void>()
   private unread: ExtendedMessage[] = []
   private waiters: { matches: (message: ExtendedMessage) => boolean; resolve: (message: ExtendedMessage) => void }[] =
     []
@@ -82,9 +77,12 @@ export class ExtendedClient {
 
   /** Where it is now, as a resume would say it. */
   get point(): ResumePoint | undefined {
-    if (this.hello === undefined) return undefined
-    const { session_id, epoch } = this.hello.data
-    return { session_id, epoch, seq: this.seq, n: this.replied }
+    return this.session.point
+  }
+
+  /** Of the last push that it saw. */
+  get seq(): number {
+    return this.session.seq
   }
 
   /** How the socket that it has, or had last, closed. */
@@ -103,7 +101,7 @@ export class ExtendedClient {
     const socket = this.sockets++
     this.entries.push({ kind: 'opened', socket, resume: point })
     this.ready = false
-    if (typeof point?.seq === 'number') this.seq = point.seq
+    if (typeof point?.seq === 'number') this.session.seq = point.seq
     const { promise, resolve } = Promise.withResolvers<Closed>()
     this.onGone = promise
     const raw = new RawWebSocket({
@@ -142,51 +140,33 @@ export class ExtendedClient {
 
   private take(message: ExtendedMessage): void {
     if (message.event === 'auth.ok') this.onHello(message)
-    else if (message.seq !== undefined) this.seq = message.seq
+    else if (message.event === 'session.reset') this.session.reset(message.data, message.seq ?? 0)
+    else if (message.seq !== undefined) this.session.seq = message.seq
     else if (message.request_id !== undefined) this.onReply(message.request_id, message)
   }
 
   private onHello(hello: ExtendedMessage): void {
-    const isFirst = this.hello === undefined
     this.hello = hello
     this.backoffMs = firstBackoffMs
-    const { recovered, handled } = hello.data
-    if (recovered)
-      this.unanswered = this.unanswered.filter(({ n, requestId }) => n > handled || requestId !== undefined)
-    else this.begin(isFirst)
-    this.nextN = Math.max(this.nextN, handled + 1)
+    const { again, lost } = this.session.open(hello.data)
+    this.unknown.push(...lost.map(({ text }) => text))
+    if (lost.length > 0) this.pending.clear()
     this.ready = true
-    const again = this.unanswered.filter(({ n }) => n > handled)
     if (again.length === 0) return
     this.entries.push({ kind: 'again', socket: this.sockets - 1, requests: again.length })
     this.socket?.send(...again.map(({ text }) => text))
   }
 
-  /** A new session: its numbers begin again. What was asked before it opened goes with its first numbers. */
-  private begin(isFirst: boolean): void {
-    this.seq = 0
-    this.replied = 0
-    if (isFirst) return
-    this.unknown.push(...this.unanswered.map(({ text }) => text))
-    this.unanswered = []
-    this.pending.clear()
-    this.nextN = 1
-  }
-
   private onReply(requestId: string, message: ExtendedMessage): void {
-    const asked = this.pending.get(requestId)
-    if (asked === undefined) return
+    if (this.session.reply(requestId) === undefined) return
+    this.pending.get(requestId)?.(message)
     this.pending.delete(requestId)
-    this.replied = Math.max(this.replied, asked.n)
-    // Requests take effect one after another: what was asked before it and needs no reply is through.
-    this.unanswered = this.unanswered.filter(({ n, requestId: id }) => n > asked.n || (n < asked.n && id !== undefined))
-    asked.resolve(message)
   }
 
   /** Asks for something and answers the reply, over however many sockets it takes. */
   request(event: string, data: object = {}, requestId: string = crypto.randomUUID()): Promise<ExtendedMessage> {
     return this.patiently(`the reply to ${event}`, (resolve) => {
-      this.pending.set(requestId, { n: this.nextN, resolve })
+      this.pending.set(requestId, resolve)
       this.ask(event, data, requestId)
     })
   }
@@ -197,10 +177,10 @@ export class ExtendedClient {
   }
 
   private ask(event: string, data: object, requestId: string | undefined): void {
-    const n = this.nextN++
-    const text = JSON.stringify({ event, request_id: requestId, n, data })
+    const { n, text } = this.session.ask((n) => {
+      return { n, requestId, text: JSON.stringify({ event, request_id: requestId, n, data }) }
+    })
     this.entries.push({ kind: 'asked', n, requestId, event, data })
-    this.unanswered.push({ n, requestId, text })
     if (this.ready) this.socket?.send(text)
   }
 
@@ -289,10 +269,4 @@ export class ExtendedClient {
       })
     })
   }
-}
-
-function queryOf(point: ResumePoint | undefined): string {
-  if (point === undefined) return 'ext=1'
-  const { session_id, epoch, seq, n } = point
-  return new URLSearchParams({ ext: '1', resume: session_id, epoch, seq: String(seq), n: String(n) }).toString()
 }

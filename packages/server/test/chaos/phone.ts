@@ -1,4 +1,5 @@
 import { tokenHeader } from '@ringwire/testkit/client'
+import { type Asked, ExtendedSession, queryOf } from '@ringwire/testkit/extended-session'
 import { RawWebSocket } from '@ringwire/testkit/raw-websocket'
 import type { Random } from '../fuzz/random.ts'
 import type { Entry, Frame, FrameData, Trace } from './recording.ts'
@@ -17,9 +18,7 @@ export interface PhoneOptions {
   readonly onFresh: (frame: Frame) => void
 }
 
-interface Request {
-  readonly n: number
-  readonly id: string
+interface Request extends Asked {
   readonly frame: Frame
   readonly text: string
   /** When it went out last; undefined: it waits for a socket. */
@@ -48,11 +47,7 @@ export class Phone {
   private ready = false
   private leaving = false
   private backoffMs = firstBackoffMs
-  private session: { id: string; epoch: string } | undefined
-  private seq = 0
-  private replied = 0
-  private nextN = 1
-  private unanswered: Request[] = []
+  private readonly session = new ExtendedSession<Request>()
   private whenReady: (() => void)[] = []
 
   constructor(options: PhoneOptions) {
@@ -66,7 +61,7 @@ export class Phone {
 
   /** '' where it has none yet. */
   get sessionId(): string {
-    return this.session?.id ?? ''
+    return this.session.id
   }
 
   get trace(): Trace {
@@ -82,7 +77,7 @@ export class Phone {
     this.openedAt = at()
     const raw: RawWebSocket = new RawWebSocket({
       url: node.url,
-      target: `/v1/ws?${this.query()}`,
+      target: `/v1/ws?${queryOf(this.session.point)}`,
       headers: [tokenHeader(token)],
       onText: (text) => {
         // What arrives on a socket that was given up was not seen.
@@ -95,13 +90,6 @@ export class Phone {
     })
     this.socket = raw
     raw.answer.then(({ status }) => status === 101 || raw.reset())
-  }
-
-  private query(): string {
-    if (this.session === undefined) return 'ext=1'
-    const { id, epoch } = this.session
-    const point = { ext: '1', resume: id, epoch, seq: String(this.seq), n: String(this.replied) }
-    return new URLSearchParams(point).toString()
   }
 
   private comeBack(): void {
@@ -119,7 +107,7 @@ export class Phone {
   tick(): void {
     if (this.socket === undefined) return
     const now = this.options.at()
-    const oldest = this.unanswered.find(({ sentAt }) => sentAt !== undefined)
+    const oldest = this.session.oldest(({ sentAt }) => sentAt !== undefined)
     const waitsForHello = !this.ready && now - this.openedAt > helloPatienceMs
     const waitsForReply = this.ready && oldest?.sentAt !== undefined && now - oldest.sentAt > this.patienceMs
     if (waitsForHello || waitsForReply) this.lose()
@@ -136,59 +124,43 @@ export class Phone {
   private take(socket: number, frame: Frame): void {
     this.entries.push({ kind: 'in', at: this.options.at(), socket, frame })
     if (frame.event === 'auth.ok') this.onHello(frame)
-    else if (frame.request_id !== undefined) this.onReply(frame)
+    else if (frame.request_id !== undefined) this.onReply(frame, frame.request_id)
     else if (frame.event === 'session.reset') this.onReset(frame)
     else {
-      if (frame.seq !== undefined) this.seq = frame.seq
+      if (frame.seq !== undefined) this.session.seq = frame.seq
       this.options.onPush(frame)
     }
   }
 
   private onHello(frame: Frame): void {
     const { session_id = '', epoch = '', recovered = false, handled = 0 } = frame.data ?? {}
-    this.session = { id: session_id, epoch }
     this.backoffMs = firstBackoffMs
     this.ready = true
-    if (!recovered) this.begin()
-    this.nextN = Math.max(this.nextN, handled + 1)
-    for (const request of this.unanswered) if (request.n > handled) this.transmit(request)
+    const { again, lost } = this.session.open({ session_id, epoch, recovered, handled })
+    for (const { resolve } of lost) resolve(undefined)
+    for (const request of again) this.transmit(request)
     if (!recovered) this.options.onFresh(frame)
     for (const resolve of this.whenReady.splice(0)) resolve()
   }
 
-  /** A new session: its numbers begin again, and what was asked in the old one is nobody's any more. */
-  private begin(): void {
-    const lost = this.unanswered
-    this.unanswered = []
-    this.seq = 0
-    this.replied = 0
-    this.nextN = 1
-    for (const { resolve } of lost) resolve(undefined)
-  }
-
   private onReset(frame: Frame): void {
     const { session_id = '', epoch = '' } = frame.data ?? {}
-    this.session = { id: session_id, epoch }
-    this.seq = frame.seq ?? 0
+    this.session.reset({ session_id, epoch }, frame.seq ?? 0)
     this.options.onFresh(frame)
   }
 
-  private onReply(frame: Frame): void {
-    const index = this.unanswered.findIndex(({ id }) => id === frame.request_id)
-    const [request] = index < 0 ? [] : this.unanswered.splice(index, 1)
-    if (request === undefined) return
-    this.replied = Math.max(this.replied, request.n)
-    request.resolve(frame)
+  private onReply(frame: Frame, requestId: string): void {
+    this.session.reply(requestId)?.resolve(frame)
   }
 
   /** Asks, over however many sockets it takes; undefined where the session was lost before a reply came. */
   request(event: string, data: FrameData): Promise<Frame | undefined> {
     const { promise, resolve } = Promise.withResolvers<Frame | undefined>()
-    const n = this.nextN++
-    const id = `${this.sockets}.${n}`
-    const frame: Frame = { event, request_id: id, n, data }
-    const request: Request = { n, id, frame, text: JSON.stringify(inFull(frame)), sentAt: undefined, resolve }
-    this.unanswered.push(request)
+    const request = this.session.ask((n) => {
+      const requestId = `${this.sockets}.${n}`
+      const frame: Frame = { event, request_id: requestId, n, data }
+      return { n, requestId, frame, text: JSON.stringify(inFull(frame)), sentAt: undefined, resolve }
+    })
     if (this.ready) this.transmit(request)
     return promise
   }
