@@ -57,6 +57,8 @@ export function fromEverywhere(actors: readonly Actor[]): readonly Actor[] {
   ])
 }
 
+const clientVerbs = ['accept', 'reject', 'cancel', 'end', 'connected', 'relay'] as const
+
 /** Nobody of the call: another user, the same user_id under the peer's role or another, another product [ID1]. */
 const strangers: readonly Actor[] = [
   { ...alice, userId: 'carol' },
@@ -204,12 +206,13 @@ export function checkOver(machine: Machine): number {
 /** Strangers learn nothing, whatever they ask and of whatever call. */
 export function checkStrangers(machine: Machine): number {
   const { decide } = strict(machine)
-  const verbs = ['accept', 'reject', 'cancel', 'end', 'connected', 'relay'] as const
   const expected = { ok: false, code: 'CALL_NOT_FOUND', details: {}, steps: [] }
   let cases = 0
   for (const { name, call } of [{ name: 'no call', call: undefined }, ...liveCases('phone'), ...overCases()]) {
     for (const actor of call === undefined ? sessionsOf('caller', null) : strangers) {
-      const commands: CallCommand[] = verbs.flatMap((verb) => commandsOf(verb, actor).map(({ command }) => command))
+      const commands: CallCommand[] = clientVerbs.flatMap((verb) =>
+        commandsOf(verb, actor).map(({ command }) => command),
+      )
       for (const command of [...commands, { type: 'arrive', actor } as const]) {
         const wrong = difference(decide(call, command, now, durations), expected)
         if (wrong !== undefined) violated('ENV5', `${name}: ${command.type} by a stranger\n${wrong}`)
@@ -219,6 +222,39 @@ export function checkStrangers(machine: Machine): number {
   }
   return cases
 }
+
+/**
+ * [WS5] A session whose token is over is heard as ever, but for entering a call that began later: with what takes a
+ * place, where it has none.
+ */
+export function checkExpiry(machine: Machine): number {
+  const { decide } = strict(machine)
+  const tooLate = { ok: false, code: 'AUTH_TOKEN_INVALID', details: {}, steps: [] }
+  let cases = 0
+  for (const { name, call } of liveCases('phone')) {
+    for (const side of ['caller', 'callee'] as const) {
+      const place = seatIn(call, side)
+      for (const actor of sessionsOf(side, 'phone')) {
+        for (const { command } of clientVerbs.flatMap((verb) => commandsOf(verb, actor))) {
+          const unlimited = decide(call, command, now, durations)
+          const takes = ['accept', 'relay', 'connected'].includes(command.type) && place?.sessionId !== actor.sessionId
+          const enters = place === null ? command.type === 'accept' : takes && isHeard(unlimited)
+          for (const ms of [-1, 0, 1]) {
+            const expiresAt = call.startedAt + ms
+            const decision = decide(call, { ...command, actor: { ...actor, expiresAt } } as CallCommand, now, durations)
+            const wrong = difference(decision, enters && ms <= 0 ? tooLate : unlimited)
+            if (wrong !== undefined)
+              violated('WS5', `${name}: ${command.type} by ${actor.sessionId}, ${ms} ms\n${wrong}`)
+            cases++
+          }
+        }
+      }
+    }
+  }
+  return cases
+}
+const isHeard = (decision: Decision) =>
+  decision.ok || !['CALL_NOT_PARTICIPANT', 'CALL_ALREADY_ANSWERED'].includes(decision.code)
 
 /** Busy rejects of several sessions. */
 export function checkBusy(machine: Machine): number {

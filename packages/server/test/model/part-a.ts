@@ -1,4 +1,4 @@
-import { checkBusy, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
+import { checkBusy, checkExpiry, checkOver, checkStrangers, checkVerbs } from './command-check.ts'
 import { checkInviteRights, checkInvites } from './invite-check.ts'
 import type { Machine } from './machine.ts'
 import {
@@ -19,6 +19,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   },
   { name: '[END1] every verb on a call that is over, early and late', check: checkOver },
   { name: '[ENV5] [ID1] strangers, the other role and the other product find no call', check: checkStrangers },
+  { name: '[WS5] a session whose token is over enters no call that began later', check: checkExpiry },
   { name: '[END2] busy rejects of several sessions', check: checkBusy },
   { name: '[PLACE2] [RES2] arrivals take what they, who they name, or their device left', check: checkArrivals },
   { name: '[END3] a loss counts on the node where its session has the place', check: checkLosses },
