@@ -32,11 +32,14 @@ function launchOptions() {
 /** A browser of its own. */
 export const launchBrowser = () => chromium.launch(launchOptions())
 
+/** A signal is for who started the browser, and stops more than that. */
+const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }
+
 /**
  * One browser for a whole run: processes that have `env` in their environment open contexts in it instead of starting
  * one each. What a process opened is closed when its connection is.
  */
 export async function startSharedBrowser() {
-  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1' })
+  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1', ...keepsSignals })
   return { env: { [sharedBrowserVariable]: server.wsEndpoint() }, stop: () => server.close() }
 }

@@ -26,6 +26,10 @@ if (jobs.length === 0) {
 else {
   requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis'])
   const servers = await startSharedServers()
+  // What still runs ends with this process.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => void servers.stop().finally(() => process.exit(1)))
+  }
   try {
     finish(await runJobs({ root, jobs, env: { ...servers.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) } }))
   } finally {

@@ -132,7 +132,7 @@ export class Deployment {
 
   /** Resolves when the proxy's answer has this status: HAProxy looks once a second, and so does `/readyz`. */
   async answers(status: number): Promise<void> {
-    for (let tries = 0; tries < 250; tries++) {
+    for (let tries = 0; tries < 1_500; tries++) {
       if ((await fetch(`${this.url}/readyz`, { tls })).status === status) return
       await Bun.sleep(20)
     }
@@ -141,6 +141,7 @@ export class Deployment {
 
   /** Resolves when the proxy sends new sockets to both nodes: two that are opened together are then on different ones. */
   async balanced(): Promise<void> {
+    await this.answers(200)
     for (let tries = 0; tries < 200; tries++) {
       if ((await this.call('probe-a', 'probe-b')).isSpread) return
       await Bun.sleep(50)
