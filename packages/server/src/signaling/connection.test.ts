@@ -445,7 +445,7 @@ test('[LOG2] three causes of 4408 are told apart', async () => {
   expect(causes).toEqual([
     '4408 no pong to a keep-alive',
     '4408 no pong after a push',
-    '4408 no pong when another session asked for it',
+    '4408 no answer to a probe',
   ])
 })
 

@@ -60,7 +60,7 @@ const readingMs = 100
 /** Why a client was asked for a sign of life that did not come [LOG2]. */
 const keepAlive = 'no pong to a keep-alive'
 const unprovenPush = 'no pong after a push'
-const probed = 'no pong when another session asked for it'
+const probed = 'no answer to a probe'
 const maxMalformed = 10
 /** Replies that are kept for a resume [EXT2]. */
 const maxReplies = 512
