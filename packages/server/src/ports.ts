@@ -119,10 +119,14 @@ export const defaultProductSettings: ProductSettings = { busy: 'allow', revealBu
 export interface ProductStore {
   findKey(keyId: string, now: number): MaybePromise<ProductKey | undefined>
   listKeys(now: number): MaybePromise<ProductKey[]>
-  /** Creates the key, or replaces its secret, products and origin, and enables it. */
+  /**
+   * Creates the key, or replaces its secret, products and origin, and enables it. Secrets that it had stay valid until
+   * `oldValidUntil`, or not at all.
+   */
   putKey(
     key: { keyId: string; secretHash: Uint8Array; products: readonly string[]; origin: ProductKey['origin'] },
     now: number,
+    oldValidUntil?: number,
   ): MaybePromise<void>
   /** False where there is no such key. */
   setDisabled(keyId: string, disabled: boolean, now: number): MaybePromise<boolean>

@@ -23,8 +23,8 @@ const now = Date.UTC(2026, 0, 1)
 const listed = (keyId: string, secret: string, ...products: string[]) => ({ keyId, secret, products })
 const apply = (...bootstrapKeys: ReturnType<typeof listed>[]) =>
   applyBootstrapKeys(stores.products, { bootstrapKeys }, now, logger)
-const authenticate = (keyId: string, secret: string) =>
-  createProductAuth({ products: stores.products, now: () => now, demo: true })(keyId, secret)
+const authenticate = (keyId: string, secret: string, at = now) =>
+  createProductAuth({ products: stores.products, now: () => at, demo: true })(keyId, secret)
 
 test('[TOK4] listed keys exist, with a hash in the place of the secret', async () => {
   await apply(listed('a', 'secret-a', 'shop'), listed('b', 'secret-b', 'one', 'two'))
@@ -37,11 +37,37 @@ test('[TOK4] listed keys exist, with a hash in the place of the secret', async (
   expect(stored?.secretHashes).toEqual([new Uint8Array(hashSecret('secret-a'))])
 })
 
-test('[TOK4] the next start takes new secrets and products over', async () => {
+test('[TOK4] the next start takes new secrets and products over; the old secret is valid for a day', async () => {
   await apply(listed('a', 'before', 'shop'))
   await apply(listed('a', 'after', 'other'))
-  expect(await authenticate('a', 'before')).toMatchObject({ ok: false, code: 'PRODUCT_AUTH_INVALID_SECRET' })
-  expect(await authenticate('a', 'after')).toMatchObject({ ok: true, key: { products: ['other'] } })
+  const dayMs = 86_400_000
+  for (const secret of ['before', 'after'])
+    expect(await authenticate('a', secret)).toMatchObject({ ok: true, key: { products: ['other'] } })
+  expect((await authenticate('a', 'before', now + dayMs - 1)).ok).toBe(true)
+  expect(await authenticate('a', 'before', now + dayMs)).toMatchObject({ code: 'PRODUCT_AUTH_INVALID_SECRET' })
+  expect((await authenticate('a', 'after', now + dayMs)).ok).toBe(true)
+})
+
+test('[TOK4] nodes that start one after another, some with the old list, lock nobody out', async () => {
+  const lists = ['before', 'after', 'before', 'after', 'after']
+  for (const secret of lists) {
+    await apply(listed('a', secret, 'shop'))
+    for (const known of new Set(lists.slice(0, lists.indexOf(secret) + 1))) {
+      expect((await authenticate('a', known)).ok).toBe(true)
+    }
+  }
+  const secrets = (await stores.products.findKey('a', now))?.secretHashes
+  expect(secrets?.map((hash) => Buffer.from(hash))).toEqual(
+    [hashSecret('after'), hashSecret('before')].map((h) => Buffer.from(h)),
+  )
+})
+
+test('[TOK4] a key that was disabled comes back with the secret of the list alone', async () => {
+  await apply(listed('a', 'leaked', 'shop'))
+  await apply()
+  await apply(listed('a', 'fresh', 'shop'))
+  expect((await authenticate('a', 'leaked')).ok).toBe(false)
+  expect((await authenticate('a', 'fresh')).ok).toBe(true)
 })
 
 test('[TOK4] one that is no longer listed is disabled, and comes back with the list', async () => {

@@ -13,6 +13,9 @@ import type { ProductStore } from '../ports.ts'
 import { readOrCreateSecret } from './jwt-secrets.ts'
 import { hashSecret } from './product-auth.ts'
 
+/** How long the secret that a key had before stays valid. */
+const graceMs = 24 * 3_600_000
+
 /** Puts every listed key and disables those of this origin that are no longer listed; keys of other origins stay. */
 export async function applyBootstrapKeys(
   products: ProductStore,
@@ -27,7 +30,10 @@ export async function applyBootstrapKeys(
     if (before !== undefined && before.origin !== 'bootstrap') {
       logger.warn({ keyId }, 'RINGWIRE_BOOTSTRAP_KEYS replaces a key that was made otherwise')
     }
-    await products.putKey({ keyId, secretHash: hashSecret(secret), products: names, origin: 'bootstrap' }, now)
+    // A backend that has not heard of a new secret yet, and nodes that still start with the old one, are not locked out.
+    const isChanged = before?.origin === 'bootstrap' && !before.disabled
+    const key = { keyId, secretHash: hashSecret(secret), products: names, origin: 'bootstrap' } as const
+    await products.putKey(key, now, isChanged ? now + graceMs : undefined)
   }
   for (const key of stored) {
     if (key.origin !== 'bootstrap' || key.disabled || listed.has(key.keyId)) continue

@@ -52,6 +52,22 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       })
     })
 
+    test('[TOK4] a key that is put again with a new secret may keep the old one for a while', async () => {
+      const again = (secret: number, now: number) =>
+        store().putKey({ keyId: 'k2b', secretHash: hash(secret), products: ['p'], origin: 'bootstrap' }, now, now + 500)
+      const secrets = async (now: number) => (await store().findKey('k2b', now))?.secretHashes
+      await again(1, 1000)
+      await again(2, 2000)
+      expect(await secrets(2499)).toEqual([hash(2), hash(1)])
+      expect(await secrets(2500)).toEqual([hash(2)])
+      // The same again changes nothing, and the old one comes back as the current one.
+      await again(2, 2100)
+      expect(await secrets(2499)).toEqual([hash(2), hash(1)])
+      await again(1, 2200)
+      expect(await secrets(2699)).toEqual([hash(1), hash(2)])
+      expect(await secrets(2700)).toEqual([hash(1)])
+    })
+
     test('[TOK4] a rotated secret stays valid until its time, the current one comes first', async () => {
       await put('k3', 1)
       expect(await store().rotateKey('k3', hash(2), 5000, 2000)).toBe(true)

@@ -21,8 +21,13 @@ const putKeySql = `
     VALUES ($1, $3, false, $4, $5::float8::bigint)
     ON CONFLICT (key_id) DO UPDATE SET products = excluded.products, disabled = false, origin = excluded.origin
     RETURNING key_id
+  ), retired AS (
+    UPDATE product_key_secrets SET valid_until = $6::float8::bigint
+    WHERE key_id = $1 AND valid_until IS NULL AND secret_hash <> $2::bytea AND $6::float8 > $5::float8
   ), dropped AS (
-    DELETE FROM product_key_secrets WHERE key_id = $1 AND secret_hash <> $2::bytea
+    DELETE FROM product_key_secrets
+    WHERE key_id = $1 AND secret_hash <> $2::bytea
+      AND ($6::float8 <= $5::float8 OR valid_until <= $5::float8::bigint)
   ) ${putSecretSql('key')}`
 
 const rotateKeySql = `
@@ -60,8 +65,8 @@ export function createProductStore(connections: Connections, close: () => Promis
   return {
     findKey: async (keyId, now) => keysOf(await run(findKeySql, [now, keyId]))[0],
     listKeys: async (now) => keysOf(await run(listKeysSql, [now])),
-    async putKey({ keyId, secretHash, products, origin }, now) {
-      await run(putKeySql, [keyId, secretHash, JSON.stringify(products), origin, now])
+    async putKey({ keyId, secretHash, products, origin }, now, oldValidUntil = now) {
+      await run(putKeySql, [keyId, secretHash, JSON.stringify(products), origin, now, oldValidUntil])
     },
     setDisabled: async (keyId, disabled) => (await run(setDisabledSql, [keyId, disabled])).length > 0,
     rotateKey: async (keyId, secretHash, oldValidUntil, now) =>

@@ -56,11 +56,13 @@ export function createProductStore(db: Database): ProductStore {
   return {
     findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
     listKeys: (now) => attempt(() => keysOf(listKeys.all(now))),
-    putKey(key, now) {
+    putKey(key, now, oldValidUntil = now) {
       const put = db.transaction(() => {
         putKey.run(key.keyId, JSON.stringify(key.products), key.origin, now)
+        retireSecret.run(oldValidUntil, key.keyId, key.secretHash)
         putSecret.run(key.keyId, key.secretHash)
-        dropSecrets.run(key.keyId, key.secretHash)
+        if (oldValidUntil > now) dropOldSecrets.run(key.keyId, now)
+        else dropSecrets.run(key.keyId, key.secretHash)
       })
       return attempt(() => put.immediate())
     },
