@@ -3,7 +3,10 @@ import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { createRedisBackend } from './adapters/redis/open.ts'
+import { type BackedUp, backUpSqlite } from './adapters/sqlite/backup.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
+import { demoKeyFile } from './auth/bootstrap-keys.ts'
+import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
 import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -66,6 +69,11 @@ export interface BackendOptions {
 /** Final notices are worth telling for this long [WS4], in ms. */
 export const finalsMs = 120_000
 const dayMs = 86_400_000
+
+/** A copy of the data directory, made beside a running service. */
+export function backUp({ dataDir }: Pick<Config, 'dataDir'>, target: string): Promise<BackedUp> {
+  return backUpSqlite({ dataDir, target, files: [jwtSecretsFile, demoKeyFile] })
+}
 
 type StoreConfig = Pick<Config, 'databaseUrl' | 'dataDir' | 'sqliteSynchronous'>
 

@@ -1,5 +1,5 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
-import { openStore } from './backend.ts'
+import { backUp, openStore } from './backend.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
 import { runCommandLine } from './cli/program.ts'
 import { serve } from './cli/serve.ts'
@@ -19,6 +19,7 @@ const surroundings: Surroundings = {
   err: (text) => process.stderr.write(text),
   readInput: () => Bun.stdin.text(),
   openStore,
+  backUp,
   migrate: migrateToPostgres,
   serve: runService,
 }

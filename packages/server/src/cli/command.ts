@@ -21,6 +21,8 @@ export interface Surroundings {
   openStore(config: Config): Promise<OpenStore>
   /** Copies the data directory into the database. */
   migrate(options: MigrationOptions): Promise<Migrated>
+  /** Copies the data directory, also while it is served. */
+  backUp(config: Config, target: string): Promise<{ readonly calls: number; readonly bytes: number }>
   /** Runs the service until it is told to stop, and gives the exit code. */
   serve(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number>
 }

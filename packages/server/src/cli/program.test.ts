@@ -40,6 +40,7 @@ async function run(
     readInput: async () => options.input ?? '',
     openStore: (config) =>
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
+    backUp: () => Promise.reject(new Error('not asked for')),
     migrate: migrateToPostgres,
     serve: async (config) => {
       ran.served = config

@@ -6,6 +6,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import description from '../../package.json' with { type: 'json' }
 import { StoreError } from '../ports.ts'
+import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
 import { addConfigCommands, fileProblems } from './config.ts'
@@ -80,6 +81,7 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
   addCallCommands(program, surroundings)
   addConfigCommands(program, surroundings)
   addMigrateCommand(program, surroundings)
+  addBackupCommand(program, surroundings)
   program
     .command('version')
     .description('Print the version.')

@@ -1,0 +1,30 @@
+/** `ringwire backup`: a copy of the data directory, also while it is served. */
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
+
+const help = `
+The copy is a data directory: RINGWIRE_DATA_DIR=TARGET ringwire serve starts from it. It holds secrets, as the original.
+Copying the files of a running service with other programs loses calls.
+
+  $ ringwire backup /backups/2026-01-31
+`
+
+export function addBackupCommand(program: Command, surroundings: Surroundings): void {
+  program
+    .command('backup <target>')
+    .description('Copy the data directory (SQLite) to a new directory. The service may run meanwhile.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', help)
+    .action((target: string, options) => backup(surroundings, resolve(target), options))
+}
+
+async function backup(surroundings: Surroundings, target: string, { json }: { json?: boolean }): Promise<void> {
+  const { config } = requireConfig(surroundings)
+  if (config.databaseUrl !== null) {
+    throw new CommandFailure(exitCodes.failed, 'Calls are in PostgreSQL (DATABASE_URL): back it up with pg_dump.')
+  }
+  const { calls, bytes } = await inDataDir(config, () => surroundings.backUp(config, target))
+  if (json) return printJson(surroundings, { target, calls, bytes })
+  surroundings.out(`${target}: ${calls.toLocaleString('en')} calls, ${bytes.toLocaleString('en')} bytes\n`)
+}
