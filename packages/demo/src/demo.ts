@@ -1,11 +1,20 @@
 import { createAssets } from './backend/assets.ts'
-import { answerJson, isLoopbackAddress, isLoopbackHost, isSameOriginPost, readJsonObject } from './backend/guard.ts'
+import {
+  answerJson,
+  isForwarded,
+  isLoopbackAddress,
+  isLoopbackHost,
+  isSameOriginPost,
+  readJsonObject,
+} from './backend/guard.ts'
 import { createPeople } from './backend/people.ts'
 import { mintToken, parseSignIn } from './backend/tokens.ts'
 
 export type DemoOptions = {
   /** Where the service answers, for example `http://127.0.0.1:8080`; asked at each use, for the port may be any. */
   serviceUrl: () => string
+  /** Where `ws_url` leads, if that is not where the page is. */
+  publicUrl?: string | null
   keyId: string
   secret: string
   product: string
@@ -60,9 +69,10 @@ export function createDemo(options: DemoOptions): Demo {
       return action(request)
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed('GET, HEAD')
-    if (path === '/' || path === '/demo') return new Response(null, { status: 302, headers: { location: '/demo/' } })
+    if (path === '/' || path === '/demo')
+      return new Response(null, { status: 302, headers: { location: '/demo/', 'x-content-type-options': 'nosniff' } })
     return (
-      (await assets.find(path.slice('/demo/'.length))) ??
+      (await assets.find(path.slice('/demo/'.length), request.headers.get('host') ?? '', options.publicUrl)) ??
       answerJson(404, { success: false, error: { code: 'NOT_FOUND', message: 'No such file in the demo.' } })
     )
   }
@@ -73,9 +83,9 @@ export function createDemo(options: DemoOptions): Demo {
       const path = URL.parse(request.url)?.pathname
       if (path === undefined) return undefined
       if (path !== '/' && path !== '/demo' && !path.startsWith('/demo/')) return undefined
-      if (!isLoopbackAddress(remoteAddress) || !isLoopbackHost(request.headers.get('host'))) {
-        return forbidden('The demo answers on this machine only.')
-      }
+      const isOwn = isLoopbackAddress(remoteAddress) && isLoopbackHost(request.headers.get('host'))
+      if (!isOwn) return forbidden('The demo answers on this machine only.')
+      if (isForwarded(request.headers)) return forbidden('The demo answers this machine only, and no proxy.')
       return answer(request, path)
     },
   }

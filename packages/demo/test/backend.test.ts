@@ -56,6 +56,22 @@ test('a caller from elsewhere is refused, and so is one whose address is not kno
   for (const from of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) expect((await ask('/demo/', { from }))?.status).toBe(200)
 })
 
+test('whoever comes through a proxy is refused: behind one everybody looks like this machine', async () => {
+  for (const name of ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Real-IP', 'Via']) {
+    expect((await ask('/demo/', { headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)
+    expect((await ask('/demo/api/online', { body: {}, headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)
+  }
+})
+
+test('the page talks to its service alone, and no answer is taken for another type', async () => {
+  const page = await ask('/demo/')
+  const policy = page?.headers.get('content-security-policy') ?? ''
+  expect(policy).toContain(`connect-src 'self' ws://${host} wss://${host};`)
+  for (const path of ['/', '/demo/', '/demo/main.js', '/demo/nothing', '/demo/api/token']) {
+    expect((await ask(path))?.headers.get('x-content-type-options')).toBe('nosniff')
+  }
+})
+
 test('a POST from another origin is refused', async () => {
   for (const origin of ['http://evil.example', 'http://127.0.0.1:9999', 'null']) {
     expect((await ask('/demo/api/online', { body: {}, headers: { origin } }))?.status).toBe(403)

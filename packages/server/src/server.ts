@@ -62,6 +62,9 @@ interface Domain {
 /** How often a small write to the stores is tried where nobody asks for it, in ms. */
 const watchMs = 5_000
 
+/** Of TLS 1.2: what is recorded today cannot be read with the key of tomorrow. Those of 1.3 are all so. */
+const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
+
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
@@ -257,7 +260,7 @@ type Demo = ReturnType<typeof createDemo>
 async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
   if (!isLoopbackHost(config.host)) throw new Error('RINGWIRE_DEMO needs RINGWIRE_HOST to be a loopback address')
   const key = await ensureDemoKey(stores.products, config, clock.now())
-  return createDemo({ serviceUrl: url, ...key })
+  return createDemo({ serviceUrl: url, publicUrl: config.publicUrl, ...key })
 }
 
 interface Listening {
@@ -275,7 +278,9 @@ function listen({ config, clientAddress, gateway, app, demo, journal }: Listenin
     hostname: config.host,
     port: config.port,
     reusePort: config.workers > 1,
-    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey) } }),
+    ...(tlsCert === null || tlsKey === null
+      ? {}
+      : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey), ciphers } }),
     // The runtime's own refusal has no REST error body: bodies are measured where they are read [HTTP1].
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     websocket: gateway.websocket,

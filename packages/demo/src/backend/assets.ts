@@ -3,17 +3,23 @@ import { fileURLToPath } from 'node:url'
 const pageDirectory = new URL('../page/', import.meta.url)
 const styles = ['base.css', 'sign-in.css', 'frame.css', 'stage.css', 'incoming.css', 'log.css', 'layout.css']
 
-// The page loads nothing from elsewhere, and nothing may be injected into it. Connections are open because the service's
-// address comes with the token and need not be the page's own.
-const contentSecurityPolicy = [
-  "default-src 'self'",
-  "connect-src 'self' ws: wss: http: https:",
-  "media-src 'self' blob:",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+/**
+ * The page loads nothing from elsewhere, nothing may be injected into it, and it talks to its service alone. Some browsers
+ * do not count a WebSocket of the page's own host as its own.
+ */
+function contentSecurityPolicy(host: string, publicUrl: string | null): string {
+  const service = [host, ...(publicUrl === null ? [] : [new URL(publicUrl).host])]
+  const sockets = [...new Set(service)].flatMap((name) => [`ws://${name}`, `wss://${name}`])
+  return [
+    "default-src 'self'",
+    ["connect-src 'self'", ...sockets, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])].join(' '),
+    "media-src 'self' blob:",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
 async function bundlePage(): Promise<Blob> {
   const entry = fileURLToPath(new URL('main.ts', pageDirectory))
@@ -42,14 +48,15 @@ export function createAssets() {
   }
 
   return {
-    async find(name: string): Promise<Response | undefined> {
+    /** `host` is the page's own, and one that was checked. */
+    async find(name: string, host: string, publicUrl: string | null = null): Promise<Response | undefined> {
       const asset = Object.hasOwn(files, name) ? files[name] : undefined
       if (!asset) return undefined
       return new Response(await asset.load(), {
         headers: {
           'content-type': asset.type,
           'cache-control': 'no-cache',
-          'content-security-policy': contentSecurityPolicy,
+          'content-security-policy': contentSecurityPolicy(host, publicUrl),
           'referrer-policy': 'no-referrer',
           'x-content-type-options': 'nosniff',
         },

@@ -1,4 +1,10 @@
 const maxBodyBytes = 4096
+/** Only a proxy sends these, and behind one everybody looks like this machine. */
+const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+export function isForwarded(headers: Headers): boolean {
+  return forwarding.some((name) => headers.has(name))
+}
 
 /** An unknown address is not loopback: the demo fails closed. */
 export function isLoopbackAddress(address: string | undefined): boolean {
@@ -38,5 +44,6 @@ export async function readJsonObject(request: Request): Promise<Record<string, u
 }
 
 export function answerJson(status: number, body: unknown, headers: Record<string, string> = {}): Response {
-  return Response.json(body, { status, headers: { 'cache-control': 'no-store', ...headers } })
+  const always = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+  return Response.json(body, { status, headers: { ...always, ...headers } })
 }

@@ -99,8 +99,22 @@ async function openStoreOf(surroundings: Surroundings, config: Config): Promise<
   }
 }
 
+/**
+ * Ids and names are what applications made of them: what moves a terminal's cursor, or turns the order of its text, is
+ * shown as an escape, which in JSON says the same.
+ */
+export function visible(text: string): string {
+  return text.replaceAll(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Control characters, marks of direction, ends of lines of Unicode. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
 export function printJson(surroundings: Surroundings, value: unknown): void {
-  surroundings.out(`${JSON.stringify(value, null, 2)}\n`)
+  // The lines are its own; a line break in a text was escaped before.
+  const lines = JSON.stringify(value, null, 2).split('\n')
+  surroundings.out(`${lines.map(visible).join('\n')}\n`)
 }
 
 /** Rows under a heading, in columns. */
@@ -109,8 +123,9 @@ export function printTable(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
 ): void {
-  const widths = heading.map((_, column) => Math.max(...[heading, ...rows].map((row) => row[column]?.length ?? 0)))
-  for (const row of [heading, ...rows]) {
+  const shown = [heading, ...rows].map((row) => row.map(visible))
+  const widths = heading.map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0)))
+  for (const row of shown) {
     const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
     surroundings.out(`${cells.join('  ').trimEnd()}\n`)
   }

@@ -1,6 +1,9 @@
 /** `ringwire config …`: what the environment says. */
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
+import { demoKeyFile } from '../auth/bootstrap-keys.ts'
+import { jwtSecretsFile } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings } from './command.ts'
 
@@ -22,35 +25,54 @@ function check(surroundings: Surroundings, options: { json?: boolean }): void {
   const loaded = loadConfig(surroundings.env)
   const problems = loaded.ok ? fileProblems(loaded.config) : loaded.problems
   const settings = describeConfig(surroundings.env)
+  const warnings = [...loaded.warnings, ...(loaded.ok ? fileWarnings(loaded.config, process.platform) : [])]
   if (options.json) {
-    printJson(surroundings, { ok: problems.length === 0, problems, warnings: loaded.warnings, settings })
+    printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings })
   } else {
     const rows = settings.map(({ name, value, source }) => [name, value, source === 'set' ? 'set' : ''])
     printTable(surroundings, ['SETTING', 'VALUE', ''], rows)
-    for (const warning of loaded.warnings) surroundings.err(`warning: ${warning}\n`)
+    for (const warning of warnings) surroundings.err(`warning: ${warning}\n`)
   }
   if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
   if (!options.json) surroundings.err('The configuration is good.\n')
 }
 
+type FileSettings = Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>
+
 /** Files that are named have to be there before the service starts. */
-export function fileProblems(config: Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>): string[] {
+export function fileProblems(config: FileSettings): string[] {
   const { databaseUrl } = config
   const files = [
     ['RINGWIRE_TLS_CERT', config.tlsCert],
     ['RINGWIRE_TLS_KEY', config.tlsKey],
     ['sslrootcert in DATABASE_URL', databaseUrl === null ? null : new URL(databaseUrl).searchParams.get('sslrootcert')],
   ] as const
-  return files.flatMap(([name, path]) => (path === null || isReadable(path) ? [] : [`${name} names no readable file`]))
+  return files.flatMap(([name, path]) => {
+    const reason = path === null ? undefined : whyUnreadable(path)
+    return reason === undefined ? [] : [`${name} names no readable file: ${path} (${reason})`]
+  })
 }
 
-function isReadable(path: string): boolean {
+function whyUnreadable(path: string): string | undefined {
   try {
+    if (statSync(path).isDirectory()) return 'a directory'
     accessSync(path, constants.R_OK)
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error)
   }
+}
+
+/** Whoever reads one of these can issue tokens, read calls, or be taken for this service. */
+export function fileWarnings({ dataDir, tlsKey }: Pick<Config, 'dataDir' | 'tlsKey'>, platform: string): string[] {
+  if (platform === 'win32') return []
+  const own = [jwtSecretsFile, demoKeyFile, 'ringwire.db'].map((name) => join(dataDir, name))
+  return [...own, ...(tlsKey === null ? [] : [tlsKey])].flatMap((path) => {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+    // A group may be how a key is passed on; everybody is nobody's choice.
+    const isOpen = (mode & 0o007) !== 0
+    return isOpen ? [`every account of this machine may use ${path}, a secret: chmod o-rwx ${path}`] : []
+  })
 }
 
 function list(surroundings: Surroundings, options: { json?: boolean }): void {

@@ -9,7 +9,7 @@ import { StoreError } from '../ports.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
-import { addConfigCommands, fileProblems } from './config.ts'
+import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addProductCommands } from './products.ts'
@@ -73,7 +73,8 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
       const { config, warnings } = requireConfig({ ...surroundings, env })
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
-      exit(await surroundings.serve(config, worker === undefined ? warnings : [], { worker, isLaunched }))
+      const all = [...warnings, ...fileWarnings(config, process.platform)]
+      exit(await surroundings.serve(config, worker === undefined ? all : [], { worker, isLaunched }))
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)

@@ -85,6 +85,7 @@ export function refusal(code: ErrorCode, message?: string): Response {
   const status = 'status' in definition ? definition.status : 500
   const headers = {
     'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
     ...(status === 503 && { 'Retry-After': '1' }),

@@ -16,9 +16,13 @@ export const busyLimitMs = 2000
 const writerCacheKib = 32 * 1024
 
 export function openConnection(path: string): Database {
-  const db = new Database(path, { readwrite: true, create: true })
-  db.run(`PRAGMA busy_timeout = ${busyLimitMs}`)
-  return db
+  try {
+    const db = new Database(path, { readwrite: true, create: true })
+    db.run(`PRAGMA busy_timeout = ${busyLimitMs}`)
+    return db
+  } catch (error) {
+    throw isBusy(error) ? error : fileFailure(error, path)
+  }
 }
 
 /** The connection of the writer thread. */

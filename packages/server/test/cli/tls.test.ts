@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type ConnectionOptions, connect } from 'node:tls'
+import { type Box, createBox } from './command.ts'
+
+let box: Box
+beforeEach(() => {
+  box = createBox()
+})
+afterEach(() => box.clean())
+
+/** The cipher that the two agree on; undefined where they do not agree. */
+function agreed(url: string, options: ConnectionOptions): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...options })
+  socket.on('secureConnect', () => {
+    resolve(`${socket.getProtocol()} ${socket.getCipher()?.name}`)
+    socket.destroy()
+  })
+  socket.on('error', () => resolve(undefined))
+  socket.on('close', () => resolve(undefined))
+  return promise
+}
+
+test('TLS of the service: 1.3, and of 1.2 forward-secret ciphers alone', async () => {
+  const [key, cert] = [join(box.dataDir, 'key.pem'), join(box.dataDir, 'cert.pem')]
+  const made = Bun.spawnSync(
+    `openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -keyout ${key} -out ${cert}`.split(' '),
+  )
+  expect(made.exitCode).toBe(0)
+  const { url } = await box.serve({ env: { RINGWIRE_TLS_CERT: cert, RINGWIRE_TLS_KEY: key } })
+  expect(await agreed(url, {})).toStartWith('TLSv1.3 ')
+  const old = { maxVersion: 'TLSv1.2' } as const
+  expect(await agreed(url, { ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })).toStartWith('TLSv1.2 ')
+  // The key of the certificate alone would open what was recorded.
+  for (const ciphers of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'AES128-SHA', 'ECDHE-RSA-AES128-SHA']) {
+    expect([ciphers, await agreed(url, { ...old, ciphers })]).toEqual([ciphers, undefined])
+  }
+})
