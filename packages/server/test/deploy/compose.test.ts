@@ -54,7 +54,7 @@ test('HAProxy gets the variables of its configuration, and the addresses that th
   const text = readFileSync(join(deploy, 'haproxy.cfg'), 'utf8')
   for (const name of Object.keys(haproxy!.environment ?? {})) expect(text).toContain(`"\${${name}-`)
   const addressOf = (node: typeof node1) => (node!.networks as { calls: { ipv4_address: string } }).calls.ipv4_address
-  expect(haproxy!.environment).toEqual({ NODE_1: `${addressOf(node1)}:8080`, NODE_2: `${addressOf(node2)}:8080` })
+  expect(haproxy!.environment).toMatchObject({ NODE_1: `${addressOf(node1)}:8080`, NODE_2: `${addressOf(node2)}:8080` })
   // Where the file says that the certificate is.
   expect(haproxy!.volumes).toContain(`${file.TLS_DIRECTORY}:/etc/ssl/ringwire:ro`)
   expect(text).toContain('CERTIFICATE-/etc/ssl/ringwire/calls.pem')

@@ -34,6 +34,7 @@ export class Deployment {
   private readonly phones: Phone[] = []
   private readonly extended: ExtendedClient[] = []
   private proxy: ReverseProxy | undefined
+  private readonly added: Service[] = []
 
   private constructor(port: number, nodes: readonly [Service, Service], postgres: Postgres, redis: RedisServer) {
     this.url = `https://127.0.0.1:${port}`
@@ -64,6 +65,18 @@ export class Deployment {
       throw error
     }
     return deployment
+  }
+
+  get log(): string {
+    return this.proxy?.log() ?? ''
+  }
+
+  /** Starts another node, and tells the proxy of it. */
+  async addNode(id: string): Promise<Service> {
+    const node = await new Service({ ...this.nodes[0].env, RINGWIRE_NODE_ID: id }).start()
+    this.added.push(node)
+    await this.proxy?.addNode(node.url)
+    return node
   }
 
   askToken(body: TokenRequest, headers: Record<string, string> = {}): Promise<Response> {
@@ -166,7 +179,7 @@ export class Deployment {
 
   async dispose(): Promise<void> {
     await this.proxy?.stop()
-    await Promise.all(this.nodes.map((node) => node.dispose()))
+    await Promise.all([...this.nodes, ...this.added].map((node) => node.dispose()))
     await Promise.all([this.postgres.dispose(), this.redis.stop()])
   }
 }

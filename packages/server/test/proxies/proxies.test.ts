@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connect } from 'node:tls'
+import { type ConnectionOptions, connect } from 'node:tls'
 import type { TokenRequest } from '@ringwire/protocol/rest'
 import { Deployment, person } from './deployment.ts'
+import { tls } from './phone.ts'
 import { proxyFiles } from './proxy.ts'
 
 for (const name of ['nginx', 'haproxy'] as const) {
@@ -71,6 +72,40 @@ for (const name of ['nginx', 'haproxy'] as const) {
       expect(reason).toContain('jitter_ms=')
       await Promise.all(deployment.nodes.map((node) => node.start()))
       await deployment.answers(200)
+    })
+
+    test('TLS 1.3, and of 1.2 forward-secret ciphers alone', async () => {
+      const old = { maxVersion: 'TLSv1.2' } as const
+      expect(await agreed({})).toBe('TLSv1.3')
+      expect(await agreed({ ...old, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })).toBe('TLSv1.2')
+      for (const ciphers of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA']) {
+        expect([ciphers, await agreed({ ...old, ciphers })]).toEqual([ciphers, undefined])
+      }
+    })
+
+    /** The version that proxy and client agree on; undefined where they do not. */
+    function agreed(options: ConnectionOptions): Promise<string | undefined> {
+      const { hostname, port } = new URL(deployment.url)
+      const { promise, resolve } = Promise.withResolvers<string | undefined>()
+      const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...options })
+      socket.on('secureConnect', () => {
+        resolve(socket.getProtocol() ?? undefined)
+        socket.destroy()
+      })
+      socket.on('error', () => resolve(undefined))
+      socket.on('close', () => resolve(undefined))
+      return promise
+    }
+
+    test('a third node comes in while the proxy runs: who is there stays, and the log says which node answered', async () => {
+      const there = await Promise.all(['x', 'y'].map((id) => deployment.connect(`there-${id}`, 'customer')))
+      const third = await deployment.addNode('three')
+      const shown = name === 'nginx' ? `node=${new URL(third.url).host} said=200` : 'node=node3 '
+      const asks = async () => fetch(`${deployment.url}/healthz?planted=query`, { tls })
+      while (!deployment.log.includes(shown)) expect((await asks()).status).toBe(200)
+      for (const phone of there) await phone.settle()
+      await deployment.closeAll()
+      expect(deployment.log).not.toContain('planted')
     })
 
     test('[TOK5] limits count the client over both nodes, and X-Forwarded-For of the client itself changes nothing', async () => {

@@ -11,6 +11,10 @@ export const proxyFiles = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg' } as con
 
 /** A proxy that runs with our configuration for it, on another port, with a certificate of its own. */
 export interface ReverseProxy {
+  /** What it has logged of requests so far. */
+  log(): string
+  /** Tells it of a third node while it runs, as its file says. */
+  addNode(url: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -58,21 +62,26 @@ function programOf(name: ProxyName): string {
 export async function startProxy(name: ProxyName, options: ProxyOptions): Promise<ReverseProxy> {
   const directory = mkdtempSync(join(tmpdir(), `ringwire-${name}-`))
   makeCertificate(directory)
-  const { command, env } = name === 'nginx' ? nginx(directory, options) : haproxy(directory, options)
+  const { command, env, addNode } = name === 'nginx' ? nginx(directory, options) : haproxy(directory, options)
   const child = Bun.spawn(command, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdin: 'ignore',
-    stdout: 'ignore',
+    stdout: 'pipe',
     stderr: 'pipe',
   })
+  let said = ''
+  const reading = (async () => {
+    for await (const bytes of child.stdout) said += new TextDecoder().decode(bytes)
+  })()
+  const log = () => (name === 'nginx' ? readFileSync(join(directory, 'access.log'), 'utf8') : said)
   const stop = async () => {
     child.kill('SIGTERM')
-    await child.exited
+    await Promise.all([child.exited, reading])
     rmSync(directory, { recursive: true, force: true })
   }
   for (;;) {
     const answer = await fetch(`https://127.0.0.1:${options.port}/healthz`, { tls }).catch(() => undefined)
-    if (answer?.status === 200) return { stop }
+    if (answer?.status === 200) return { stop, log, addNode: (url) => addNode(url, child.pid) }
     if (child.exitCode !== null) {
       const said = await new Response(child.stderr).text()
       await stop()
@@ -85,6 +94,7 @@ export async function startProxy(name: ProxyName, options: ProxyOptions): Promis
 interface Started {
   readonly command: string[]
   readonly env: Record<string, string>
+  addNode(url: string, pid: number): Promise<void>
 }
 
 function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOptions): Started {
@@ -104,7 +114,32 @@ function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOpti
     ['access_log /var/log/nginx/ringwire.log calls;', `access_log ${directory}/access.log calls;\n${temporary}`],
   ])
   writeFileSync(file, `pid ${directory}/nginx.pid;\ndaemon off;\nerror_log stderr;\n${text}`)
-  return { command: [programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file], env: {} }
+  return {
+    command: [programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file],
+    env: {},
+    async addNode(url, pid) {
+      const second = `server ${new URL(nodes[1]).host} max_fails=0;`
+      const text = readFileSync(file, 'utf8')
+      writeFileSync(file, text.replace(second, `${second}\nserver ${new URL(url).host} max_fails=0;`))
+      // nginx -s reload does this.
+      process.kill(pid, 'SIGHUP')
+    },
+  }
+}
+
+/** As socat does: one line on the socket, and the answer to its end. */
+async function tellHaproxy(path: string, line: string): Promise<void> {
+  const ended = Promise.withResolvers<void>()
+  await Bun.connect({
+    unix: path,
+    socket: {
+      open: (socket) => void socket.write(`${line}\n`),
+      data() {},
+      close: () => ended.resolve(),
+      error: (_, error) => ended.reject(error),
+    },
+  })
+  await ended.promise
 }
 
 function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOptions): Started {
@@ -118,7 +153,18 @@ function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOp
     CERTIFICATE: join(directory, 'calls.pem'),
     NODE_1: new URL(nodes[0]).host,
     NODE_2: new URL(nodes[1]).host,
+    ADMIN: join(directory, 'admin.sock'),
   }
   // Fewer connections: a machine that runs tests may not allow so many files.
-  return { command: [programOf('haproxy'), '-db', '-n', '1000', '-f', file], env }
+  return {
+    command: [programOf('haproxy'), '-db', '-n', '1000', '-f', file],
+    env,
+    async addNode(url) {
+      const { hostname, port } = new URL(url)
+      await tellHaproxy(
+        env.ADMIN,
+        `set server ringwire/node3 addr ${hostname} port ${port}; enable server ringwire/node3`,
+      )
+    },
+  }
 }
