@@ -442,11 +442,7 @@ test('[LOG2] three causes of 4408 are told apart', async () => {
   pushed.flush(now)
   pushed.tick(11_000)
   expect(await connection().probe()).toBe(false)
-  expect(causes).toEqual([
-    '4408 no pong to a keep-alive',
-    '4408 no pong after a push',
-    '4408 no answer to a probe',
-  ])
+  expect(causes).toEqual(['4408 no pong to a keep-alive', '4408 no pong after a push', '4408 no answer to a probe'])
 })
 
 test('[LOG2] a close is told once, with its cause, and one of the client not at all', () => {
