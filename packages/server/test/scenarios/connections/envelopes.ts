@@ -270,8 +270,9 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
         ['call.invite', { ...right, call_uuid: marker }, 'call_uuid'],
         ['call.invite', { ...right, metadata: [marker] }, 'metadata'],
         ['call.invite', { ...right, metadata: marker }, 'metadata'],
-        ['call.reject', { call_uuid: crypto.randomUUID(), reason: marker }, 'reason'],
-        ['call.end', { call_uuid: crypto.randomUUID(), reason: 'a'.repeat(65) }, 'reason'],
+        // A hang-up fails for its call_uuid alone [END1].
+        ['call.reject', { call_uuid: marker, reason: marker }, 'call_uuid'],
+        ['call.end', { reason: marker }, 'call_uuid'],
         ['call.accept', { call_uuid: `${crypto.randomUUID()}\n` }, 'call_uuid'],
         ['webrtc.ice_candidate', { call_uuid: crypto.randomUUID() }, 'candidate'],
         [
