@@ -162,6 +162,19 @@ describe('[ORD1] [PLACE4] while one waits for a sign of life', () => {
     expect(started.at(-1)).toBe('a b:4')
   })
 
+  test('those that come back one after another keep the order in which they came', async () => {
+    const inbox = open()
+    take(inbox, 'a:1', 'a:2', 'b:3', 'a b:4', ':5')
+    await waits('a:1', 'a')
+    under.get('b:3')?.message.waitsFor({ ...callOf('b'), caller: {}, callee: {} } as unknown as Call)
+    await turn()
+    await finish('a:1')
+    await finish('b:3')
+    await finish(':5')
+    await finish('a:2')
+    expect(started).toEqual(['a:1', 'b:3', ':5', 'a:2', 'a b:4'])
+  })
+
   test('what is no request overtakes nothing, and holds up nothing', async () => {
     const inbox = open()
     take(inbox, 'a:1')
@@ -317,6 +330,6 @@ test('[ORD1] whatever waits: each message once, those about the same in order, a
       expect(finished.toSorted()).toEqual(sent.toSorted())
       expect([inbox.isBusy, room, full]).toEqual([false, 1_000_000, 0])
     }),
-    { numRuns: 300 },
+    { numRuns: 1000 },
   )
 })

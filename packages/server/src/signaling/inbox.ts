@@ -171,7 +171,8 @@ export class Inbox {
       else free.push(message)
     }
     this.setRest(aside)
-    if (free.length > 0) this.queue = [...free, ...(this.queue ?? [])]
+    // Others that came back may wait there already: each has its place.
+    if (free.length > 0) this.queue = [...free, ...(this.queue ?? [])].sort((a, b) => a.place - b.place)
   }
 
   private setRest(aside: Message[] | undefined): void {
