@@ -209,7 +209,7 @@ describe('a place that another session took meanwhile', () => {
         stage.network.mend()
         expect((await backOnline(callee)).recovered).toBe(true)
         const over = await stateOf(calls.in, 'over')
-        if (isOver) expect(over).toMatchObject({ status: 'ended', reason: 'sdk.lost' })
+        if (isOver) expect(over).toMatchObject({ status: 'ended', reason: 'hangup' })
         else {
           expect(over).toMatchObject({ status: 'accepted', reason: 'sdk.elsewhere' })
           expect([restored.state.name, calls.out.state.name]).toEqual(['connected', 'connected'])

@@ -55,7 +55,7 @@ export async function measureFlow(media: CallMedia, windows: number): Promise<Fl
   return found
 }
 
-export async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<void> {
+export async function until(isTrue: () => boolean, timeoutMs = 30_000): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!isTrue()) {
     if (performance.now() > deadline) throw new Error(`Never true: ${isTrue}`)
@@ -63,7 +63,7 @@ export async function until(isTrue: () => boolean, timeoutMs = 10_000): Promise<
   }
 }
 
-export function flowing(media: CallMedia, timeoutMs = 10_000): Promise<void> {
+export function flowing(media: CallMedia, timeoutMs = 30_000): Promise<void> {
   return new Promise((resolve, reject) => {
     if (media.state.name === 'flowing') return resolve()
     const timer = setTimeout(() => reject(new Error(`No media in time: ${describe(media)}`)), timeoutMs)
