@@ -22,6 +22,7 @@ async function survivorsOf(mutations: readonly Mutation[]): Promise<string[]> {
   for (const mutation of mutations) {
     const folder = join(dir, String(rules.mutations.indexOf(mutation)))
     if (!isKilled(await loadMutant(rules, mutation, folder), mutation.file)) survivors.push(mutation.name)
+    await rm(folder, { recursive: true })
   }
   return survivors
 }
