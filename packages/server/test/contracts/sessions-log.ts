@@ -26,15 +26,6 @@ const waitingLimits = { events: 256, bytes: 256 * 1024 } as const
 export function registerLogRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
 
-  /** What is there of a call for whoever takes the place. */
-  async function handedOn({ identity, id }: Seen, call = 'c'): Promise<number[]> {
-    const { participant, deviceId } = identity
-    const taker = await openReady(sessions(), { participant, deviceId })
-    await sessions().move(call, id, taker.id, true)
-    await given().settled()
-    return numbersOf(taker.socket)
-  }
-
   async function lost(extended: boolean, ns: readonly number[], pad = 0): Promise<Seen> {
     const seen = await openReady(sessions(), { extended })
     await sessions().hold(seen.id, 'c', true)
@@ -55,12 +46,12 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await given().settled()
         expect(numbersOf(seen.socket)).toEqual(all)
         await sessions().detach(seen.id, seen.socket, false, 0)
-        expect(await handedOn(seen)).toEqual(upTo(all.length, 89))
+        expect(await handedOn(given(), seen)).toEqual(upTo(all.length, 89))
       })
 
       test(`[RES1] with a socket, ${kind} session keeps the newest MiB`, async () => {
         const seen = await lost(extended, upTo(40), 60_000)
-        expect(await handedOn(seen)).toEqual(upTo(40, 40 - Math.floor(sessionLogLimits.bytes / 60_050) + 1))
+        expect(await handedOn(given(), seen)).toEqual(upTo(40, 40 - Math.floor(sessionLogLimits.bytes / 60_050) + 1))
       })
 
       test(`${kind} session is handed large pushes whole`, async () => {
@@ -78,7 +69,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
       expect(results.slice(-2)).toEqual(['full', 'full'])
       expect(await sessions().append(seen.id, state('c', 3, 998))).toBe('kept')
       expect(await sessions().append(seen.id, final('c', 4, 999))).toBe('kept')
-      expect(await handedOn(seen)).toEqual([...upTo(waitingLimits.events), 998, 999])
+      expect(await handedOn(given(), seen)).toEqual([...upTo(waitingLimits.events), 998, 999])
     })
 
     test('[REL2] without a socket, a base session keeps 256 KiB, and no relay over it', async () => {
@@ -89,13 +80,13 @@ export function registerLogRules(given: () => SessionsHarness): void {
       // There is room for a small one.
       expect(await sessions().append(seen.id, relay('c', 99))).toBe('kept')
       expect(await sessions().append(seen.id, final('c', 4, 999))).toBe('kept')
-      expect(await handedOn(seen)).toEqual([...upTo(fit), 99, 999])
+      expect(await handedOn(given(), seen)).toEqual([...upTo(fit), 99, 999])
     })
 
     test('[REL2] what a base session had with its socket counts when it is gone', async () => {
       const seen = await lost(false, upTo(300))
       expect(await relays(sessions(), seen.id, 'c', [301])).toEqual(['full'])
-      expect(await handedOn(seen)).toEqual(upTo(300))
+      expect(await handedOn(given(), seen)).toEqual(upTo(300))
     })
 
     test('[REL2] what a taker got makes room', async () => {
@@ -103,7 +94,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
       await sessions().hold(seen.id, 'd', true)
       const fit = Math.floor(waitingLimits.bytes / 60_050)
       await relays(sessions(), seen.id, 'c', upTo(fit), 60_000)
-      await handedOn(seen)
+      await handedOn(given(), seen)
       const again = await relays(sessions(), seen.id, 'd', upTo(fit + 1), 60_000)
       expect(again).toEqual([...upTo(fit).map(() => 'kept' as const), 'full'])
     })
@@ -148,7 +139,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await sessions().prove(seen.id, 2)
         await sessions().detach(seen.id, seen.socket, false, 0)
         await relays(sessions(), seen.id, 'c', [7])
-        expect(await handedOn(seen)).toEqual([5, 6, 7])
+        expect(await handedOn(given(), seen)).toEqual([5, 6, 7])
       })
 
       test(`[PLACE2] stays where ${extended ? 'an extended' : 'a base'} session has not spoken`, async () => {
@@ -159,8 +150,8 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await relays(sessions(), seen.id, 'd', [3])
         await sessions().prove(seen.id, 3)
         await relays(sessions(), seen.id, 'c', [4])
-        expect(await handedOn(seen, 'd')).toEqual([])
-        expect(await handedOn(seen, 'c')).toEqual([1, 2, 4])
+        expect(await handedOn(given(), seen, 'd')).toEqual([])
+        expect(await handedOn(given(), seen, 'c')).toEqual([1, 2, 4])
       })
 
       test(`[PLACE2] goes once ${extended ? 'an extended' : 'a base'} session has no place any more`, async () => {
@@ -169,7 +160,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await relays(sessions(), seen.id, 'c', [1, 2])
         await sessions().release(seen.id, 'c')
         await sessions().prove(seen.id, 2)
-        expect(await handedOn(seen)).toEqual([])
+        expect(await handedOn(given(), seen)).toEqual([])
       })
 
       test(`[PLACE2] goes once ${extended ? 'an extended' : 'a base'} session has spoken`, async () => {
@@ -179,7 +170,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await sessions().hold(seen.id, 'c', true)
         await sessions().prove(seen.id, 2)
         await relays(sessions(), seen.id, 'c', [3])
-        expect(await handedOn(seen)).toEqual([3])
+        expect(await handedOn(given(), seen)).toEqual([3])
       })
 
       test('[PLACE5] is nothing of what was not given out yet', async () => {
@@ -189,7 +180,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
         await sessions().prove(seen.id, 99)
         await relays(sessions(), seen.id, 'c', [2])
         await sessions().detach(seen.id, seen.socket, false, 0)
-        expect(await handedOn(seen)).toEqual([1, 2])
+        expect(await handedOn(given(), seen)).toEqual([1, 2])
       })
     }
 
@@ -200,7 +191,7 @@ export function registerLogRules(given: () => SessionsHarness): void {
       await sessions().detach(seen.id, seen.socket, false, 0)
       const back = (await comeBack(sessions(), seen, 3)) ?? seen
       await sessions().detach(seen.id, back.socket, false, 0)
-      expect(await handedOn(seen)).toEqual([4, 5])
+      expect(await handedOn(given(), seen)).toEqual([4, 5])
     })
 
     test('[RES1] can still be had again by an extended session', async () => {
@@ -213,103 +204,6 @@ export function registerLogRules(given: () => SessionsHarness): void {
       expect(back && numbersOf(back.socket)).toEqual([3, 4, 5, 6])
       expect(back && seqsOf(back.socket)).toEqual([3, 4, 5, 6])
     })
-  })
-
-  describe('a socket that its client closed', () => {
-    for (const extended of [false, true]) {
-      const who = extended ? 'an extended' : 'a base'
-      test(`[PLACE5] of ${who} one what it was sent is not told again, but for states; what comes then is kept`, async () => {
-        const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
-        const { id } = seen
-        await sessions().append(id, ringing('d', 1, 1))
-        await sessions().append(id, state('c', 2, 2))
-        await relays(sessions(), id, 'c', [3])
-        await given().settled()
-        await sessions().detach(id, seen.socket, true, 0)
-        for (const push of [relay('c', 4), state('c', 3, 5), final('c', 4, 6)])
-          expect(await sessions().append(id, push)).toBe('kept')
-        expect(await sessions().inCall(id)).toBe(true)
-        await sessions().appendRung(seen.identity.participant, final('d', 2, 7), [])
-        expect(await handedOn(seen)).toEqual([2, 4, 5, 6])
-      })
-
-      test(`[PLACE5] for ${who} one what no socket was sent yet is kept, too`, async () => {
-        const identity = identityOf({ extended })
-        const socket = createSocket()
-        const { sessionId: id } = identity
-        const open = await sessions().open(identity, socket, 0)
-        await sessions().hold(id, 'c', true)
-        await relays(sessions(), id, 'c', [1, 2])
-        await sessions().detach(id, socket, true, 0)
-        await relays(sessions(), id, 'c', [3])
-        expect(await handedOn({ ...open, identity, id, socket })).toEqual([1, 2, 3])
-      })
-
-      test(`[PLACE5] for ${who} one what was handed to its socket and not written before it closed is kept`, async () => {
-        const seen = await openReady(sessions(), { extended })
-        await sessions().hold(seen.id, 'c', true)
-        await relays(sessions(), seen.id, 'c', [1, 2])
-        await given().settled()
-        seen.socket.writes = false
-        await relays(sessions(), seen.id, 'c', [3])
-        await given().settled()
-        await sessions().detach(seen.id, seen.socket, true, 0)
-        expect(await handedOn(seen)).toEqual([3])
-      })
-
-      test(`[PLACE5] for ${who} one 256 messages or 256 KiB are kept, and what is more is refused`, async () => {
-        for (const [pad, most] of [
-          [0, 256],
-          [32_000, 8],
-        ] as const) {
-          const seen = await openReady(sessions(), { extended })
-          await sessions().hold(seen.id, 'c', true)
-          await sessions().detach(seen.id, seen.socket, true, 0)
-          const results = await relays(sessions(), seen.id, 'c', upTo(most + 1), pad)
-          expect(results).toEqual([...upTo(most).map(() => 'kept'), 'full'] as never)
-          expect(await handedOn(seen)).toEqual(upTo(most))
-        }
-      })
-
-      test(`${extended ? 'an extended' : 'a base'} one that has nothing left is forgotten`, async () => {
-        const seen = await openReady(sessions(), { extended })
-        await relays(sessions(), seen.id, 'c', [1])
-        await given().settled()
-        await sessions().detach(seen.id, seen.socket, true, 0)
-        expect(await sessions().append(seen.id, relay('c', 2))).toBe('gone')
-        const rung = await openReady(sessions(), { extended })
-        await sessions().append(rung.id, ringing('d', 1, 1))
-        await sessions().detach(rung.id, rung.socket, true, 0)
-        await sessions().appendRung(rung.identity.participant, final('d', 2, 2), [])
-        const { participant, deviceId } = rung.identity
-        await sessions().collectFinals((await openReady(sessions(), { participant, deviceId })).identity)
-        expect(await sessions().append(rung.id, relay('d', 2))).toBe('gone')
-        const holder = await openReady(sessions(), { extended })
-        await sessions().hold(holder.id, 'c', true)
-        await sessions().detach(holder.id, holder.socket, true, 0)
-        expect(await sessions().append(holder.id, relay('c', 2))).toBe('kept')
-        await sessions().release(holder.id, 'c')
-        expect(await sessions().append(holder.id, relay('c', 3))).toBe('gone')
-      })
-
-      test(`[WS4] ${who} one that rang is told of the end where it comes back, once`, async () => {
-        const seen = await openReady(sessions(), { extended })
-        await sessions().append(seen.id, ringing('c', 1, 1))
-        await given().settled()
-        await sessions().detach(seen.id, seen.socket, true, 0)
-        const { participant, deviceId } = seen.identity
-        await sessions().appendRung(participant, final('c', 2, 2), [])
-        const heard: number[][] = []
-        for (const device of ['another', deviceId, deviceId]) {
-          const back = await openReady(sessions(), { participant, deviceId: device })
-          await sessions().collectFinals(back.identity)
-          await given().settled()
-          heard.push(numbersOf(back.socket))
-        }
-        expect(heard).toEqual([[], [2], []])
-      })
-    }
   })
 
   describe('how long a session is remembered', () => {
@@ -375,9 +269,119 @@ export function registerLogRules(given: () => SessionsHarness): void {
       await sessions().detach(seen.id, seen.socket, false, 0)
       expect(await comeBack(sessions(), seen, 99)).toBeUndefined()
       expect(await remembers(seen)).toBe(true)
-      await handedOn(seen, 'x')
+      await handedOn(given(), seen, 'x')
       await sessions().release(seen.id, 'c')
       expect(await remembers(seen)).toBe(false)
     })
   })
+}
+
+/** What a close frame means has changed since 0.1.0. */
+export function registerClosedRules(given: () => SessionsHarness): void {
+  const sessions = () => given().sessions
+  describe('a socket that its client closed', () => {
+    for (const extended of [false, true]) {
+      const who = extended ? 'an extended' : 'a base'
+      test(`[PLACE5] of ${who} one what it was sent is not told again, but for states; what comes then is kept`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().hold(seen.id, 'c', true)
+        const { id } = seen
+        await sessions().append(id, ringing('d', 1, 1))
+        await sessions().append(id, state('c', 2, 2))
+        await relays(sessions(), id, 'c', [3])
+        await given().settled()
+        await sessions().detach(id, seen.socket, true, 0)
+        for (const push of [relay('c', 4), state('c', 3, 5), final('c', 4, 6)])
+          expect(await sessions().append(id, push)).toBe('kept')
+        expect(await sessions().inCall(id)).toBe(true)
+        await sessions().appendRung(seen.identity.participant, final('d', 2, 7), [])
+        expect(await handedOn(given(), seen)).toEqual([2, 4, 5, 6])
+      })
+
+      test(`[PLACE5] for ${who} one what no socket was sent yet is kept, too`, async () => {
+        const identity = identityOf({ extended })
+        const socket = createSocket()
+        const { sessionId: id } = identity
+        const open = await sessions().open(identity, socket, 0)
+        await sessions().hold(id, 'c', true)
+        await relays(sessions(), id, 'c', [1, 2])
+        await sessions().detach(id, socket, true, 0)
+        await relays(sessions(), id, 'c', [3])
+        expect(await handedOn(given(), { ...open, identity, id, socket })).toEqual([1, 2, 3])
+      })
+
+      test(`[PLACE5] for ${who} one what was handed to its socket and not written before it closed is kept`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().hold(seen.id, 'c', true)
+        await relays(sessions(), seen.id, 'c', [1, 2])
+        await given().settled()
+        seen.socket.writes = false
+        await relays(sessions(), seen.id, 'c', [3])
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        expect(await handedOn(given(), seen)).toEqual([3])
+      })
+
+      test(`[PLACE5] for ${who} one 256 messages or 256 KiB are kept, and what is more is refused`, async () => {
+        for (const [pad, most] of [
+          [0, 256],
+          [32_000, 8],
+        ] as const) {
+          const seen = await openReady(sessions(), { extended })
+          await sessions().hold(seen.id, 'c', true)
+          await sessions().detach(seen.id, seen.socket, true, 0)
+          const results = await relays(sessions(), seen.id, 'c', upTo(most + 1), pad)
+          expect(results).toEqual([...upTo(most).map(() => 'kept'), 'full'] as never)
+          expect(await handedOn(given(), seen)).toEqual(upTo(most))
+        }
+      })
+
+      test(`${extended ? 'an extended' : 'a base'} one that has nothing left is forgotten`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await relays(sessions(), seen.id, 'c', [1])
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        expect(await sessions().append(seen.id, relay('c', 2))).toBe('gone')
+        const rung = await openReady(sessions(), { extended })
+        await sessions().append(rung.id, ringing('d', 1, 1))
+        await sessions().detach(rung.id, rung.socket, true, 0)
+        await sessions().appendRung(rung.identity.participant, final('d', 2, 2), [])
+        const { participant, deviceId } = rung.identity
+        await sessions().collectFinals((await openReady(sessions(), { participant, deviceId })).identity)
+        expect(await sessions().append(rung.id, relay('d', 2))).toBe('gone')
+        const holder = await openReady(sessions(), { extended })
+        await sessions().hold(holder.id, 'c', true)
+        await sessions().detach(holder.id, holder.socket, true, 0)
+        expect(await sessions().append(holder.id, relay('c', 2))).toBe('kept')
+        await sessions().release(holder.id, 'c')
+        expect(await sessions().append(holder.id, relay('c', 3))).toBe('gone')
+      })
+
+      test(`[WS4] ${who} one that rang is told of the end where it comes back, once`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().append(seen.id, ringing('c', 1, 1))
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        const { participant, deviceId } = seen.identity
+        await sessions().appendRung(participant, final('c', 2, 2), [])
+        const heard: number[][] = []
+        for (const device of ['another', deviceId, deviceId]) {
+          const back = await openReady(sessions(), { participant, deviceId: device })
+          await sessions().collectFinals(back.identity)
+          await given().settled()
+          heard.push(numbersOf(back.socket))
+        }
+        expect(heard).toEqual([[], [2], []])
+      })
+    }
+  })
+}
+
+/** What is there of a call for whoever takes the place. */
+async function handedOn({ sessions, settled }: SessionsHarness, { identity, id }: Seen, call = 'c'): Promise<number[]> {
+  const { participant, deviceId } = identity
+  const taker = await openReady(sessions, { participant, deviceId })
+  await sessions.move(call, id, taker.id, true)
+  await settled()
+  return numbersOf(taker.socket)
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe } from 'bun:test'
 import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
 import { registerCallRules, registerLaterRules } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
-import { registerLogRules } from './sessions-log.ts'
+import { registerClosedRules, registerLogRules } from './sessions-log.ts'
 import { registerLostLogRules } from './sessions-lost-logs.ts'
 import { registerPlaceRules } from './sessions-places.ts'
 import { registerSessionProperties } from './sessions-property.ts'
@@ -20,7 +20,10 @@ export function registerSessionsContract(name: string, open: OpenSessions, isOld
 
     registerDeliveryRules(given)
     registerCallRules(given)
-    if (!isOld) registerLaterRules(given)
+    if (!isOld) {
+      registerLaterRules(given)
+      registerClosedRules(given)
+    }
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)

@@ -13,6 +13,11 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
+/** The code of then gave `open` no expiry of the token [WS5]; what is new elsewhere comes last, and is not looked at. */
+function argsOfThen(name: string, args: readonly (string | number)[]): readonly (string | number)[] {
+  return name === 'open' ? args.toSpliced(12, 1) : args
+}
+
 for (const version of recordings.redis) {
   const recorded: Record<string, string> = JSON.parse(readFixture(version, 'redis-scripts.json'))
   const scripts = assembleScripts((name) => recorded[name] ?? '')
@@ -22,7 +27,9 @@ for (const version of recordings.redis) {
       // What it did not have it does not run.
       recorded[name] === undefined
         ? store.run(name, keys, args)
-        : (store.client.eval(scripts.get(name) ?? '', keys.length, ...keys, ...args) as ReturnType<Store['run']>),
+        : (store.client.eval(scripts.get(name) ?? '', keys.length, ...keys, ...argsOfThen(name, args)) as ReturnType<
+            Store['run']
+          >),
   })
   const open: OpenSessions = (windows) => openTwo(server, windows, ofThen)
   registerSessionsContract(`redis, a node of ${version} and one of this build`, open, true)
