@@ -133,6 +133,8 @@ export class ExtendedClient {
     const { message } = came
     this.entries.push({ kind: 'in', ...came })
     if (raw === this.socket) this.take(message)
+    // Its pong says that the reply arrived, on whichever socket: it is not sent again [EXT4].
+    else if (message.seq === undefined && message.request_id !== undefined) this.onReply(message.request_id, message)
     const index = this.waiters.findIndex(({ matches }) => matches(message))
     if (index < 0) this.options.listener === undefined ? this.unread.push(message) : this.options.listener(message)
     else this.waiters.splice(index, 1)[0]!.resolve(message)
