@@ -85,11 +85,11 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       homes.set(identity.sessionId, next())
       return home(identity.sessionId).open(identity, sink, at)
     },
-    sinkToReplace: (id, identity) => home(id).sinkToReplace(id, identity),
+    sinkToReplace: (id, identity, next) => home(id).sinkToReplace(id, identity, next),
     async resume(request, identity, sink, at) {
       const there = away(request.sessionId)
       // What arrivals do [RES1]: the socket of before is retired first.
-      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity)
+      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity, sink)
       await older?.retire()
       const open = await there.resume(request, identity, sink, at)
       if (open !== undefined) homes.set(request.sessionId, there)

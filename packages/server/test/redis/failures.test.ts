@@ -207,6 +207,35 @@ test('[RES1] a connection that its client gives up while another socket is waite
 })
 
 for (const where of ['another node', 'the same node'] as const) {
+  test(`[RES1] of several sockets that come back at once the newest wins, on ${where}: one before it that is slower gives way`, async () => {
+    const [one, two, three] = [await startNode(), await startNode(), await startNode()]
+    const seen = await openReady(one.sessions)
+    const { id, identity } = seen
+    const slow = [createSocket(), createSocket()] as const
+    const olders = [
+      await two.sessions.sinkToReplace(id, identity, slow[0]),
+      await two.sessions.sinkToReplace(id, identity, slow[1]),
+    ] as const
+    await olders[0]?.retire()
+    const home = where === 'another node' ? three : two
+    const newest = createSocket()
+    const before = await home.sessions.sinkToReplace(id, identity, newest)
+    await home.sessions.resume(resumeOf(seen, 0), identity, newest, 0, before)
+    await home.sessions.ready(id)
+    let retired = 0
+    newest.retire = async () => void retired++
+    // Where it has waited for the older one it looks again, or comes back.
+    const late = [
+      () => two.sessions.sinkToReplace(id, identity, slow[0]),
+      () => two.sessions.resume(resumeOf(seen, 0), identity, slow[1], 0, olders[1]),
+    ]
+    for (const next of late) expect(await kindOf(next)).toBe('unavailable')
+    expect(slow.map(({ closes }) => closes)).toEqual([[4409], [4409]])
+    expect(await one.sessions.append(id, pushes.state('c', 2, 1))).toBe('sent')
+    await home.settled()
+    expect([retired, newest.closes, numbersOf(newest)]).toEqual([0, [], [1]])
+  })
+
   test(`[RES1] [EXT4] a session that ${where} resumes meanwhile: what it was asked there is known before it is resumed`, async () => {
     const [one, two, three] = [await startNode(), await startNode(), await startNode()]
     const seen = await openReady(one.sessions)

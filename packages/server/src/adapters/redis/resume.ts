@@ -20,11 +20,15 @@ export interface Found {
   readonly extended: boolean
   readonly holds: boolean
   readonly rings: boolean
+  /** Whose turn it is of those that came back; and the one that is given to who comes back just now. */
+  readonly turn: number
+  readonly given: number | undefined
 }
 
 export interface ResumeOptions extends Pick<HolderOptions, 'run' | 'onError'>, Pick<Departures, 'mayHaveSocket'> {
   readonly sockets: Sockets
-  readonly look: (sessionId: string) => Promise<Found | undefined>
+  /** Gives who comes back a turn, where the session is its own. */
+  readonly look: (sessionId: string, comesBack?: SessionIdentity) => Promise<Found | undefined>
   /** How long an extended session can be resumed, in ms [RES1]. */
   readonly windowMs: number
 }
@@ -40,11 +44,23 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
   const { run, sockets, look, mayHaveSocket, windowMs, onError } = options
   /** Which sockets those are that have to be retired. */
   const handedOut = new WeakMap<Sink, string>()
+  /** In which turn sockets came back, wherever: the store counts. Of several at once the newest wins [RES1]. */
+  const turns = new WeakMap<Sink, number>()
+  const turnOf = (sink: Sink | undefined) => (sink && turns.get(sink)) ?? Number.POSITIVE_INFINITY
 
-  /** The socket that a session has, or had last; `sink` where there is something to wait for. */
-  async function lastSocketOf(id: string, identity: SessionIdentity) {
-    const found = await look(id)
+  /** Another one came back after this one, and was faster. */
+  function giveWay(sink: Sink | undefined): never {
+    sink?.close(4409, 'replaced by a newer connection')
+    throw new StoreError('unavailable', 'the session has a newer socket meanwhile')
+  }
+
+  /** The socket that a session has, or had last, for the one that comes back; `sink` where there is something to wait for. */
+  async function lastSocketOf(id: string, identity: SessionIdentity, next: Sink | undefined) {
+    const isFirst = next !== undefined && !turns.has(next)
+    const found = await look(id, isFirst ? identity : undefined)
     if (found === undefined || !isOwn(found, identity)) return undefined
+    if (isFirst && found.given !== undefined) turns.set(next, found.given)
+    if (turnOf(next) < found.turn) giveWay(next)
     const isHeld = found.socket !== ''
     const name = isHeld ? found.socket : found.lastSocket
     const sink = sockets.at(isHeld ? found.holder : found.lastHolder, id, name)
@@ -69,16 +85,21 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
     let before = retired === undefined ? '' : (handedOut.get(retired) ?? '')
     for (let tries = 0; tries < mostReplaced; tries++) {
       const here = held.get(sessionId)
-      if (here !== undefined && here.sink !== retired && isSame(here.identity, identity)) await here.sink.retire()
+      if (here !== undefined && here.sink !== retired && isSame(here.identity, identity)) {
+        if (turnOf(sink) < (turns.get(here.sink) ?? 0)) giveWay(sink)
+        await here.sink.retire()
+      }
       if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
       const own = held.get(sessionId) ?? last.get(sessionId)
       const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
       const seen = [epoch, seenSeq(request), replied]
-      const args = [...whose, ...seen, socket, at, windowMs, ...mine, before, expiryField(identity)]
+      const turn = turns.get(sink) ?? ''
+      const args = [...whose, ...seen, socket, at, windowMs, ...mine, before, expiryField(identity), turn]
       const reply = (await run('resume', sessionId, args).catch(mayHaveSocket(sessionId, socket, '0'))) ?? ['']
-      if (reply[0] !== 'other') return { own, reply }
+      if (reply[0] !== 'other' && reply[0] !== 'late') return { own, reply }
       hearAll(reply.slice(1))
-      const older = await lastSocketOf(sessionId, identity)
+      if (reply[0] === 'late') giveWay(sink)
+      const older = await lastSocketOf(sessionId, identity, sink)
       await older?.sink?.retire()
       before = older?.name ?? ''
     }
@@ -86,8 +107,8 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
   }
 
   return {
-    async sinkToReplace(id, identity) {
-      return (await lastSocketOf(id, identity))?.sink
+    async sinkToReplace(id, identity, next) {
+      return (await lastSocketOf(id, identity, next))?.sink
     },
     async resume(request, identity, sink, at, retired) {
       const { sessionId, replied } = request

@@ -175,14 +175,16 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     return again === 1
   }
 
-  async function look(id: string): Promise<Found | undefined> {
-    const reply = (await run('look', id, [id])) ?? []
+  async function look(id: string, comesBack?: SessionIdentity): Promise<Found | undefined> {
+    const who = comesBack === undefined ? [] : [participantHash(comesBack.participant), deviceField(comesBack)]
+    const reply = (await run('look', id, [id, ...who])) ?? []
     if (reply.length === 0) return undefined
-    hearAll(reply.slice(9))
+    hearAll(reply.slice(11))
     const [holder = '', socket = '', lastHolder = '', lastSocket = '', hash = '', device = ''] = reply.map(String)
-    const [extended, holds, rings] = reply.slice(6)
-    const who = { hash, device, extended: extended === '1' }
-    return { holder, socket, lastHolder, lastSocket, ...who, holds: holds === 1, rings: rings === 1 }
+    const [extended, holds, rings, turn, given] = reply.slice(6)
+    const owner = { hash, device, extended: extended === '1' }
+    const turns = { turn: Number(turn), given: given === '' ? undefined : Number(given) }
+    return { holder, socket, lastHolder, lastSocket, ...owner, holds: holds === 1, rings: rings === 1, ...turns }
   }
 
   /** What its client asked for, for the node on which it comes back [EXT4]. */

@@ -1,8 +1,11 @@
 -- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
--- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired, 18 expiry of the token
+-- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired, 18 expiry of the token,
+-- 19 its turn; '' where it has none yet
 local h, seq, at = load(ARGV[6], true), tonumber(ARGV[10]), tonumber(ARGV[13])
 -- A base session is over with its socket, and not to be touched while it has one.
 if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
+local turn = tonumber(ARGV[19]) or nextTurn(h)
+if turn < tonumber(h.tt or '0') then return { 'late', unpack(out) } end
 local lastSocket = h.s ~= '' and h.s or h.ls
 local isOwn = ARGV[15] ~= '' and ARGV[15] == lastSocket
 -- What came on that one may still be under way, and is known to its node alone [EXT4].
@@ -22,7 +25,7 @@ if not ok or not reaches(h, seq) then
 end
 if h.n ~= '' then tell(h, 'X ' .. h.sid .. ' ' .. h.s) end
 h.n, h.s = me, ARGV[12]
-call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0', 'xp', ARGV[18])
+call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0', 'xp', ARGV[18], 'tt', turn)
 call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)

@@ -150,6 +150,9 @@ local function index(letter, h)
   call('PEXPIRE', key, indexTtl)
 end
 
+-- Of several that come back at once the newest wins, however slow one before it is [RES1].
+local function nextTurn(h) return call('HINCRBY', h.key, 'tg', 1) end
+
 -- Whether everything after a seq is in the log.
 local function reaches(h, seq)
   local q = tonumber(h.q)
