@@ -187,10 +187,10 @@ function registerSlow(service: () => Service): void {
     await pair.callee.settle()
     pair.callee.pause()
     const sdp = { type: 'offer', sdp: 'v=0\r\n'.padEnd(40_000, 'x') }
-    // More than the kernel's buffers and the service's bound hold.
+    // More than the kernel's buffers and the service's bound hold; no more at a time than may wait for its turn [ORD1].
     for (let n = 0; n < 600; n++) {
       pair.caller.send('webrtc.offer', { call_uuid: callUuid, sdp })
-      if (n % 100 === 99) await pair.caller.settle()
+      if (n % 4 === 3) await pair.caller.settle()
     }
     await pair.caller.settle()
     await pair.callee.die()
