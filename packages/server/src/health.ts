@@ -45,7 +45,14 @@ export function createHealth(options: HealthOptions): HealthChecks {
       }
     },
     async ready() {
-      const [databaseResult, redisResult] = await Promise.all([database(), redis()])
+      // A node that ends asks nothing any more: its store may be slower than its end.
+      if (state() === 'draining') {
+        return {
+          status: 503,
+          body: { ok: false, database: database.last(), redis: redis.last(), service_ready: false },
+        }
+      }
+      const [databaseResult, redisResult] = await Promise.all([database.ask(), redis.ask()])
       const ok = databaseResult === 'ok' && redisResult === 'ok' && state() === 'ready'
       return {
         status: ok ? 200 : 503,
@@ -83,21 +90,22 @@ async function outcome(check: () => Promise<void>, timeoutMs: number): Promise<R
 }
 
 /** Probes come as often as they like; the dependency is asked once in `cacheMs`, and by one of them at a time. */
-function cached(
-  check: () => Promise<void>,
-  timeoutMs: number,
-  cacheMs: number,
-  monotonic: () => number,
-): () => Promise<Result> {
-  let last: { at: number; result: Promise<Result> } | undefined
-  return () => {
-    if (last !== undefined && monotonic() - last.at < cacheMs) return last.result
-    const entry = { at: Number.POSITIVE_INFINITY, result: outcome(check, timeoutMs) }
-    // It is fresh from the moment the answer is there: until then everybody waits for the same one.
-    void entry.result.then(() => {
-      entry.at = monotonic()
-    })
-    last = entry
-    return entry.result
+function cached(check: () => Promise<void>, timeoutMs: number, cacheMs: number, monotonic: () => number) {
+  let latest: { at: number; result: Promise<Result> } | undefined
+  let said: Result | 'unchecked' = 'unchecked'
+  return {
+    ask(): Promise<Result> {
+      if (latest !== undefined && monotonic() - latest.at < cacheMs) return latest.result
+      const entry = { at: Number.POSITIVE_INFINITY, result: outcome(check, timeoutMs) }
+      // It is fresh from the moment the answer is there: until then everybody waits for the same one.
+      void entry.result.then((result) => {
+        entry.at = monotonic()
+        said = result
+      })
+      latest = entry
+      return entry.result
+    },
+    /** What it said last. */
+    last: () => said,
   }
 }

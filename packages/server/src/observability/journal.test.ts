@@ -89,16 +89,21 @@ test('[LOG2] [LOG1] a call that ended: status, end reason, set-up times, and not
 test('[LOG2] debug shows each request, and nothing else does', () => {
   for (const isDebug of [true, false]) {
     const { journal, read } = setUp({ isDebug })
-    journal.request(who, { event: 'call.end', data: { call_uuid: 'c0ffee' } }, undefined)
-    journal.request(who, { event: 'call.accept', data: {} }, { code: 'CALL_NOT_FOUND' })
+    const callUuid = '00000000-0000-4000-8000-000000c0ffee'
+    journal.request(who, { event: 'call.end', data: { call_uuid: callUuid } }, undefined)
+    // What a stranger makes up may hold a secret [LOG1].
+    journal.request(who, { event: 'call.accept', data: { call_uuid: 'a-secret' } }, { code: 'CALL_NOT_FOUND' })
     journal.answered({ method: 'GET', path: '/healthz', client: () => '192.0.2.1' }, Response.json({}), 1.26)
+    journal.answered({ method: 'GET', path: '/A-Secret', client: () => '192.0.2.1' }, Response.json({}), 1)
     const lines = read()
+    expect(JSON.stringify(lines).toLowerCase()).not.toContain('a-secret')
     if (!isDebug) expect(lines).toEqual([])
     else
       expect(lines).toMatchObject([
-        { level: 'debug', event: 'call.end', callUuid: 'c0ffee', code: 'ok', message: 'request' },
+        { level: 'debug', event: 'call.end', callUuid, code: 'ok', message: 'request' },
         { event: 'call.accept', code: 'CALL_NOT_FOUND' },
         { method: 'GET', path: '/healthz', status: 200, address: '192.0.2.1', durationMs: 1.3 },
+        { method: 'GET', path: '(unknown)' },
       ])
   }
 })

@@ -62,7 +62,7 @@ export function createJournal({ logger, isDebug, now }: JournalOptions): Journal
       const { status } = response
       const isRefused = status === 401 || status === 403 || status === 429
       if (!isDebug && !isRefused) return
-      const fields = { method, path, status, address: client(), durationMs: tenths(durationMs) }
+      const fields = { method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) }
       logger.debug(fields, 'request')
       if (isRefused) void tellRefusal(bounded, fields, response)
     },
@@ -107,10 +107,18 @@ function of({ participant, sessionId }: Who): LogFields {
   return { participant, sessionId }
 }
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
 function requestOf(asked: Asked | undefined): LogFields {
   if (asked === undefined) return {}
   const { event, data } = asked
-  return 'call_uuid' in data && typeof data.call_uuid === 'string' ? { event, callUuid: data.call_uuid } : { event }
+  const callUuid = 'call_uuid' in data ? String(data.call_uuid) : ''
+  return uuid.test(callUuid) ? { event, callUuid } : { event }
+}
+
+/** Paths of the service look like this; what a stranger makes up may hold a token [LOG1]. */
+function pathOf(path: string): string {
+  return /^\/[a-z0-9/_-]{0,64}$/.test(path) ? path : '(unknown)'
 }
 
 /** `path` has no query; whose request it was is looked up where it is told. */

@@ -143,7 +143,7 @@ async function makeCallNoise(service: Service, errors: string[]): Promise<void> 
       client.send('webrtc.offer', { ...sdp('offer'), call_uuid: planted.text })
       client.send('webrtc.ice_candidate', { ...ice, candidate: planted.candidate })
       client.send('webrtc.ice_candidate', { ...ice, candidate: { candidate: planted.candidate.repeat(500) } })
-      client.send('call.reject', { call_uuid: callUuid, reason: planted.text })
+      client.send('call.reject', { call_uuid: planted.text, reason: planted.text })
       client.send('call.invite', { ...invite, metadata: { note: planted.metadata.repeat(200) } })
       client.send('call.invite', { ...invite, callee_role: planted.text })
       client.send('call.invite', { ...invite, call_type: planted.text })
