@@ -32,6 +32,7 @@ describe('health', () => {
   test('[HEALTH1] draining: live, not ready, and when to ask again', async () => {
     const service = startRest({ stores: shared.stores })
     try {
+      expect((await service.get('/readyz')).status).toBe(200)
       service.state = 'draining'
       expect(await (await service.get('/healthz')).json()).toMatchObject({ ok: true, service_ready: false })
       const ready = await service.get('/readyz')
