@@ -38,6 +38,14 @@ export interface Arrival extends OpenSession {
   readonly activeCalls: readonly ActiveCall[]
 }
 
+/** How a socket was lost. */
+export interface Loss {
+  /** Its client closed it. */
+  readonly closed: boolean
+  /** And will not resume its session: a base one never does. */
+  readonly over: boolean
+}
+
 export interface Arrivals {
   /**
    * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
@@ -45,7 +53,7 @@ export interface Arrivals {
    */
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
-  leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
+  leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>
   /**
    * Tells an extended session that its log was lost, and what is true now [RES4]. What began or ended to ring meanwhile is
    * told to any: others looked for it in vain.
@@ -63,6 +71,8 @@ const resetRetryMs = 500
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
   const { store, sessions, delivery, calls, clock, onError } = options
+  /** Sessions whose sockets are gone, until their places are vacant. */
+  const leaving = new Map<string, Promise<void>>()
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
@@ -293,6 +303,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const { state, node, sessionId: holder } = place
       // Its own last session cannot be resumed: nobody else is there.
       const isNamed = holder === resumes
+      const left = state === 'held' ? leaving.get(holder) : undefined
+      if (left !== undefined) {
+        await left.catch(() => {})
+        call = (await store.load(call)) ?? call
+        continue
+      }
       if (state === 'held' && !isNamed && (await isAlive(holder, node))) return
       const decision = await calls.run(
         call,
@@ -317,16 +333,28 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void> {
+  /** Who comes back meanwhile waits until it is known how its socket was lost. */
+  function leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void> {
+    const { sessionId } = session
+    const left = leaveNow(session, sink, loss).finally(() => {
+      if (leaving.get(sessionId) === left) leaving.delete(sessionId)
+    })
+    leaving.set(sessionId, left)
+    return left
+  }
+
+  async function leaveNow(session: ClientSession, sink: Sink, { closed, over }: Loss): Promise<void> {
     const { sessionId, node } = session
-    if (!(await sessions.detach(sessionId, sink, clean, clock.now()))) return
+    // What is committed from now on waits for who comes back: it was not sent on this socket.
+    const at = clock.now()
+    if (!(await sessions.detach(sessionId, sink, over, at))) return
     const live = await store.liveCallsOf(session.participant)
     // It came back meanwhile: its places are its own again.
     if (sessions.heldHere(sessionId) !== undefined) return
     await Promise.all(
       live
         .filter((call) => ownPlace(session, call)?.sessionId === sessionId)
-        .map((call) => calls.run(call, { type: 'lose', sessionId, node })),
+        .map((call) => calls.run(call, { type: 'lose', sessionId, node, closed, at })),
     )
   }
 

@@ -274,7 +274,7 @@ export interface Sessions {
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
-   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then, but for states;
+   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
    * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
    */
   detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>

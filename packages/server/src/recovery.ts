@@ -2,6 +2,7 @@ import {
   type AnsweredCall,
   type Call,
   callKey,
+  isClosed,
   isLive,
   type LiveCall,
   type Participant,
@@ -82,7 +83,8 @@ export function createRecovery({
     await expectBack(call, now)
     if (call.status === 'ringing') await expectRung(call, now)
     await delivery.adopt(call)
-    if (call.status === 'accepted') {
+    // One that closed its socket is told when it is back.
+    if (call.status === 'accepted' && !isClosed(call.callerPlace)) {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
       const text = JSON.stringify({ event: 'call.accepted', data: acceptedData(call) })
       const push = { kind: 'state', call: callKey(call), version: call.version, text } as const

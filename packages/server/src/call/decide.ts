@@ -5,6 +5,7 @@ import {
   type CallDurations,
   deadlineOf,
   isAnswered,
+  isClosed,
   isLive,
   type LiveCall,
   type OverCall,
@@ -49,8 +50,17 @@ export type CallCommand =
   | { readonly type: 'relay'; readonly actor: Actor }
   /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
-  /** The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. */
-  | { readonly type: 'lose'; readonly sessionId: string; readonly node: string }
+  /**
+   * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
+   * client closed it. `at`: when, where that is known better than by when it is decided.
+   */
+  | {
+      readonly type: 'lose'
+      readonly sessionId: string
+      readonly node: string
+      readonly closed?: boolean
+      readonly at?: number
+    }
   /** Time passed. */
   | { readonly type: 'time' }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
@@ -59,6 +69,7 @@ export type CallCommand =
   | { readonly type: 'shift'; readonly ms: number }
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
+type LoseCommand = Extract<CallCommand, { type: 'lose' }>
 type ArriveCommand = Extract<CallCommand, { type: 'arrive' }>
 
 export type Refusal = {
@@ -98,7 +109,7 @@ function changed(call: Call, event: CallEvent): Acceptance {
  */
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')
-  if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)
+  if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
@@ -285,7 +296,21 @@ export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now
   if (holds && place.settled && place.node === actor.node) return unchanged(call)
   const type = holds ? 'place_settled' : 'place_taken'
   const next = withPlace(call, side, placeFor(actor, true))
-  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
+  const notices = acceptedAgain(call, side, place, actor)
+  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices })
+}
+
+/**
+ * What was sent on a socket that its client closed is not sent again: who comes back to a call that is not connected needs
+ * a new offer, and `call.accepted` asks for it [PLACE5]. A caller who has yet to hear it, or will at its own return, is not
+ * told twice.
+ */
+function acceptedAgain(call: LiveCall, side: Side, place: Place, actor: Actor): readonly Notice[] {
+  if (call.status !== 'accepted' || !isClosed(place) || place.sessionId === actor.sessionId) return []
+  const { callerPlace, acceptedAt } = call
+  if (side === 'callee' && isClosed(callerPlace)) return []
+  if (callerPlace.state === 'vacant' && callerPlace.since < acceptedAt) return []
+  return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(call) }]
 }
 
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
@@ -299,12 +324,16 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
   // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
   const next = withPlace(call, side, placeFor(actor, isNamed || (isOwn && place.settled)))
-  return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
+  const notices = acceptedAgain(call, side, place, actor)
+  return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices })
 }
 
-function lose(call: LiveCall, sessionId: string, node: string, now: number): Decision {
+function lose(call: LiveCall, { sessionId, node, closed, at }: LoseCommand, now: number): Decision {
+  const how = closed === true ? ({ since: at ?? now, closed } as const) : {}
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
-  const vacated = mapPlaces(call, (place) => (isLost(place) ? { ...place, state: 'vacant', since: now } : place))
+  const vacated = mapPlaces(call, (place) =>
+    isLost(place) ? { ...place, state: 'vacant', since: now, ...how } : place,
+  )
   if (vacated === call) return unchanged(call)
   return changed({ ...vacated, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }

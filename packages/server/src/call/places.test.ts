@@ -14,7 +14,7 @@ import {
   ringingCall,
   start,
 } from '../../test/model/people.ts'
-import type { Call } from './call.ts'
+import { type Call, nextDeadline } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 
 /** Who holds a place, who may take it, and what a loss and a restart make of it. */
@@ -184,4 +184,52 @@ test('[END3] a restart leaves who is on a node that serves', () => {
   const waiting = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
   const again = ask(waiting, { type: 'restart', nodes: both })
   expect(again.ok && again.call.callerPlace).toEqual(leftBy(aliceOne, now))
+})
+
+const closedBy = (actor: Actor, since: number) => ({ ...leftBy(actor, since), closed: true }) as const
+
+test('[PLACE5] who comes back to what its client closed needs a new offer: the caller is told of the accept again, once', () => {
+  const bobBack = actorOf(bob, 'b-9', bobOne.deviceId)
+  const aliceBack = actorOf(alice, 'a-9', aliceOne.deviceId)
+  const told = (decision: ReturnType<typeof ask>) =>
+    decision.steps.flatMap(({ event }) => event.notices.map(({ to, event: name }) => `${name} to ${to.place}`))
+  const again = ['call.accepted to caller']
+  const left = start + 6_000
+  const calleeClosed = { calleePlace: closedBy(bobOne, left) }
+  for (const type of ['arrive', 'relay'] as const) {
+    expect(told(ask(answeredCall(calleeClosed), verb(type, bobBack)))).toEqual(again)
+    expect(told(ask(answeredCall({ callerPlace: closedBy(aliceOne, left) }), verb(type, aliceBack)))).toEqual(again)
+    // Its queue has the accept that came while it was away.
+    const early = answeredCall({ callerPlace: closedBy(aliceOne, start + 1_000) })
+    expect(told(ask(early, verb(type, aliceBack)))).toEqual([])
+  }
+  expect(told(ask(answeredCall(calleeClosed), verb('arrive', bobOne)))).toEqual([])
+  expect(told(ask(answeredCall({ ...calleeClosed, status: 'connected' }), verb('arrive', bobBack)))).toEqual([])
+  expect(told(ask(answeredCall({ calleePlace: leftBy(bobOne, left) }), verb('arrive', bobBack)))).toEqual([])
+  // A caller who is away, too, hears it when it is back.
+  const both = answeredCall({ ...calleeClosed, callerPlace: closedBy(aliceOne, left) })
+  expect(told(ask(both, verb('arrive', bobBack)))).toEqual([])
+  const cut = answeredCall({ ...calleeClosed, callerPlace: leftBy(aliceOne, left) })
+  expect(told(ask(cut, verb('arrive', bobBack)))).toEqual(again)
+  const cutBefore = answeredCall({ ...calleeClosed, callerPlace: leftBy(aliceOne, start + 1_000) })
+  expect(told(ask(cutBefore, verb('arrive', bobBack)))).toEqual([])
+})
+
+test('[END5] a loss says whether the client closed; two who closed have hung up after the shorter time', () => {
+  const lost = ask(answeredCall(), { type: 'lose', sessionId: 'b-1', node: bobOne.node, closed: true })
+  expect(lost.ok && lost.call).toMatchObject({ calleePlace: { state: 'vacant', since: now, closed: true } })
+  const places = (one: number, two: number) => ({
+    callerPlace: closedBy(aliceOne, start + one),
+    calleePlace: closedBy(bobOne, start + two),
+  })
+  const endsAt = (call: Call) => nextDeadline(call, durations)
+  const { callerLostMs, peerLostMs } = durations
+  for (const status of ['accepted', 'connected'] as const) {
+    expect(endsAt(answeredCall({ status, ...places(6_000, 9_000) }))).toBe(start + 9_000 + callerLostMs)
+    expect(endsAt(answeredCall({ status, ...places(9_000, 6_000) }))).toBe(start + 9_000 + callerLostMs)
+    const one = { ...places(6_000, 9_000), calleePlace: leftBy(bobOne, start + 9_000) }
+    expect(endsAt(answeredCall({ status, ...one }))).toBe(start + 6_000 + peerLostMs)
+  }
+  const over = ask(answeredCall(places(6_000, 9_000)), { type: 'time' }, start + 9_000 + callerLostMs)
+  expect(over.ok && over.call).toMatchObject({ status: 'ended', endReason: 'peer_lost' })
 })

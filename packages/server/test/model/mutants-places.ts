@@ -210,5 +210,17 @@ export const callFaults: readonly Patch[] = [
     'deadline = Math.min(deadline, place.since',
     'deadline = Math.max(deadline, place.since',
   ],
-  ['deadline: only the caller is lost', '[call.callerPlace, call.calleePlace]', '[call.callerPlace]'],
+  ['deadline: only the caller is lost', 'of [callerPlace, calleePlace]', 'of [callerPlace]'],
+  ['deadline: nobody hangs up by closing', '!isClosed(callerPlace) || !isClosed(calleePlace)', 'true'],
+  ['deadline: one who closes hangs up', '!isClosed(callerPlace) || !isClosed', '!isClosed'],
+  [
+    'deadline: who closed first counts',
+    'Math.max(callerPlace.since, calleePlace.since)',
+    'Math.min(callerPlace.since, calleePlace.since)',
+  ],
+  [
+    'deadline: who is lost has hung up',
+    "place.state === 'vacant' && place.closed === true",
+    "place.state === 'vacant'",
+  ],
 ]

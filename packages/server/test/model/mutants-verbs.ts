@@ -8,8 +8,8 @@ const dispatch: readonly Patch[] = [
   ['a missing call is not looked for', "if (call === undefined) return refuse('CALL_NOT_FOUND')", ''],
   [
     'lose: a call that is over',
-    'isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)',
-    'lose(call, command.sessionId, command.node, now)',
+    'isLive(call) ? lose(call, command, now) : unchanged(call)',
+    'lose(call, command, now)',
   ],
   [
     'time: a call that is over',

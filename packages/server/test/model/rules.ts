@@ -10,8 +10,8 @@ import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedC
 export interface Cause {
   readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift'
   readonly client: Client | undefined
-  /** Of `lose`: the session, and the node that saw it go. */
-  readonly lost: { readonly sessionId: string; readonly node: string } | undefined
+  /** Of `lose`: the session, the node that saw it go, and whether its client closed its socket. */
+  readonly lost: { readonly sessionId: string; readonly node: string; readonly closed: boolean } | undefined
   /** Of `request`: what was asked. */
   readonly verb: Verb | undefined
   /** Of `invite`: what kind of call it is for. */
@@ -154,6 +154,7 @@ function checkVacated(was: Place | null, is: Place, cause: Cause) {
   if (was.state === 'vacant' && cause.kind === 'restart') return
   if (cause.kind === 'restart' && was.node !== cause.serving) return
   const { lost } = cause
+  if (is.state === 'vacant' && (is.closed === true) !== lost?.closed) violated('END5', 'who closed is not remembered')
   if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')
 }
 
@@ -184,13 +185,31 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
   } else violated('END1', `a call was ended by ${cause.kind}`)
 }
 
+/** Who came back to what its client had closed needs a new offer, and the caller has heard of the accept, or has now come. */
+function isAcceptedDue(was: Call, call: Call): boolean {
+  if (was.status !== 'accepted') return false
+  const back = (['caller', 'callee'] as const).find((side) => {
+    const place = seatIn(was, side)
+    const isClosed = place?.state === 'vacant' && place.closed === true
+    return isClosed && seatIn(call, side)?.sessionId !== place.sessionId
+  })
+  const { callerPlace, acceptedAt } = was
+  if (back === undefined || callerPlace.state === 'held') return back !== undefined
+  return callerPlace.since >= acceptedAt && (back === 'caller' || callerPlace.closed !== true)
+}
+
 const crossing: readonly Verb[] = ['cancel', 'reject', 'busy']
 
 /** Everybody who has to know is addressed once, and nobody else [PLACE1, END2]. */
 function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cause: Cause) {
   const { notices } = event
   if (was.status === call.status) {
-    if (notices.length > 0) violated('call states', `${event.type} told somebody something`)
+    const due = isAcceptedDue(was, call) ? 1 : 0
+    if (notices.length !== due) violated('PLACE5', `${event.type} told ${notices.length} something, not ${due}`)
+    for (const notice of notices) {
+      checkAddress(call, notice)
+      if (notice.to.place !== 'caller') violated('PLACE5', 'somebody else than the caller is to offer anew')
+    }
     return
   }
   for (const notice of notices) {

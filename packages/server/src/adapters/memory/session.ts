@@ -230,8 +230,7 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
   session.idleSince = at
   session.closedByClient = clean
   if (clean) {
-    const isKept = ({ seq, push }: LogEntry) =>
-      seq > sent || push.kind === 'state' || session.unsettled?.has(push.call) === true
+    const isKept = ({ seq, push }: LogEntry) => seq > sent || session.unsettled?.has(push.call) === true
     session.log?.retain(isKept)
   }
   // It rings again for who comes back: the time that remains is another one.

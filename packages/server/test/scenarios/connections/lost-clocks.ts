@@ -58,6 +58,27 @@ export function registerLostClockScenarios(name: string, start: StartService): v
       }
     }
 
+    for (const [first, second] of [
+      ['close', 'close'],
+      ['close', 'die'],
+      ['die', 'close'],
+    ] as const) {
+      const both = first === 'close' && second === 'close'
+      test.concurrent(`[END5] both are gone (${first}, ${second}): peer_lost after the ${both ? 'shorter' : 'longer'} time`, async () => {
+        const pair = await connectPair(service)
+        const callUuid = await acceptedCall(pair)
+        await pair.callee[first]()
+        await pair.caller[second]()
+        const wish = { user_id: pair.callerId, role: 'customer' }
+        const isOver = async () => (await recordOf(service, wish, callUuid)).ended_at !== null
+        while (!(await isOver())) await Bun.sleep(50)
+        const record = await recordOf(service, wish, callUuid)
+        expect(record).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
+        const lasted = Date.parse(record.ended_at) - Date.parse(record.accepted_at)
+        expect(lasted).toBeWithin(both ? callerLostMs - 50 : peerLostMs - 50, both ? peerLostMs : peerLostMs + slackMs)
+      })
+    }
+
     test.concurrent('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)

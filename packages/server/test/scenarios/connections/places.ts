@@ -321,6 +321,36 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       expect(candidateNumbers(back)).toEqual(range(10, 20))
     })
 
+    for (const side of ['callee', 'caller'] as const) {
+      test(`[PLACE5] a ${side} that reloads right after the accept: the caller is told to offer anew, and its offer arrives`, async () => {
+        const { caller, callee, callerId, calleeId } = await connectPair(service)
+        const callUuid = await acceptedCall({ caller, callee, calleeId })
+        caller.send('webrtc.offer', { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0 lost' } })
+        await callee.next('webrtc.offer')
+        await (side === 'caller' ? caller : callee).close(1001)
+        const back = await connect(side === 'caller' ? callerId : calleeId, side === 'caller' ? 'customer' : 'agent')
+        const [offering, offered] = side === 'caller' ? [back, callee] : [caller, back]
+        await offering.next('call.accepted', ({ data }) => data.call_uuid === callUuid)
+        offering.send('webrtc.offer', { call_uuid: callUuid, sdp: { type: 'offer', sdp: 'v=0 anew' } })
+        const isAnew = ({ data }: { data: { sdp: { sdp: string } } }) => data.sdp.sdp === 'v=0 anew'
+        await offered.next('webrtc.offer', isAnew)
+        await quiet(offering, offered)
+        const told = offering.events().filter((event) => event === 'call.accepted')
+        expect(told).toHaveLength(side === 'caller' ? 1 : 2)
+      })
+    }
+
+    test('[PLACE5] one whose network failed lost nothing: nobody is asked for a new offer', async () => {
+      const { caller, callee, calleeId, send } = await call()
+      await callee.die()
+      await send(0, 3)
+      const back = await connect(calleeId, 'agent')
+      await back.settle()
+      await quiet(caller, back)
+      expect(candidateNumbers(back)).toEqual(range(0, 3))
+      expect(caller.events()).toEqual(['auth.ok', 'call.invited', 'call.accepted'])
+    })
+
     test('[PLACE5] of 100 callees that reload within 40 ms of their accept none loses anything, or hears it twice', async () => {
       const numbersAfter = async (ms: number): Promise<number[]> => {
         const { caller, callee, calleeId } = await connectPair(service)
