@@ -1,4 +1,4 @@
-// Runs jobs, each in a process of its own, one more at a time than there are cores: one that crashes or never ends fails
+// Runs jobs, each in a process of its own, as many at a time as there are cores: one that crashes or never ends fails
 // alone. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -108,8 +108,7 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   const inTurn = async () => {
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) await runOne(job)
   }
-  // One more than there are cores: most of them wait more than they compute.
-  const atOnce = Math.min(availableParallelism(), mostAtOnce) + 1
+  const atOnce = Math.min(availableParallelism(), mostAtOnce)
   try {
     await Promise.all(Array.from({ length: atOnce }, inTurn))
   } finally {
