@@ -119,7 +119,7 @@ test('candidates that come before their description wait for it', async () => {
     })
     expect(found.errors).toEqual([])
     // By these candidates, not by those of another try.
-    expect(found.ms).toBeLessThan(soon(7000))
+    expect(found.ms).toBeLessThan(soon(4000))
     expect(found.order[0]).toBe('offer')
   })
 }, 90_000)
@@ -328,7 +328,7 @@ test('a callee that was answered before it listened offers itself, where no offe
       return { early, first: pair.wire.sent[0]?.from, errors: pair.errors, ms: performance.now() - at }
     })
     expect(found).toMatchObject({ early: 0, first: 'incoming', errors: [] })
-    expect(found.ms).toBeLessThan(soon(7000))
+    expect(found.ms).toBeLessThan(soon(4000))
   })
 }, 90_000)
 

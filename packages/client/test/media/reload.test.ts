@@ -40,7 +40,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
       expect(found.sameStream).toBe(true)
       expect(found.tracks).toEqual(['live', 'live'])
       // Without noticing, ICE would time out first.
-      expect(found.ms).toBeLessThan(soon(7000))
+      expect(found.ms).toBeLessThan(soon(4000))
       for (const flow of found.flows) expectFlow(flow, ['audio', 'video'])
     })
   }, 90_000)
@@ -99,7 +99,7 @@ test('what was sent to the page of before comes to the new one: an old answer is
       }, side)
       expect(found.errors).toEqual([])
       // Not by a time limit.
-      expect(found.ms).toBeLessThan(soon(7000))
+      expect(found.ms).toBeLessThan(soon(4000))
     }
   })
 }, 90_000)
@@ -130,7 +130,7 @@ test('an offer that was answered long ago comes again to the new page: both find
         return { errors: pair.errors, ms: performance.now() - at }
       }, side)
       expect(found.errors).toEqual([])
-      expect(found.ms).toBeLessThan(soon(7000))
+      expect(found.ms).toBeLessThan(soon(4000))
     }
   })
 }, 90_000)
@@ -158,6 +158,6 @@ test('an offer that only the page of before had seen: the caller makes it again 
     })
     expect(found.errors).toEqual([])
     // Not by a time limit.
-    expect(found.ms).toBeLessThan(soon(7000))
+    expect(found.ms).toBeLessThan(soon(4000))
   })
 }, 90_000)
