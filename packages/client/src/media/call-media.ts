@@ -54,6 +54,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   const subscriptions: Unsubscribe[] = []
   let started = false
   let reported = false
+  /** Connections that were made. */
+  let opened = 0
   let stopWatching = () => {}
 
   const isPolite = () => call.direction === 'incoming'
@@ -70,8 +72,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
 
   function rtcConfiguration(): RTCConfiguration {
     const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
-    // One transport carries everything. Its candidates are gathered while the peer is still asked.
-    return { iceCandidatePoolSize: 1, ...configuration, iceServers }
+    // One transport carries everything. Its candidates are gathered while the peer is still asked; not of a connection that
+    // replaces another, for where that is milliseconds old Chromium may gather from the pool for ever and find nothing.
+    return { iceCandidatePoolSize: opened > 1 ? 0 : 1, ...configuration, iceServers }
   }
 
   const senders = createSenders({
@@ -125,6 +128,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
 
   function open(): RTCPeerConnection {
     stopWatching()
+    opened++
     const connection = new environment.RTCPeerConnection(rtcConfiguration())
     const isCurrent = () => negotiation.connection() === connection && !shown.isClosed()
     connection.addEventListener('track', ({ track }) => {

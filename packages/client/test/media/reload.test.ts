@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { isLong } from '@ringwire/testkit/long'
 import { soon } from '@ringwire/testkit/patience'
 import { expectFlow } from '../../../demo/test/support/flow.ts'
 import { withLoopback } from './support/stage.ts'
@@ -30,13 +31,16 @@ for (const side of ['incoming', 'outgoing'] as const) {
         const ms = performance.now() - at
         const flows = await Promise.all([measureFlow(media, 2), measureFlow(stays, 2)])
         const replaced = stays.connection !== before.connection
+        const pool = stays.connection?.getConfiguration().iceCandidatePoolSize
         const sameStream = stays.state.remote === before.remote
         const tracks = stays.state.remote.getTracks().map(({ readyState }) => readyState)
         pair.close()
-        return { errors: pair.errors, ms, flows, replaced, sameStream, tracks }
+        return { errors: pair.errors, ms, flows, replaced, pool, sameStream, tracks }
       }, side)
       expect(found.errors).toEqual([])
       expect(found.replaced).toBe(true)
+      // A pool in a connection that replaces another may keep Chromium from finding any candidate.
+      expect(found.pool).toBe(0)
       expect(found.sameStream).toBe(true)
       expect(found.tracks).toEqual(['live', 'live'])
       // Without noticing, ICE would time out first.
@@ -69,9 +73,11 @@ test('both begin anew at once', async () => {
   })
 }, 90_000)
 
+// Three connections within 20 ms: one in ten of these found no candidate while all had a pool.
+const often = isLong ? 20 : 2
 test('what was sent to the page of before comes to the new one: an old answer is not taken, an old offer does no harm', async () => {
   await inPage(async (page) => {
-    for (const side of ['incoming', 'outgoing'] as const) {
+    for (const side of Array.from({ length: often }, () => ['incoming', 'outgoing'] as const).flat()) {
       const found = await page.evaluate(async (side) => {
         const { createPair, flowing, until } = window.loopback
         const other = side === 'incoming' ? 'outgoing' : 'incoming'
