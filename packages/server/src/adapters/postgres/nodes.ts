@@ -112,6 +112,10 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   /** For how long this machine's monotonic clock is known to have stood still, in ms. */
   let stood = 0
   const monotonic = () => ticks() + stood
+  /** When this machine and the database last agreed on how time passes, and everybody's count then. */
+  let agreed: { readonly at: number; readonly beats: ReadonlyMap<string, number> } = { at: 0, beats: new Map() }
+  /** The last beat did not agree. Nobody may have counted since the one before: another beat shows whose clock it was. */
+  let inDoubt = false
   let outages: readonly Outage[] = []
   /** When a node, and when this one, was last seen with both stores. */
   let servedAt = Number.NEGATIVE_INFINITY
@@ -184,10 +188,14 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const isOther = offsets.some(
       (each) => Math.abs(databaseNow - (sent + half) - each.offset) > half + each.way / 2 + jumpMs,
     )
-    if (isOther && stoodStill(moved, received - beatAt, others)) {
+    if (isOther && stoodStill(moved, received - agreed.at, others)) {
       // What the others did meanwhile took its time: this machine did not see it pass.
       stood += moved
-      learnClock(databaseNow, sent + moved, received + moved, [])
+      learnClock(databaseNow, sent + moved, received + moved, others)
+      return
+    }
+    if (isOther && !inDoubt && moved > 0 && others.length > 0) {
+      inDoubt = true
       return
     }
     // The database's clock jumped, or it is another database by now: what it said before says nothing any more.
@@ -195,11 +203,13 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     offsets.push({ offset: databaseNow - (sent + received) / 2, way: received - sent })
     if (offsets.length > samples) offsets.shift()
     offset = offsets.reduce((best, each) => (each.way < best.way ? each : best)).offset
+    inDoubt = false
+    agreed = { at: received, beats: new Map(others.map(([name, beats]) => [name, beats])) }
   }
 
   /** Whether others counted on for as long as the database says, rather than for as long as this machine's clock says. */
   function stoodStill(moved: number, elapsed: number, others: readonly OtherRow[]): boolean {
-    const counted = others.map(([name, beats]) => beats - (seen.get(name)?.beats ?? beats))
+    const counted = others.map(([name, beats]) => beats - (agreed.beats.get(name) ?? beats))
     return Math.max(0, ...counted) * beatMs > elapsed + moved / 2 && moved > 0
   }
 
