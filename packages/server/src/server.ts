@@ -282,7 +282,7 @@ function listen({ config, clientAddress, gateway, app, demo, journal }: Listenin
       ? {}
       : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey), ciphers } }),
     // The runtime's own refusal has no REST error body: bodies are measured where they are read [HTTP1].
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    maxRequestBodySize: Number.POSITIVE_INFINITY,
     websocket: gateway.websocket,
     // What nobody foresaw is not shown to whoever asked, with paths and lines.
     development: false,
