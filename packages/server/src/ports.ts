@@ -175,6 +175,8 @@ export interface SessionIdentity {
   readonly participant: Participant
   /** null: a device without a name; undefined: not known any more, after a restart. */
   readonly deviceId: string | null | undefined
+  /** Of one whose device is not known any more: which one it was not. */
+  readonly isNotOf?: string
   /** Connected with `?ext=1`: its pushes are numbered, and it outlives its sockets [RES1]. */
   readonly extended: boolean
   /** When its token is over, in ms since the epoch: calls that begin later do not ring there [WS5]. Undefined: never. */

@@ -97,8 +97,9 @@ export function createRecovery({
    * told from them by its device: it must never hear that the call is over for it.
    */
   async function tellOthersRung(call: AnsweredCall, now: number): Promise<void> {
-    if (call.calleePlace.deviceId === null || now - call.acceptedAt > finalsMs) return
-    await expectRung(call, now)
+    const { deviceId } = call.calleePlace
+    if (deviceId === null || now - call.acceptedAt > finalsMs) return
+    await expectRung(call, now, deviceId)
     const text = JSON.stringify({
       event: 'call.cancelled',
       data: elsewhereData(call, 'answered_elsewhere', { ...call.callee, sessionId: call.calleePlace.sessionId }),
@@ -124,11 +125,12 @@ export function createRecovery({
     }
   }
 
-  /** Some sockets of the callee rang before the restart; which ones is not known any more [WS4]. */
-  async function expectRung(call: Call, now: number): Promise<void> {
+  /** Some sockets of the callee rang before the restart; which ones is not known any more, but on which device none did [WS4]. */
+  async function expectRung(call: Call, now: number, isNotOf?: string): Promise<void> {
     const participant: Participant = participantOf(call, 'callee')
     const sessionId = newSessionId(participant)
-    await sessions.openDetached({ sessionId, participant, deviceId: undefined, extended: false }, now)
+    const identity = { sessionId, participant, deviceId: undefined, extended: false }
+    await sessions.openDetached(isNotOf === undefined ? identity : { ...identity, isNotOf }, now)
     await sessions.ring(sessionId, callKey(call))
   }
 

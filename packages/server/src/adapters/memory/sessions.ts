@@ -343,8 +343,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const known = target?.overSinceOpen
       if (target === undefined || known === undefined) return
       for (const source of [...(detached.get(target.participantKey) ?? [])]) {
-        const device = source.identity.deviceId
-        if (device !== undefined && device !== identity.deviceId) continue
+        const { deviceId: device, isNotOf } = source.identity
+        if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
         // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
         const isOwed = (push: Push) => isLast(push) && !target.places?.has(push.call) && !known.has(push.call)
         // From before a restart: how many sockets it stands for is not known.

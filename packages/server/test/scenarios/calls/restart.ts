@@ -46,6 +46,7 @@ export function registerRestart(name: string, start: Start, areSessionsKept = fa
       scenario('[RES3] [WS4] ringing, accepted and connected calls go on to a normal end', checkLiveCalls)
       scenario('[WS4] who was away hears how a call ended, once; who knew it is not in the way', checkFinals)
       scenario('[WS4] [PLACE1] devices that rang hear that another one answered; that one does not', checkOtherDevices)
+      scenario('[WS4] the device that answered comes back when its call is over: it hears how it ended, and nothing else', checkAnsweredDevice)
       scenario('[INV1] [INV3] [INV6] [INV7] invites are repeated, crossed and redialled as before', checkInvites)
       scenario('[END3] nobody comes back: lost in full time after the start', checkNobodyBack, lostSoon)
       scenario('[RING1] the ring timeout passes meanwhile: missed, and both peers are told', checkMissed)
@@ -206,6 +207,26 @@ async function checkOtherDevices(service: Service, way: Way, again: Again): Prom
   await quiet(phoneBack, deskBack, callerBack)
   expect(phoneBack.events()).toEqual(['auth.ok', 'webrtc.offer'])
   expect(deskBack.events()).toEqual(['auth.ok', ...told])
+}
+
+async function checkAnsweredDevice(service: Service, way: Way): Promise<void> {
+  const { caller, callerId, calleeId } = await connectPair(service)
+  const as = (device: string) => ({ user_id: calleeId, role: 'agent', device_id: device })
+  const desk = await service.connect(as('desk'))
+  const phone = await service.connect(as('phone'))
+  const callUuid = await invite(caller, calleeId)
+  await desk.next('call.ringing')
+  phone.send('call.accept', { call_uuid: callUuid })
+  await caller.next('call.accepted')
+  // The desk has heard of it before; only the phone is away when the call ends.
+  await desk.next('call.cancelled')
+  await restart(service, way)
+  const callerBack = await service.connect({ user_id: callerId, role: 'customer' })
+  expect(await errorCode(callerBack, 'call.end', { call_uuid: callUuid })).toBeUndefined()
+  const phoneBack = await service.connect(as('phone'))
+  expect((await phoneBack.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, status: 'ended' })
+  await quiet(phoneBack)
+  expect(phoneBack.events()).toEqual(['auth.ok', 'call.ended'])
 }
 
 async function checkInvites(service: Service, way: Way): Promise<void> {
