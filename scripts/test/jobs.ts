@@ -35,8 +35,13 @@ export function usesService({ file }: Job): boolean {
   return /^packages\/[^/]+\/test\//.test(file)
 }
 
-/** Browsers and chaos take a minute, what needs no service a moment. */
+/** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
+export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
+  return /^packages\/(demo\/test|client\/test\/(browser|docs|media|react))\b/.test(file)
+}
+
+/** What takes a minute or more begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
-  if (/^packages\/(demo\/test|client\/test\/(media|react|docs)|server\/test\/chaos)\//.test(job.file)) return 0
+  if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|upgrade)\b/.test(job.file)) return 0
   return usesService(job) ? 1 : 2
 }

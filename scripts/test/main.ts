@@ -6,7 +6,8 @@ import { runJobs, type Total } from './run-jobs.ts'
 import { startSharedServers } from './servers.ts'
 
 function finish({ passed, failed, failedJobs }: Total): void {
-  if (failedJobs.length > 0) console.log(`\nFailed:\n${failedJobs.map((name) => `  ${name}`).join('\n')}`)
+  if (failedJobs.length > 0) console.log('\nFailed:')
+  for (const { name, digest } of failedJobs) console.log([name, ...digest.map((line) => `  ${line}`)].join('\n'))
   console.log(`${passed} passed, ${failed} failed`)
   process.exitCode = failed === 0 ? 0 : 1
 }

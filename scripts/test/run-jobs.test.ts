@@ -58,5 +58,16 @@ test('the counts are those of all files', () => {
   const sum = (key: 'passed' | 'failed') => Object.values(files).reduce((all, it) => all + it[key], 0)
   expect({ passed: total.passed, failed: total.failed }).toEqual({ passed: sum('passed'), failed: sum('failed') })
   const failing = Object.keys(files).filter((name) => (files[name]?.failed ?? 0) > 0)
-  expect(total.failedJobs.sort()).toEqual(failing.map((name) => `${name}.test.ts`).sort())
+  const found = total.failedJobs.map(({ name }: { name: string }) => name)
+  expect(found.sort()).toEqual(failing.map((name) => `${name}.test.ts`).sort())
+})
+
+test('of each job that failed a few lines say what', () => {
+  const total = JSON.parse(output.trim().split('\n').at(-1) ?? '')
+  const digestOf = (file: string) => total.failedJobs.find(({ name }: { name: string }) => name === `${file}.test.ts`).digest
+  const said = digestOf('fails').join('\n')
+  for (const part of ['error: expect(received).toBe(expected)', 'Expected: 2', 'Received: 1', '(fail) b <&>']) {
+    expect(said).toContain(part)
+  }
+  expect(digestOf('never-ends').join('\n')).toContain('killed')
 })

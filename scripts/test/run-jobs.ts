@@ -1,9 +1,9 @@
-// Runs jobs, each in a process of its own, as many at a time as there are cores: one that crashes or never ends fails
-// alone. A test that is skipped, left to do or missing counts as failed.
+// Runs jobs, each in a process of its own, one more at a time than there are cores, for most of them wait: one that
+// crashes or never ends fails alone. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Job } from './jobs.ts'
+import { type Job, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 90_000
@@ -22,7 +22,13 @@ export interface RunOptions {
 export interface Total {
   passed: number
   failed: number
-  readonly failedJobs: string[]
+  readonly failedJobs: FailedJob[]
+}
+
+export interface FailedJob {
+  readonly name: string
+  /** Its tests that failed, and with what, in a few lines: enough for where the whole output is cut short. */
+  readonly digest: readonly string[]
 }
 
 interface Result {
@@ -89,6 +95,15 @@ function line({ passed, failed, remark }: Verdict, name: string, ms: number, cpu
   return `${failed === 0 ? 'ok  ' : 'FAIL'} ${name}: ${counts} (${times})${remark ? `: ${remark}` : ''}`
 }
 
+const digestLines = 15
+
+/** The names of what failed, the first lines of the errors, and what was said at the end where neither is there. */
+function digestOf(output: string): readonly string[] {
+  const lines = output.split('\n').map((line) => line.trimEnd().slice(0, 200))
+  const telling = lines.filter((line) => /^(\(fail\)|error:|Expected|Received|\s+at .*\.test\.ts)/.test(line))
+  return telling.length > 0 ? telling.slice(0, digestLines) : lines.slice(-digestLines)
+}
+
 /** Runs the jobs in their order, prints a line for each, and gives the counts. */
 export async function runJobs(options: RunOptions): Promise<Total> {
   const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, ...options }
@@ -102,13 +117,24 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     console.log(line(verdict, job.name, performance.now() - startedAt, result.cpuS))
     total.passed += verdict.passed
     total.failed += verdict.failed
-    if (verdict.failed > 0) total.failedJobs.push(job.name)
+    if (verdict.failed > 0) total.failedJobs.push({ name: job.name, digest: digestOf(result.output) })
   }
   const queue = [...given.jobs]
-  const inTurn = async () => {
-    for (let job = queue.shift(); job !== undefined; job = queue.shift()) await runOne(job)
+  let browsing = false
+  /** Never two in the browser at once; whoever finds nothing else ends, and the one there goes on. */
+  function takeNext(): Job | undefined {
+    const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
+    return at < 0 ? undefined : queue.splice(at, 1)[0]
   }
-  const atOnce = Math.min(availableParallelism(), mostAtOnce)
+  const inTurn = async () => {
+    for (let job = takeNext(); job !== undefined; job = takeNext()) {
+      const isInBrowser = usesBrowser(job)
+      browsing ||= isInBrowser
+      await runOne(job)
+      if (isInBrowser) browsing = false
+    }
+  }
+  const atOnce = Math.min(availableParallelism() + 1, mostAtOnce)
   try {
     await Promise.all(Array.from({ length: atOnce }, inTurn))
   } finally {
