@@ -359,3 +359,14 @@ test('[ID1] participants are told apart by product, role and user_id', () => {
   }
   expect(sessions.liveOf(participant)).toEqual(['a'])
 })
+
+test('[WS4] what stands for those that rang before a restart is for every device but the one that answered', () => {
+  sessions.openDetached({ ...identity('rung'), deviceId: undefined, isNotOf: 'phone' }, 0)
+  sessions.ring('rung', 'call')
+  sessions.appendRung(participant, event('stop', 2), [])
+  for (const device of ['phone', 'desk', null]) {
+    const id = connect(`on ${device}`, device)
+    sessions.collectFinals(identity(id, device))
+  }
+  expect(['phone', 'desk', null].map((device) => heard(`on ${device}`))).toEqual([[], ['stop'], ['stop']])
+})

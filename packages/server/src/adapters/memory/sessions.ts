@@ -342,16 +342,19 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       const target = sessions.get(identity.sessionId)
       const known = target?.overSinceOpen
       if (target === undefined || known === undefined) return
-      for (const source of [...(detached.get(target.participantKey) ?? [])]) {
-        const { deviceId: device, isNotOf } = source.identity
-        if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
-        // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-        const isOwed = (push: Push) => isLast(push) && !target.places?.has(push.call) && !known.has(push.call)
-        // From before a restart: how many sockets it stands for is not known.
-        const entries =
-          device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
-        for (const { push, at } of entries ?? []) append(target, push, at)
-        if (isForgettable(source)) forget(source)
+      // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
+      for (const kind of ['final', 'stop'] as const) {
+        for (const source of [...(detached.get(target.participantKey) ?? [])]) {
+          const { deviceId: device, isNotOf } = source.identity
+          if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
+          // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
+          const isOwed = (push: Push) => push.kind === kind && !target.places?.has(push.call) && !known.has(push.call)
+          // From before a restart: how many sockets it stands for is not known.
+          const entries =
+            device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
+          for (const { push, at } of entries ?? []) append(target, push, at)
+          if (isForgettable(source)) forget(source)
+        }
       }
       target.overSinceOpen = undefined
     },

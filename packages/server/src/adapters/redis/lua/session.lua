@@ -235,10 +235,11 @@ local function release(h, name)
 end
 
 -- Final notices that a dead socket's session was not proven to have, for a new one of the same device [WS4].
-local function giveFinals(source, target, only)
+local function giveFinals(source, target, only, which)
   if source.d ~= '' and source.d ~= target.d then return end
   -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
   local function isOwed(kind, name)
+    if which ~= nil and kind ~= which then return false end
     return isLast(kind) and (only == nil or only == name) and not target['P' .. name] and not target['O' .. name]
   end
   local entries = {}
