@@ -64,7 +64,8 @@ test('the counts are those of all files', () => {
 
 test('of each job that failed a few lines say what', () => {
   const total = JSON.parse(output.trim().split('\n').at(-1) ?? '')
-  const digestOf = (file: string) => total.failedJobs.find(({ name }: { name: string }) => name === `${file}.test.ts`).digest
+  const digestOf = (file: string) =>
+    total.failedJobs.find(({ name }: { name: string }) => name === `${file}.test.ts`).digest
   const said = digestOf('fails').join('\n')
   for (const part of ['error: expect(received).toBe(expected)', 'Expected: 2', 'Received: 1', '(fail) b <&>']) {
     expect(said).toContain(part)

@@ -44,7 +44,7 @@ test('[WS6] the bound is exact at 1,000 levels, of arrays, of objects and of bot
   ]
   for (const [open, close] of shapes) {
     const perPair = open.startsWith('[{') ? 2 : 1
-    const nested = (levels: number) => open.repeat(levels / perPair) + '0' + close.repeat(levels / perPair)
+    const nested = (levels: number) => `${open.repeat(levels / perPair)}0${close.repeat(levels / perPair)}`
     expect(depthOf(JSON.parse(nested(1000)))).toBe(1000)
     expect(isNestedDeeper(nested(1000), 1000)).toBe(false)
     expect(isNestedDeeper(nested(1002), 1000)).toBe(true)

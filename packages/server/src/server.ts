@@ -16,6 +16,7 @@ import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createHttpApp } from './http/app.ts'
+import { runtimeBodyBound } from './http/body.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { failure } from './http/replies.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
@@ -281,8 +282,7 @@ function listen({ config, clientAddress, gateway, app, demo, journal }: Listenin
     ...(tlsCert === null || tlsKey === null
       ? {}
       : { tls: { cert: Bun.file(tlsCert), key: Bun.file(tlsKey), ciphers } }),
-    // The runtime's own refusal has no REST error body: bodies are measured where they are read [HTTP1].
-    maxRequestBodySize: Number.POSITIVE_INFINITY,
+    maxRequestBodySize: runtimeBodyBound,
     websocket: gateway.websocket,
     // What nobody foresaw is not shown to whoever asked, with paths and lines.
     development: false,

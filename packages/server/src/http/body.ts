@@ -1,6 +1,9 @@
 /** The bound of a request body [HTTP1]. */
 const maxBodyBytes = 16 * 1024
 
+/** The runtime's own: none, for its refusal has no REST error body. Bodies are measured where they are read [HTTP1]. */
+export const runtimeBodyBound = Number.POSITIVE_INFINITY
+
 export type JsonBody =
   | { readonly ok: true; readonly value: Record<string, unknown> }
   | { readonly ok: false; readonly code: 'REQUEST_BODY_TOO_LARGE' }

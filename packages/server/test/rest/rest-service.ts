@@ -12,6 +12,7 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { createHealth, type ServiceState } from '../../src/health.ts'
 import { createHistory } from '../../src/history.ts'
 import { createHttpApp } from '../../src/http/app.ts'
+import { runtimeBodyBound } from '../../src/http/body.ts'
 import { createClientAddress } from '../../src/http/client-address.ts'
 import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
 import { createLimits, createLocalLimits, type Limits } from '../../src/limits.ts'
@@ -110,7 +111,7 @@ export function startRest(options: RestOptions): RestService {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    maxRequestBodySize: runtimeBodyBound,
     fetch: (request, bun) => app.fetch(request, bun.requestIP(request)?.address),
   })
   const url = `http://127.0.0.1:${server.port}`

@@ -46,7 +46,10 @@ export function registerRestart(name: string, start: Start, areSessionsKept = fa
       scenario('[RES3] [WS4] ringing, accepted and connected calls go on to a normal end', checkLiveCalls)
       scenario('[WS4] who was away hears how a call ended, once; who knew it is not in the way', checkFinals)
       scenario('[WS4] [PLACE1] devices that rang hear that another one answered; that one does not', checkOtherDevices)
-      scenario('[WS4] the device that answered comes back when its call is over: it hears how it ended, and nothing else', checkAnsweredDevice)
+      scenario(
+        '[WS4] the device that answered comes back when its call is over: it hears how it ended, and nothing else',
+        checkAnsweredDevice,
+      )
       scenario('[INV1] [INV3] [INV6] [INV7] invites are repeated, crossed and redialled as before', checkInvites)
       scenario('[END3] nobody comes back: lost in full time after the start', checkNobodyBack, lostSoon)
       scenario('[RING1] the ring timeout passes meanwhile: missed, and both peers are told', checkMissed)
