@@ -219,7 +219,7 @@ export const settings = {
     'RINGWIRE_WS_RATE',
     messageRate(),
     '20/200',
-    'Messages that one socket may send; pings: ten times as many.',
+    'Messages that one socket may send. Ten times as many: all sockets of a participant on one node, and pings.',
   ),
   stunUrls: unset(
     'RINGWIRE_STUN_URLS',

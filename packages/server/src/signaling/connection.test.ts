@@ -5,6 +5,7 @@ import type { Waiter } from '../calls.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection, type ConnectionTiming } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
+import { createSenders } from './senders.ts'
 
 const session: SignalingSession = {
   participant: { product: 'shop', role: 'agent', userId: 'ann' },
@@ -80,7 +81,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     dispatch,
     backlog: createBacklog(room),
     timing,
-    messageRate,
+    senders: messageRate === null ? undefined : createSenders(messageRate),
     now: () => now,
     hasMoved: () => hasMoved,
     requestFlush: () => void flushes++,

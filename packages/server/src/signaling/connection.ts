@@ -4,13 +4,13 @@ import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { fitsBytes } from '@ringwire/protocol/text'
 import type { SessionClaims } from '../auth/tokens.ts'
 import { participantKey } from '../call/call.ts'
-import type { MessageRate } from '../config.ts'
 import type { MaybePromise } from '../maybe.ts'
 import type { Sink, Upstream } from '../ports.ts'
 import type { Backlog } from './backlog.ts'
 import { type Dispatch, type DispatchResult, encodeError, type Refusal, type SignalingSession } from './dispatch.ts'
 import { Inbox, type InboxOwner, type Message } from './inbox.ts'
 import { RateGate } from './rate-gate.ts'
+import type { Senders } from './senders.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
 export interface Socket {
@@ -29,7 +29,8 @@ export interface ConnectionOptions {
   /** What waits for the participant on all its sockets. */
   readonly backlog: Backlog
   readonly timing: ConnectionTiming
-  readonly messageRate: MessageRate | null
+  /** Where the messages of all sockets are counted; undefined: nowhere. */
+  readonly senders: Senders | undefined
   /** Monotonic, ms. */
   readonly now: () => number
   /** Asks for a `flush` at the end of this turn of the event loop. */
@@ -85,7 +86,8 @@ export class Connection implements Sink, InboxOwner {
   session: SignalingSession
   readonly openedAt: number
   private readonly options: ConnectionOptions
-  private readonly gate: RateGate | undefined
+  /** Made when its client sends something: hardly any socket of those that wait for a call ever does. */
+  private gate: RateGate | undefined
   private outbox: string[] = []
   private readonly inbox: Inbox
   private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
@@ -114,7 +116,6 @@ export class Connection implements Sink, InboxOwner {
     this.inbox = new Inbox(this)
     this.openedAt = options.now()
     this.lastPingAt = this.openedAt
-    if (options.messageRate !== null) this.gate = new RateGate(options.messageRate, options.now())
   }
 
   get isClosed(): boolean {
@@ -142,7 +143,8 @@ export class Connection implements Sink, InboxOwner {
 
   receive(message: string | Uint8Array): void {
     if (this.state !== 'open' || this.parting !== undefined) return
-    const clearance = this.gate?.message(message, this.options.now())
+    const now = this.options.now()
+    const clearance = this.gateAt(now)?.message(message, now)
     if (clearance === undefined || clearance.kind === 'passes') this.take(message, undefined)
     else if (clearance.kind === 'refused') {
       this.take(message, { error: rateLimited(clearance.retryAfterMs), mayBeUnlimited: clearance.mayBeUnlimited })
@@ -150,6 +152,12 @@ export class Connection implements Sink, InboxOwner {
       // An extended session comes back and sends again what took no effect: its numbers have no gap [EXT4].
       this.close(4429, 'too many messages')
     } else if (clearance.isTold) this.send(encodeError(rateLimited(clearance.retryAfterMs), undefined))
+  }
+
+  private gateAt(now: number): RateGate | undefined {
+    const { senders } = this.options
+    if (senders !== undefined) this.gate ??= new RateGate(senders.rate, senders.join(this.participant, now), now)
+    return this.gate
   }
 
   private take(message: string | Uint8Array, refusal: Refusal | undefined): void {
@@ -371,7 +379,9 @@ export class Connection implements Sink, InboxOwner {
 
   /** A ping of the client; it was answered already. */
   pinged(): void {
-    if (this.gate?.control(this.options.now()) === false) this.close(4429, 'too many pings')
+    if (this.state !== 'open') return
+    const now = this.options.now()
+    if (this.gateAt(now)?.control(now) === false) this.close(4429, 'too many pings')
   }
 
   /** Only the answer to a ping of ours proves anything; a pong that nobody asked for counts as a ping [WS7]. */
@@ -440,6 +450,7 @@ export class Connection implements Sink, InboxOwner {
   closed(): void {
     this.state = 'closed'
     this.outbox = []
+    if (this.gate !== undefined) this.options.senders?.leave(this.gate.sender, this.options.now())
     this.probing?.settle(false)
   }
 }

@@ -17,6 +17,7 @@ import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
 import { createRoom } from './room.ts'
+import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
 import { authOk, extendedAuthOk, sessionOf } from './welcome.ts'
 
@@ -105,6 +106,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const backlog = createBacklog(maxWaitingBytes)
+  const senders = config.wsRate === null ? undefined : createSenders(config.wsRate)
   const connections = new Map<Connection, Admitted>()
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
@@ -148,7 +150,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       dispatch,
       backlog,
       timing: config,
-      messageRate: config.wsRate,
+      senders,
       now: clock.monotonic,
       requestFlush,
       hasMoved,
@@ -255,6 +257,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const wall = clock.now()
     const late = now - lastTick - tickMs
     lastTick = now
+    senders?.sweep(now)
     for (const [connection, admission] of connections) {
       if (late > tickMs) connection.allow(late)
       connection.tick(now)

@@ -1,5 +1,7 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { MessageRate } from '../config.ts'
+import { Bucket } from './bucket.ts'
+import type { Sender } from './senders.ts'
 
 /** What has to get through however much its sender sent: the end of a call, and the token without which all ends [WS7]. */
 const unlimited = ['call.cancel', 'call.reject', 'call.end', 'auth.refresh'] as const
@@ -17,14 +19,16 @@ export type Clearance =
   | { readonly kind: 'unread'; readonly retryAfterMs: number; readonly isTold: boolean }
   | { readonly kind: 'closes' }
 
+/** A look without a parse: who escapes the name is not found, and may write it as everybody does. */
+const namesUnlimited = new RegExp(`"(?:${unlimited.join('|').replaceAll('.', '\\.')})"`)
+
 const passes: Clearance = { kind: 'passes' }
 const closes: Clearance = { kind: 'closes' }
 
 /** A message counts once for each of these that it begins: what it costs to read grows with it. */
 const unitBytes = 4 * 1024
-/** Over the rate for this long, or for so many times as much, a socket is closed. */
+/** Over the rate for this long a socket is closed. */
 const patienceMs = 10_000
-const patienceTimes = 10
 /** What has no limit has this one, or a flood would only need its names. */
 const unlimitedRate: MessageRate = { perSecond: 2, burst: 20 }
 /** The sender of what nobody reads hears so at most this often. */
@@ -32,58 +36,56 @@ const tellingMs = 1_000
 
 /**
  * What one socket may send [WS7]. Within `rate` messages pass. So many again are refused, each by its name. What is over
- * that is not even read.
+ * that is not even read, nor is what its participant sends on all sockets together over their rate: only what is counted
+ * there is parsed.
  */
 export class RateGate {
   private readonly rate: MessageRate
+  /** Its participant. */
+  readonly sender: Sender
   private readonly messages: Bucket
   /** These are made when they are needed: hardly any socket is ever over the rate. */
   private refusals: Bucket | undefined
   private named: Bucket | undefined
-  private excess: Bucket | undefined
   private overSince: number | undefined
   private refusedAt = 0
   private toldAt = Number.NEGATIVE_INFINITY
   /** Nothing refused for this long: the socket is within the rate again. At least as long as half a burst takes. */
   private readonly pauseMs: number
 
-  constructor(rate: MessageRate, now: number) {
+  constructor(rate: MessageRate, sender: Sender, now: number) {
     this.rate = rate
+    this.sender = sender
     this.messages = new Bucket(rate, now)
     this.pauseMs = Math.max(1_000, (rate.burst / 2 / rate.perSecond) * 1000)
   }
 
   message(message: string | Uint8Array, now: number): Clearance {
     const cost = costOf(message)
-    return this.messages.take(cost, now) ? passes : this.over(message, cost, now)
+    return this.messages.take(cost, now) && this.sender.reads(message, now) ? passes : this.over(message, cost, now)
   }
 
   /** A ping, or a pong that answers none of ours. False: it was one too many. */
   control(now: number): boolean {
-    return this.bears(1, now)
+    return this.sender.bears(1, now)
   }
 
   private over(message: string | Uint8Array, cost: number, now: number): Clearance {
     // Somebody who floods on gets a message through now and then, too: that ends nothing.
     if (this.overSince === undefined || now - this.refusedAt >= this.pauseMs) this.overSince = now
     this.refusedAt = now
-    if (now - this.overSince >= patienceMs || !this.bears(cost, now)) return closes
-    const retryAfterMs = this.messages.waitMs()
-    if (cost === 1 && namesUnlimited(message)) {
+    if (now - this.overSince >= patienceMs || !this.sender.bears(cost, now)) return closes
+    const retryAfterMs = Math.max(this.messages.waitMs(), this.sender.waitMs())
+    if (cost === 1 && namesUnlimited.test(textOf(message))) {
       this.named ??= new Bucket(unlimitedRate, now)
       if (this.named.take(1, now)) return { kind: 'refused', retryAfterMs, mayBeUnlimited: true }
     }
     this.refusals ??= new Bucket(this.rate, now)
-    if (this.refusals.take(cost, now)) return { kind: 'refused', retryAfterMs, mayBeUnlimited: false }
+    if (this.refusals.take(cost, now) && this.sender.reads(message, now))
+      return { kind: 'refused', retryAfterMs, mayBeUnlimited: false }
     const isTold = now - this.toldAt >= tellingMs
     if (isTold) this.toldAt = now
     return { kind: 'unread', retryAfterMs, isTold }
-  }
-
-  private bears(cost: number, now: number): boolean {
-    const { perSecond, burst } = this.rate
-    this.excess ??= new Bucket({ perSecond: perSecond * patienceTimes, burst: burst * patienceTimes }, now)
-    return this.excess.take(cost, now)
   }
 }
 
@@ -91,35 +93,6 @@ function costOf(message: string | Uint8Array): number {
   return Math.max(1, Math.ceil(message.length / unitBytes))
 }
 
-/** A look without a parse: who escapes the name is not found, and may write it as everybody does. */
-function namesUnlimited(message: string | Uint8Array): boolean {
-  const text = typeof message === 'string' ? message : new TextDecoder().decode(message)
-  return unlimited.some((event) => text.includes(`"${event}"`))
-}
-
-/** A token bucket: `burst` at once, `perSecond` after that. Whoever costs more than is left takes it from the later ones. */
-class Bucket {
-  private readonly rate: MessageRate
-  private tokens: number
-  private refilledAt: number
-
-  constructor(rate: MessageRate, now: number) {
-    this.rate = rate
-    this.tokens = rate.burst
-    this.refilledAt = now
-  }
-
-  take(cost: number, now: number): boolean {
-    const { perSecond, burst } = this.rate
-    this.tokens = Math.min(burst, this.tokens + ((now - this.refilledAt) * perSecond) / 1000)
-    this.refilledAt = now
-    if (this.tokens < 1) return false
-    this.tokens -= cost
-    return true
-  }
-
-  /** Until the next one passes, after one that did not. */
-  waitMs(): number {
-    return Math.ceil(((1 - this.tokens) * 1000) / this.rate.perSecond)
-  }
+function textOf(message: string | Uint8Array): string {
+  return typeof message === 'string' ? message : new TextDecoder().decode(message)
 }

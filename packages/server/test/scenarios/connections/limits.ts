@@ -77,6 +77,9 @@ function registerDefaults(start: StartService): void {
       floodAtOnce(service, frame))
   }
 
+  test.concurrent('[WS7] twenty sockets of one token are read no more than ten, and a call on one of them can be hung up', () =>
+    manySockets(service))
+
   test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4409, for good', () =>
     twentySockets(service))
 }
@@ -242,6 +245,37 @@ async function floodAtOnce(service: Service, frame: Buffer): Promise<void> {
     expect(data.candidate.candidate).toBe(`candidate:${sent++}`)
   }
   expect(await closed).toMatchObject({ code: 4429 })
+}
+
+/** Each of them within the limits of a socket. */
+async function manySockets(service: Service): Promise<void> {
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  const token = await service.token({ user_id: pair.callerId, role: 'customer' })
+  const others: Client[] = []
+  for (let i = 0; i < 19; i++) {
+    const client = new Client({ url: service.url, token })
+    await client.next('auth.ok')
+    others.push(client)
+  }
+  const arrays = Array.from({ length: 21_000 }, () => [])
+  const since = performance.now()
+  for (const client of others) {
+    for (let i = 0; i < 4; i++) client.send('test.unknown', { arrays }, 'large')
+    client.send('call.end', { call_uuid: crypto.randomUUID() }, 'last')
+  }
+  await Promise.all(others.map((client) => client.error('last')))
+  const answers = others.flatMap((client) => client.all.slice(1))
+  // 2000 KiB at once, and 200 KiB a second, of 63 each.
+  const read = answers.filter(({ request_id }) => request_id === 'large').length
+  expect(read).toBeWithin(32, 33 + 4 * ((performance.now() - since) / 1_000))
+  const unread = answers.filter(({ request_id }) => request_id === undefined)
+  expect(unread.length).toBeGreaterThan(5)
+  for (const { error } of unread) expect(error).toMatchObject({ code: 'RATE_LIMITED', limit: 'messages' })
+  pair.callee.send('test.unknown', {}, 'beside')
+  expect(await pair.callee.error('beside')).toMatchObject({ code: 'UNKNOWN_EVENT' })
+  pair.caller.send('call.end', { call_uuid: callUuid })
+  expect((await pair.callee.next('call.ended')).data.reason).toBe('hangup')
 }
 
 async function tooMuchAtOnce(service: Service): Promise<void> {
