@@ -16,6 +16,7 @@ import {
   type Decision,
   decide,
   lateRelayMs,
+  ownDeviceMs,
 } from '../../packages/server/src/call/decide.ts'
 import { decideInvite, type InviteCommand } from '../../packages/server/src/call/invite.ts'
 import { loadConfig } from '../../packages/server/src/config.ts'
@@ -155,14 +156,23 @@ function speakers(call: LiveCall): Speaker[] {
     }
     const holder = side === 'caller' ? caller : callee
     const back = { ...holder, sessionId: `${holder.sessionId}-again` }
-    const lost = decide(call, { type: 'lose', sessionId: place.sessionId, node: place.node }, start + 5500, durations)
-    const vacated = must(lost, live)
+    const second = { ...otherOf[side], deviceId: holder.deviceId }
+    const loss = { type: 'lose', sessionId: place.sessionId, node: place.node } as const
+    const vacated = must(decide(call, loss, start + 5500, durations), live)
+    const vacatedLongAgo = must(decide(call, loss, start + 5600 - ownDeviceMs, durations), live)
     const arrived = must(decide(vacated, { type: 'arrive', actor: back }, start + 5500, durations), live)
     return [
       { by: side, side, actor: holder, call },
       { by: `${side}, another session`, side, actor: otherOf[side], call },
-      { by: `${side}, another session (place vacant)`, side, actor: otherOf[side], call: vacated },
-      { by: `${side}, another session (place unsettled)`, side, actor: otherOf[side], call: arrived },
+      { by: `${side}, another session (place vacant)`, side, actor: second, call: vacated },
+      { by: `${side}, another session (place unsettled)`, side, actor: second, call: arrived },
+      { by: `${side}, another device (place vacant)`, side, actor: otherOf[side], call: vacated },
+      {
+        by: `${side}, another device (place vacant for ${seconds(ownDeviceMs)})`,
+        side,
+        actor: otherOf[side],
+        call: vacatedLongAgo,
+      },
     ]
   })
 }

@@ -140,14 +140,21 @@ describe('a holder that goes while another session asks for its place', () => {
     return { domain, caller, holder, call, atLoad, loseHolder, end, connect }
   }
 
-  test('[PLACE2] its place is taken by a session of another device, which would not have asked about it', async () => {
-    const { caller, atLoad, loseHolder, end, connect } = await setUpCall()
-    const tablet = await connect('tablet')
-    // After it was refused, and before anybody looks why.
-    atLoad.push(loseHolder)
-    expect(await end(tablet)).toMatchObject({ ok: true, value: { status: 'ended', endReason: 'hangup' } })
-    expect(atLoad).toEqual([])
-    expect(eventsOf(caller)).toEqual(['call.accepted', 'call.ended'])
+  test('[PLACE2] its place is taken by its device at once, and not by another one', async () => {
+    for (const device of ['phone', 'tablet']) {
+      const { caller, atLoad, loseHolder, end, connect } = await setUpCall()
+      const other = await connect(device)
+      // After it was refused, and before anybody looks why.
+      atLoad.push(loseHolder)
+      const ends = device === 'phone'
+      expect(await end(other)).toMatchObject(
+        ends
+          ? { ok: true, value: { status: 'ended', endReason: 'hangup' } }
+          : { ok: false, error: { code: 'CALL_NOT_PARTICIPANT' } },
+      )
+      expect(atLoad).toEqual([])
+      expect(eventsOf(caller)).toEqual(['call.accepted', ...(ends ? ['call.ended'] : [])])
+    }
   })
 
   test('[PLACE2] [PLACE4] its place is taken where somebody else has noted the loss while it was pinged', async () => {

@@ -273,10 +273,10 @@ export function createCalls(options: CallsOptions): Calls {
   async function losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean> {
     const side = sideOf(call, session.participant)
     const place = side === undefined ? null : placeOf(call, side)
+    if (place === null || place.deviceId !== session.deviceId) return false
     // Its holder was seen to be gone while this one asked.
-    if (place?.state === 'vacant') return true
-    if (place === null || place.sessionId === session.sessionId) return false
-    if (place.deviceId !== session.deviceId) return false
+    if (place.state === 'vacant') return true
+    if (place.sessionId === session.sessionId) return false
     const holder = await sessions.sinkOf(place.sessionId, place.node)
     if (holder !== undefined) waiter?.waitsFor(call)
     const alive = (await holder?.probe()) ?? false

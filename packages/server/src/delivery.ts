@@ -11,7 +11,7 @@ import {
   type Side,
 } from './call/call.ts'
 import { lateRelayMs } from './call/decide.ts'
-import type { Notice, Step } from './call/effects.ts'
+import { elsewhereData, type Notice, type PlaceMove, type Step } from './call/effects.ts'
 import { allDone, andThen, type MaybePromise } from './maybe.ts'
 import { type AppendResult, type Push, type Sessions, StoreError } from './ports.ts'
 
@@ -176,7 +176,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     const holds = ends ? [] : held.map((side) => hold(key, call, side, gate))
     const notices = event.notices.map((notice) => deliver(key, call, notice))
-    return andThen(allDone([...holds, ...notices]), () => {
+    const left = (event.moved ?? []).map((move) => tellLeft(key, step, move))
+    return andThen(allDone([...holds, ...notices, ...left]), () => {
       const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
       return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
     })
@@ -190,6 +191,29 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return andThen(passOn(), (isThere) =>
       isThere ? undefined : andThen(remember(key, call, side, place, gate), () => passOn()),
     )
+  }
+
+  /**
+   * Who comes back to a place that another device took meanwhile is told so, or how the call ended there [PLACE2]. It waits in
+   * the log of the session that left, as what it missed of any other call does [RES1, WS4].
+   */
+  function tellLeft(key: string, { call, event }: Step, { side, from, leftDevice }: PlaceMove): MaybePromise<unknown> {
+    if (leftDevice === undefined) return
+    const data = elsewhereData(call, 'answered_elsewhere', event.by)
+    const elsewhere: Notice = { to: { place: side }, event: 'call.cancelled', data }
+    const [ended] = isLive(call) ? [] : event.notices
+    const push = pushOf(key, call, ended ?? elsewhere)
+    return andThen(sessions.append(from, push), (result) => {
+      // Nothing waited in it, and it was forgotten.
+      if (result !== 'gone') return
+      const identity = {
+        sessionId: from,
+        participant: participantOf(call, side),
+        deviceId: leftDevice,
+        extended: false,
+      }
+      return andThen(sessions.openDetached(identity, now()), () => sessions.append(from, push))
+    })
   }
 
   function hold(key: string, call: Call, side: Side, gate: boolean): MaybePromise<unknown> {
@@ -222,12 +246,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
-    const push: Push = {
-      kind: kindOf(notice),
-      call: key,
-      version: call.version,
-      text: JSON.stringify({ event: notice.event, data: notice.data }),
-    }
+    const push = pushOf(key, call, notice)
     const { to } = notice
     if (to.place !== 'rung') return appendToPlace(call, to.place, push)
     if (push.kind === 'ringing' && !isWorthRinging(call)) return
@@ -347,6 +366,11 @@ function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
 }
 
 const isAnswer = ({ event }: Step) => event.type === 'accepted'
+
+function pushOf(key: string, call: Call, notice: Notice): Push {
+  const text = JSON.stringify({ event: notice.event, data: notice.data })
+  return { kind: kindOf(notice), call: key, version: call.version, text }
+}
 
 function kindOf(notice: Notice): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'

@@ -136,7 +136,7 @@ describe('a place that is not where it was', () => {
       await move()
       return 'elsewhere'
     })
-    const other = await connectPeer(domain, callee.actor.participant, 'tablet')
+    const other = await connectPeer(domain, callee.actor.participant, 'phone')
     moves.push(async () => {
       await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
       const ref = { product: callee.actor.participant.product, callUuid }

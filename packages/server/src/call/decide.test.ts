@@ -125,7 +125,7 @@ test('[WS5] a session whose token is over enters no call that began later, and g
   const over = (actor: Actor, ms: number): Actor => ({ ...actor, expiresAt: start + ms })
   for (const ms of [0, -1]) {
     expect(outcome(ask(ringingCall(), verb('accept', over(bobOne, ms))))).toBe('AUTH_TOKEN_INVALID')
-    const vacant = answeredCall({ calleePlace: leftBy(bobOne, now) })
+    const vacant = answeredCall({ calleePlace: leftBy(bobOne, start) })
     for (const type of ['accept', 'relay', 'connected'] as const) {
       expect(outcome(ask(vacant, verb(type, over(bobMobile, ms))))).toBe('AUTH_TOKEN_INVALID')
       expect(ask(vacant, verb(type, over(bobOne, ms))).ok).toBe(true)

@@ -76,6 +76,9 @@ export type Acceptance = {
 }
 export type Decision = Acceptance | Refusal
 
+/** So long a place that fell vacant waits for its holder's device alone [PLACE2], in milliseconds. */
+export const ownDeviceMs = 5_000
+
 /** How long late `webrtc.*` for an ended call are dropped without an error [END1], in milliseconds. */
 export const lateRelayMs = 60_000
 
@@ -117,7 +120,10 @@ function movesOf(before: Call, after: Call): PlaceMove[] {
   const moves: PlaceMove[] = []
   for (const side of ['caller', 'callee'] as const) {
     const was = placeOf(before, side)
-    if (was !== null && was.sessionId !== placeOf(after, side)?.sessionId) moves.push({ side, from: was.sessionId })
+    const is = placeOf(after, side)
+    if (was === null || was.sessionId === is?.sessionId) continue
+    const move = { side, from: was.sessionId }
+    moves.push(was.deviceId === is?.deviceId ? move : { ...move, leftDevice: was.deviceId })
   }
   return moves
 }
@@ -174,8 +180,9 @@ function decideSeated(call: LiveCall, side: Side, place: Place, command: ClientC
   if (side === 'caller' && (command.type === 'accept' || command.type === 'reject'))
     return refuse('CALL_NOT_PARTICIPANT')
   if (side === 'callee' && command.type === 'cancel') return refuse('CALL_NOT_PARTICIPANT')
-  if (!maySpeak(place, actor)) {
-    return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
+  if (!maySpeak(place, actor, now)) {
+    const wait = place.state === 'vacant' ? { retry_after_ms: place.since + ownDeviceMs - now } : {}
+    return refuse(command.type === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT', wait)
   }
   const seated = withPlace(call, side, placeFor(actor, true))
   const isEntering = command.type === 'accept' || command.type === 'relay' || command.type === 'connected'
@@ -391,9 +398,14 @@ function endOf(call: LiveCall, status: OverCall['status'], endReason: string, no
   }
 }
 
-/** A held place is never taken; a vacant one is, and so is one that its holder took only by connecting [PLACE2]. */
-export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId'>): boolean {
-  return place.sessionId === actor.sessionId || place.state === 'vacant' || !place.settled
+/**
+ * A held place is never taken, but where its holder took it only by connecting. A vacant one is taken by the holder's device,
+ * and by another one when the holder has had the time to come back [PLACE2].
+ */
+export function maySpeak(place: Place, actor: Pick<Actor, 'sessionId' | 'deviceId'>, now: number): boolean {
+  if (place.sessionId === actor.sessionId) return true
+  if (place.deviceId === actor.deviceId) return place.state === 'vacant' || !place.settled
+  return place.state === 'vacant' && now >= place.since + ownDeviceMs
 }
 
 export function placeFor(actor: Actor, settled: boolean): Place {

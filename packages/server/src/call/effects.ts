@@ -50,6 +50,8 @@ export interface PlaceMove {
   readonly side: Side
   /** The session that had it. */
   readonly from: string
+  /** Its device, where another one took the place: who comes back on it is told. */
+  readonly leftDevice?: string | null
 }
 
 /** One call's new version and what happened. A decision may hold several, committed together. */

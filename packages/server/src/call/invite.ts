@@ -108,7 +108,8 @@ export function decideInvite(
   const waiting = between.find((call) => call.status === 'ringing' && sideOf(call, caller) === 'caller')
   if (waiting !== undefined && isSameWish(waiting, command)) {
     const place = waiting.callerPlace
-    if (place.state === 'vacant' || place.sessionId === actor.sessionId) return repeat(waiting, actor, calleeBusy, now)
+    const isLeft = place.state === 'vacant' && maySpeak(place, actor, now)
+    if (isLeft || place.sessionId === actor.sessionId) return repeat(waiting, actor, calleeBusy, now)
   }
   const steps = between.flatMap((call) => endStale(call, actor, now))
 
@@ -140,7 +141,7 @@ function limited(limit: LimitName, retryAfterMs: number): Refusal {
 
 /** The same reply again. To repeat an invite is to name the call: it takes or settles the place [INV3, INV7, PLACE2]. */
 function repeat(call: LiveCall | OverCall, actor: Actor, calleeBusy: boolean, now: number): InviteAcceptance {
-  const speaks = isLive(call) && maySpeak(call.callerPlace, actor)
+  const speaks = isLive(call) && maySpeak(call.callerPlace, actor, now)
   const seated = speaks ? seat(call, 'caller', call.callerPlace, actor, now) : unchanged(call)
   return { ...noteMoves(call, seated), created: false, calleeBusy }
 }

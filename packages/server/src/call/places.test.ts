@@ -46,12 +46,34 @@ test('[PLACE3] a held place is never taken, and who is without it ends nothing',
   expect(ask(answeredCall(), verb('arrive', actorOf(alice, 'a-9', 'phone'))).steps).toEqual([])
 })
 
-test('[PLACE2] a vacant place is taken by any session of the participant that names the call', () => {
-  const call = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
-  const decision = ask(call, verb('relay', aliceTablet))
-  expect(decision.ok && decision.call.callerPlace).toEqual(heldBy(aliceTablet))
-  expect(decision.steps[0]?.event).toMatchObject({ type: 'place_taken', by: { sessionId: 'a-2' }, notices: [] })
-  expect(ended(ask(call, end(aliceTablet)))).toEqual([['ended', ['call.ended to callee']]])
+test('[PLACE2] who names the call takes a vacant place: its device at once, another one when it is vacant for 5 s', () => {
+  const secondTab = actorOf(alice, 'a-3', 'phone')
+  for (const [actor, left] of [
+    [secondTab, now],
+    [aliceTablet, now - 5_000],
+  ] as const) {
+    const call = answeredCall({ callerPlace: leftBy(aliceOne, left) })
+    const decision = ask(call, verb('relay', actor))
+    expect(decision.ok && decision.call.callerPlace).toEqual(heldBy(actor))
+    expect(decision.steps[0]?.event).toMatchObject({
+      type: 'place_taken',
+      by: { sessionId: actor.sessionId },
+      notices: [],
+    })
+    expect(ended(ask(call, end(actor)))).toEqual([['ended', ['call.ended to callee']]])
+  }
+})
+
+test('[PLACE2] another device that names the call too early has no place, and is told when it may have it', () => {
+  const left = answeredCall({ callerPlace: leftBy(aliceOne, now - 1), calleePlace: leftBy(bobOne, now - 4_999) })
+  for (const command of [verb('relay', aliceTablet), end(aliceTablet), cancel(aliceTablet)]) {
+    expect(ask(left, command)).toEqual({
+      ...{ ok: false, code: 'CALL_NOT_PARTICIPANT', details: { retry_after_ms: 4_999 }, steps: [] },
+    })
+  }
+  const late = { ok: false, code: 'CALL_ALREADY_ANSWERED', details: { retry_after_ms: 1 } }
+  expect(ask(left, verb('accept', bobMobile))).toMatchObject(late)
+  expect(ask(answeredCall(), verb('accept', bobMobile))).toMatchObject({ ...late, details: {} })
 })
 
 test('[PLACE2] who connects with the device of the holder, or with none as it had none, takes the place', () => {
@@ -93,27 +115,34 @@ test('[PLACE2] [RES2] a new session that names the one that left has its place f
 
 test('[PLACE2] a place taken by connecting passes on until its holder has spoken', () => {
   const call = answeredCall({ callerPlace: heldBy(actorOf(alice, 'a-3', 'phone'), false) })
-  const passed = ask(call, verb('relay', aliceTablet))
-  expect(passed.ok && passed.call.callerPlace).toEqual(heldBy(aliceTablet))
+  const passed = ask(call, verb('relay', aliceOne))
+  expect(passed.ok && passed.call.callerPlace).toEqual(heldBy(aliceOne))
+  // Its holder is there: another device has no claim.
+  expect(refusal(ask(call, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
   const spoken = ask(call, verb('relay', actorOf(alice, 'a-3', 'phone')))
   expect(spoken.steps[0]?.event.type).toBe('place_settled')
-  expect(refusal(ask(spoken.ok ? spoken.call : undefined, verb('relay', aliceTablet)))).toBe('CALL_NOT_PARTICIPANT')
+  expect(refusal(ask(spoken.ok ? spoken.call : undefined, verb('relay', aliceOne)))).toBe('CALL_NOT_PARTICIPANT')
 })
 
 test('[PLACE2] what waited for a place passes on with it, in every step that gives it to another session', () => {
-  const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 6_000) })
+  const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 5_000) })
   const phone = actorOf(alice, 'a-3', 'phone')
-  const fromOne = [{ side: 'caller', from: 'a-1' }] as const
-  for (const command of [verb('relay', aliceTablet), verb('connected', aliceTablet), verb('arrive', phone)]) {
-    expect(ask(left, command).steps.map(({ event }) => event.moved)).toEqual([fromOne])
+  const fromOne = { side: 'caller', from: 'a-1' } as const
+  // Another device: the one that left will be told.
+  const fromPhone = { ...fromOne, leftDevice: 'phone' } as const
+  for (const command of [verb('relay', phone), verb('arrive', phone), end(phone)]) {
+    expect(ask(left, command).steps.map(({ event }) => event.moved)).toEqual([[fromOne]])
   }
-  for (const command of [end(aliceTablet), cancel(aliceTablet)]) {
+  for (const command of [verb('relay', aliceTablet), verb('connected', aliceTablet), cancel(aliceTablet)]) {
     const { steps } = ask(left, command)
     expect(steps[0]?.call.callerPlace).toEqual(heldBy(aliceTablet))
-    expect(steps[0]?.event.moved).toEqual(fromOne)
+    expect(steps[0]?.event.moved).toEqual([fromPhone])
   }
+  const nameless = answeredCall({ callerPlace: leftBy(actorOf(alice, 'a-1'), start + 5_000) })
+  expect(ask(nameless, end(aliceTablet)).steps[0]?.event.moved).toEqual([{ ...fromOne, leftDevice: null }])
   const returned = answeredCall({ calleePlace: heldBy(bobMobile, false) })
-  expect(ask(returned, verb('accept', bobOne)).steps[0]?.event.moved).toEqual([{ side: 'callee', from: 'b-2' }])
+  const tab = actorOf(bob, 'b-3', bobMobile.deviceId)
+  expect(ask(returned, verb('accept', tab)).steps[0]?.event.moved).toEqual([{ side: 'callee', from: 'b-2' }])
 })
 
 test('[PLACE2] nothing passes on where a place begins, or its session stays', () => {

@@ -1,7 +1,7 @@
 import { type Call, isAnswered, isLive, type LiveCall, type OverCall, type Side } from '../../src/call/call.ts'
 import type { Actor, Decision } from '../../src/call/decide.ts'
 import { violated } from './machine.ts'
-import { seatIn, type TrackedCall, type Verb } from './world.ts'
+import { mayHave, seatIn, type TrackedCall, type Verb } from './world.ts'
 
 /** What a request about a call must be answered, by the rules and the state of the call alone. */
 export function checkAnswer(
@@ -23,7 +23,7 @@ export function checkAnswer(
   if (side === undefined) return refusedWith(decision, verb, 'CALL_NOT_FOUND')
   if (!isLive(call)) return checkLate(call, side, verb, decision, now)
   if (call.status === 'ringing' && side === 'callee') return checkRung(call, actor, verb, decision, rungSessions)
-  checkSeated(call, side, actor, verb, decision)
+  checkSeated(call, side, actor, verb, decision, now)
 }
 
 /** Which verb leads to which end, and whose reason counts [END1]. */
@@ -86,11 +86,11 @@ function holds(call: Call, side: Side, actor: Actor): boolean {
   return place?.state === 'held' && place.sessionId === actor.sessionId && place.node === actor.node && place.settled
 }
 
-function checkSeated(call: Call, side: Side, actor: Actor, verb: Verb, decision: Decision) {
+function checkSeated(call: Call, side: Side, actor: Actor, verb: Verb, decision: Decision, now: number) {
   const place = seatIn(call, side)
   const wrongSide = side === 'caller' ? verb === 'accept' || verb === 'reject' || verb === 'busy' : verb === 'cancel'
   if (wrongSide) return refusedWith(decision, verb, 'CALL_NOT_PARTICIPANT')
-  if (place?.state === 'held' && place.settled && place.sessionId !== actor.sessionId) {
+  if (place !== null && !mayHave(place, actor, now)) {
     return refusedWith(decision, verb, verb === 'accept' ? 'CALL_ALREADY_ANSWERED' : 'CALL_NOT_PARTICIPANT')
   }
   if (verb === 'connected' && call.status === 'ringing') return refusedWith(decision, verb, 'CALL_INVALID_STATE')

@@ -4,7 +4,7 @@ import type { InviteCommand, InviteDecision } from '../../src/call/invite.ts'
 import { cause, commit } from './commit.ts'
 import { type Machine, violated } from './machine.ts'
 import { uuidOf } from './people.ts'
-import { type Draft, newUuid, rung, type Setup, seatIn, type TrackedCall, type WorldEvent } from './world.ts'
+import { type Draft, mayHave, newUuid, rung, type Setup, seatIn, type TrackedCall, type WorldEvent } from './world.ts'
 
 type InviteEvent = Extract<WorldEvent, { what: 'invite' }>
 
@@ -56,16 +56,17 @@ function checkInvite(asked: Asked, decision: InviteDecision) {
   const mine = command.actor.sessionId
   if (named !== undefined && named.caller === person) {
     if (named.callee !== event.to) return mustRefuse(decision, 'CALL_ID_CONFLICT')
-    return mustRepeat(decision, named, command.actor, 'INV3')
+    return mustRepeat(decision, named, command.actor, 'INV3', draft.now)
   }
   const calls = draft.calls.filter(({ call }) => isLive(call))
   const waiting = calls.find(
     (each) => each.call.status === 'ringing' && each.caller === person && each.callee === event.to,
   )
-  const vacant = waiting?.call.callerPlace.state === 'vacant'
+  const left =
+    waiting?.call.callerPlace.state === 'vacant' && mayHave(waiting.call.callerPlace, command.actor, draft.now)
   const isSame = waiting?.call.callType === command.callType
-  if (waiting !== undefined && isSame && (vacant || waiting.call.callerPlace.sessionId === mine)) {
-    return mustRepeat(decision, waiting, command.actor, 'INV7')
+  if (waiting !== undefined && isSame && (left || waiting.call.callerPlace.sessionId === mine)) {
+    return mustRepeat(decision, waiting, command.actor, 'INV7', draft.now)
   }
   const ringing = calls.filter((each) => each.call.status === 'ringing' && each.caller === person && each !== waiting)
   if (!command.rate.ok || ringing.length >= command.maxRinging) return mustRefuse(decision, 'RATE_LIMITED')
@@ -85,14 +86,15 @@ function mustRefuse(decision: InviteDecision, code: string) {
   } else if (decision.steps.length > 0) violated('INV1', `an invite refused with ${code} changed something`)
 }
 
-function mustRepeat(decision: InviteDecision, tracked: TrackedCall, { sessionId: mine, node }: Actor, rule: string) {
+function mustRepeat(decision: InviteDecision, tracked: TrackedCall, actor: Actor, rule: string, now: number) {
   if (!decision.ok) return violated(rule, `a repeated invite is refused: ${decision.code}`)
   if (decision.created || decision.call.callUuid !== tracked.call.callUuid)
     violated(rule, 'a repeated invite made a call')
   if (decision.call.status !== tracked.call.status) violated(rule, 'a repeated invite changed the status')
   const { callerPlace: was } = tracked.call
   const { callerPlace: is } = decision.call
-  const hears = isLive(tracked.call) && (was.state === 'vacant' || !was.settled || was.sessionId === mine)
+  const { sessionId: mine, node } = actor
+  const hears = isLive(tracked.call) && mayHave(was, actor, now)
   if (hears && !(is.state === 'held' && is.settled && is.sessionId === mine && is.node === node))
     violated('PLACE2', 'it did not take the place')
 }

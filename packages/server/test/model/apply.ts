@@ -28,6 +28,9 @@ import {
   type WorldEvent,
 } from './world.ts'
 
+/** As PLACE2 (c) has it. */
+const ownDeviceMs = 5_000
+
 type Event<What> = Extract<WorldEvent, { readonly what: What }>
 
 /** What an event makes of a world; the same world where nothing changes. Every rule is checked on the way. */
@@ -63,6 +66,8 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
     case 'timer':
     case 'sweep':
       return passTime(machine, setup, draft, event.what)
+    case 'wait':
+      return wait(setup, draft)
     case 'restart':
       for (const index of draft.clients.keys()) restartUnder(draft, index, event.serving)
       everyCall(machine, setup, draft, { type: 'restart', nodes: event.serving === undefined ? [] : [event.serving] })
@@ -176,6 +181,16 @@ function passTime(machine: Machine, setup: Setup, draft: Draft, how: 'timer' | '
     commit(setup, draft, decideTime(call, draft.now).steps, cause(draft, 'time', undefined))
   }
   if (isLive(draft.calls[due.index]!.call)) violated('RING1', `${due.reason} did not come`)
+  return true
+}
+
+/** Nothing where no place waits for its holder's device alone. */
+function wait(setup: Setup, draft: Draft): boolean {
+  const live = draft.calls.flatMap(({ call }) => (isLive(call) ? placesOf(call) : []))
+  const isAwaited = (place: Place) => place.state === 'vacant' && draft.now - place.since < ownDeviceMs
+  const due = nextDue(draft, setup.durations)
+  if (!live.some(isAwaited) || due === undefined || due.at <= draft.now + ownDeviceMs) return false
+  draft.now += ownDeviceMs
   return true
 }
 

@@ -17,13 +17,14 @@ import {
   ringingCall,
   start,
 } from './people.ts'
-import { seatIn } from './world.ts'
+import { mayHave, seatIn } from './world.ts'
 
 /** Part A: every state, every command, every side and session, against the tables. */
 
 const now = start + 10_000
 const longAfter = 3_600_000
-const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled'] as const
+/** `long vacant`: for just so long that another device may take it [PLACE2 c]; `vacant`: a moment less. */
+const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled', 'long vacant'] as const
 type PlaceKind = (typeof placeKinds)[number]
 const over = ['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const
 
@@ -34,7 +35,8 @@ interface Case {
 
 function placeOfKind(kind: PlaceKind, holder: Actor): Place {
   const settled = !kind.endsWith('unsettled')
-  return kind.startsWith('vacant') ? leftBy(holder, start + 7_000, settled) : heldBy(holder, settled)
+  if (kind === 'long vacant') return leftBy(holder, now - 5_000)
+  return kind.startsWith('vacant') ? leftBy(holder, now - 4_999, settled) : heldBy(holder, settled)
 }
 
 /** The sessions of one side: the holder, and others of the same participant. */
@@ -103,10 +105,17 @@ export function overCases(): Case[] {
 }
 
 /** Compares a decision with what is expected: a refusal, nothing, or one step. */
-export function compare(name: string, decision: Decision, outcome: Outcome, call: Call, step: Step | undefined) {
+export function compare(
+  name: string,
+  decision: Decision,
+  outcome: Outcome,
+  call: Call,
+  step: Step | undefined,
+  wait: { readonly retry_after_ms?: number } = {},
+) {
   const codes = { no: 'CALL_NOT_PARTICIPANT', late: 'CALL_ALREADY_ANSWERED', state: 'CALL_INVALID_STATE' } as const
   const refused = outcome.kind === 'no' || outcome.kind === 'late' || outcome.kind === 'state'
-  const details = outcome.kind === 'state' ? { status: call.status } : {}
+  const details = outcome.kind === 'state' ? { status: call.status } : wait
   const expected = refused
     ? { ok: false, code: codes[outcome.kind], details, steps: [] }
     : { ok: true, call: step?.call ?? call, steps: step === undefined ? [] : [step] }
@@ -130,7 +139,14 @@ function commandsOf(verb: Row['verb'], actor: Actor): { command: CallCommand; gi
 
 function speaks(call: Call, side: Side, actor: Actor): boolean {
   const place = seatIn(call, side)
-  return place === null || place.state === 'vacant' || !place.settled || place.sessionId === actor.sessionId
+  return place === null || mayHave(place, actor, now)
+}
+
+/** Who comes too early is told when it may have the place; who is on the wrong side never may. */
+function waitOf(call: Call, side: Side, outcome: Outcome): { retry_after_ms?: number } {
+  const place = seatIn(call, side)
+  if (place?.state !== 'vacant' || outcome.kind === 'no') return {}
+  return { retry_after_ms: place.since + 5_000 - now }
 }
 
 function stepOf(call: LiveCall, outcome: Outcome, side: Side, actor: Actor, given: string | null): Step | undefined {
@@ -148,7 +164,8 @@ export function checkVerbs(machine: Machine): number {
         const side = row.side as Side
         for (const actor of fromEverywhere(sessionsOf(side, device))) {
           for (const { command, given } of commandsOf(row.verb, actor)) {
-            const outcome = speaks(call, side, actor) ? row.speaks : row.other
+            const isHeard = speaks(call, side, actor)
+            const outcome = isHeard ? row.speaks : row.other
             const title = `${name}: ${row.verb} by ${actor.sessionId} of the ${side} on ${actor.node}`
             compare(
               title,
@@ -156,6 +173,7 @@ export function checkVerbs(machine: Machine): number {
               outcome!,
               call,
               stepOf(call, outcome!, side, actor, given),
+              isHeard ? {} : waitOf(call, side, row.speaks),
             )
             cases++
           }

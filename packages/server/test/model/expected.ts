@@ -16,7 +16,9 @@ export function byActor(actor: Actor): By {
 
 /** A place that passes from one session to another, which gets what waited for the one of before [PLACE2]. */
 function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['event'], 'moved'> {
-  return was === null || was.sessionId === is?.sessionId ? {} : { moved: [{ side, from: was.sessionId }] }
+  if (was === null || was.sessionId === is?.sessionId) return {}
+  const isOtherDevice = was.deviceId !== is?.deviceId
+  return { moved: [{ side, from: was.sessionId, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
 }
 
 export function seatedStep(

@@ -51,6 +51,7 @@ export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generat
   }
   yield { what: 'timer' }
   yield { what: 'sweep' }
+  yield { what: 'wait' }
   yield { what: 'restart' }
   for (const serving of setup.nodes) yield { what: 'restart', serving }
   yield { what: 'shift', ms: -12_345_678 }

@@ -26,7 +26,8 @@ import {
 
 const now = start + 10_000
 const me = actorOf(alice, 'a-1', 'phone')
-const tablet = actorOf(alice, 'a-2', 'tablet')
+const second = actorOf(alice, 'a-2', 'phone')
+const tablet = actorOf(alice, 'a-3', 'tablet')
 const gone = actorOf(alice, 'a-0', 'phone')
 const bobs = actorOf(bob, 'b-1')
 type To = Extract<Outcome, { kind: 'to' }>
@@ -45,9 +46,12 @@ function endingOf(name: keyof typeof endings, call: LiveCall): To {
 }
 
 function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
-  if (kind === 'left') return leftBy(gone, start + 1_000)
+  if (kind === 'left') return leftBy(gone, now - 1_000)
+  if (kind === 'tablet-left') return leftBy(tablet, now - 4_999)
+  if (kind === 'tablet-gone') return leftBy(tablet, now - 5_000)
+  if (kind === 'tablet-loose') return heldBy(tablet, false)
   if (kind === 'my-far') return heldBy(onNode(me, 'node-of-a-9'))
-  return heldBy(kind === 'me' || kind === 'my-loose' ? me : tablet, !kind.endsWith('loose'))
+  return heldBy(kind === 'me' || kind === 'my-loose' ? me : second, !kind.endsWith('loose'))
 }
 
 /** What a call is for: the same as the invite, or another thing in one respect. */

@@ -7,10 +7,11 @@
  *          strangers, or one in which she is the callee.
  * out      who has the caller's place of her ringing call to bob: me, `my-far` (me too, and I have come to another node
  *          since), another session of hers, the same but `loose` (its holder took it by connecting alone and has not
- *          spoken), or nobody.
+ *          spoken), or nobody: `left` by a session of my device, or by one of another device just now (`tablet-left`) or 5 s
+ *          ago (`tablet-gone`). `tablet-loose`: another device has it, by connecting alone.
  * wish     whether the invite is for the same as that call: context_type, context_id and call_type.
  * in       bob's ringing call to her: his place held, or left.
- * talk     an answered call between the two: her place `me`, `my-far`, `other`, `loose`, `my-loose` or left; bob may be on either side.
+ * talk     an answered call between the two: who has her place, in the same words; bob may be on either side.
  * limit    whether an invite limit is exceeded [INV8].
  * busy     whether bob is in a call with somebody else and the product refuses then [INV5].
  *
@@ -18,40 +19,50 @@
  * its code. `rings`: a new call. `+ends` names what ends before: `out` and `talk` superseded, `in` as caller_lost.
  */
 const rows = `
-  uuid    | out      wish in   talk     limit busy | what
-  other   | *        *    *    *        *     *    | CALL_ID_CONFLICT
-  over    | *        *    *    *        *     *    | same over
-  out     | me       *    *    *        *     *    | same out
-  out     | my-loose *    *    *        *     *    | settles out
-  out     | my-far   *    *    *        *     *    | settles out
-  out     | other    *    *    *        *     *    | same out
-  out     | loose    *    *    *        *     *    | takes out
-  out     | left     *    *    *        *     *    | takes out
-  talk    | *        *    *    me       *     *    | same talk
-  talk    | *        *    *    my-loose *     *    | settles talk
-  talk    | *        *    *    my-far   *     *    | settles talk
-  talk    | *        *    *    other    *     *    | same talk
-  talk    | *        *    *    loose    *     *    | takes talk
-  talk    | *        *    *    left     *     *    | takes talk
-  *       | me       same *    *        *     *    | same out
-  *       | my-loose same *    *        *     *    | settles out
-  *       | my-far   same *    *        *     *    | settles out
-  *       | left     same *    *        *     *    | takes out
-  *       | *        *    *    *        yes   *    | RATE_LIMITED
-  *       | *        *    held *        *     *    | CALL_GLARE
-  *       | *        *    *    *        *     yes  | CALLEE_BUSY
-  *       | -        *    -    left     *     *    | rings +talk
-  *       | -        *    -    my-loose *     *    | rings +talk
-  *       | -        *    left left     *     *    | rings +in +talk
-  *       | -        *    left my-loose *     *    | rings +in +talk
-  *       | -        *    left *        *     *    | rings +in
-  *       | -        *    -    *        *     *    | rings
-  *       | *        *    -    left     *     *    | rings +out +talk
-  *       | *        *    -    my-loose *     *    | rings +out +talk
-  *       | *        *    -    *        *     *    | rings +out
+  uuid  | out         wish in   talk        limit busy | what
+  other | *           *    *    *           *     *    | CALL_ID_CONFLICT
+  over  | *           *    *    *           *     *    | same over
+  out   | my-loose    *    *    *           *     *    | settles out
+  out   | my-far      *    *    *           *     *    | settles out
+  out   | loose       *    *    *           *     *    | takes out
+  out   | left        *    *    *           *     *    | takes out
+  out   | tablet-gone *    *    *           *     *    | takes out
+  out   | *           *    *    *           *     *    | same out
+  talk  | *           *    *    my-loose    *     *    | settles talk
+  talk  | *           *    *    my-far      *     *    | settles talk
+  talk  | *           *    *    loose       *     *    | takes talk
+  talk  | *           *    *    left        *     *    | takes talk
+  talk  | *           *    *    tablet-gone *     *    | takes talk
+  talk  | *           *    *    *           *     *    | same talk
+  *     | me          same *    *           *     *    | same out
+  *     | my-loose    same *    *           *     *    | settles out
+  *     | my-far      same *    *           *     *    | settles out
+  *     | left        same *    *           *     *    | takes out
+  *     | tablet-gone same *    *           *     *    | takes out
+  *     | *           *    *    *           yes   *    | RATE_LIMITED
+  *     | *           *    held *           *     *    | CALL_GLARE
+  *     | *           *    *    *           *     yes  | CALLEE_BUSY
+  *     | -           *    -    left        *     *    | rings +talk
+  *     | -           *    -    tablet-left *     *    | rings +talk
+  *     | -           *    -    tablet-gone *     *    | rings +talk
+  *     | -           *    -    my-loose    *     *    | rings +talk
+  *     | -           *    left left        *     *    | rings +in +talk
+  *     | -           *    left tablet-left *     *    | rings +in +talk
+  *     | -           *    left tablet-gone *     *    | rings +in +talk
+  *     | -           *    left my-loose    *     *    | rings +in +talk
+  *     | -           *    left *           *     *    | rings +in
+  *     | -           *    -    *           *     *    | rings
+  *     | *           *    -    left        *     *    | rings +out +talk
+  *     | *           *    -    tablet-left *     *    | rings +out +talk
+  *     | *           *    -    tablet-gone *     *    | rings +out +talk
+  *     | *           *    -    my-loose    *     *    | rings +out +talk
+  *     | *           *    -    *           *     *    | rings +out
 `
 
-export const placeKinds = ['-', 'me', 'my-loose', 'my-far', 'other', 'loose', 'left'] as const
+export const placeKinds = [
+  ...(['-', 'me', 'my-loose', 'my-far', 'other', 'loose', 'left'] as const),
+  ...(['tablet-loose', 'tablet-left', 'tablet-gone'] as const),
+] as const
 /** The same, or what is another. */
 export const wishes = ['same', 'context_type', 'context_id', 'call_type'] as const
 type PlaceKind = (typeof placeKinds)[number]

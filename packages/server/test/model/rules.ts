@@ -2,7 +2,17 @@ import type { Call, LiveCall, Place, Side } from '../../src/call/call.ts'
 import { isAnswered, isLive } from '../../src/call/call.ts'
 import type { Notice, Step } from '../../src/call/effects.ts'
 import { violated } from './machine.ts'
-import { type Client, dueOf, personOf, type Setup, seatIn, sideIn, type TrackedCall, type Verb } from './world.ts'
+import {
+  type Client,
+  dueOf,
+  mayHave,
+  personOf,
+  type Setup,
+  seatIn,
+  sideIn,
+  type TrackedCall,
+  type Verb,
+} from './world.ts'
 
 /** What holds for every step, whatever led to it. */
 
@@ -113,15 +123,15 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
     cause.client !== undefined && sideIn(before, cause.client.person) === side ? cause.client.actor : undefined
   if (is === null) return violated('PLACE1', `the ${side} lost its place for good`)
   if (is.state === 'vacant') return checkVacated(was, is, cause)
-  if (own === undefined || is.sessionId !== own.sessionId) violated('PLACE2', `a ${side} got the place without asking`)
-  if (is.deviceId !== own?.deviceId || is.node !== own?.node)
-    violated('PLACE1', 'the place names another device or node')
-  if (was?.state === 'held' && was.settled && was.sessionId !== is.sessionId)
-    violated('PLACE3', 'a held place was taken')
+  if (own === undefined || is.sessionId !== own.sessionId)
+    return violated('PLACE2', `a ${side} got the place without asking`)
+  if (is.deviceId !== own.deviceId || is.node !== own.node) violated('PLACE1', 'the place names another device or node')
+  if (was !== null && cause.kind !== 'arrive' && !mayHave(was, own, cause.now))
+    violated('PLACE3', 'a held place was taken, or another device was faster than its holder')
   if (cause.kind === 'arrive') {
     const isOwn = was?.sessionId === is.sessionId
-    const isLeft = was?.state === 'vacant' || (isOwn && was?.node !== own?.node)
-    if (was === null || !isLeft || (!isOwn && was.deviceId !== own?.deviceId)) {
+    const isLeft = was?.state === 'vacant' || (isOwn && was?.node !== own.node)
+    if (was === null || !isLeft || (!isOwn && was.deviceId !== own.deviceId)) {
       return violated('PLACE2', 'who connected took what its device did not leave')
     }
     const settled = isOwn ? was.settled : was.sessionId === cause.names
@@ -133,8 +143,11 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
 function checkQueues(was: Call, { call, event }: Step) {
   const waits = { caller: seatIn(was, 'caller')?.sessionId, callee: seatIn(was, 'callee')?.sessionId }
   if (event.moved?.length === 0) violated('PLACE2', 'something passed on, and that is nothing')
-  for (const { side, from } of event.moved ?? []) {
+  for (const { side, from, leftDevice } of event.moved ?? []) {
     const to = seatIn(call, side)?.sessionId
+    const [left, device] = [seatIn(was, side)?.deviceId, seatIn(call, side)?.deviceId]
+    if (leftDevice !== (left === device ? undefined : left))
+      violated('PLACE2', `whether the device of the ${side} is told that another one took its place`)
     if (waits[side] !== from || to === from)
       violated('PLACE2', `what waits for the ${side} does not pass on from ${from}`)
     waits[side] = to
@@ -171,9 +184,10 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
   if (side === undefined) return violated('END1', `a call was ended by ${cause.kind} of nobody who is in it`)
   const place = seatIn(was, side)
   const mine = place?.state === 'held' && place.sessionId === cause.client?.actor?.sessionId
-  const held = place?.state === 'held' && place.settled
   if (cause.kind === 'request') {
-    if (held && !mine) violated('END1', 'a session without the place ended the call')
+    const actor = cause.client?.actor
+    if (place !== null && actor !== undefined && !mayHave(place, actor, cause.now))
+      violated('END1', 'a session without the place ended the call')
   } else if (cause.kind === 'invite') {
     // Who took the place by connecting and calls again is not in that call.
     const returned = isAnswered(was) && mine && place?.settled === false

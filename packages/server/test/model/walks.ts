@@ -39,7 +39,7 @@ const kinds = [
   ['repeat', 3],
   ['leave', 4],
   ['come', 8],
-  ['time', 1],
+  ['time', 2],
   ['service', 1],
 ] as const
 
@@ -88,7 +88,7 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
       return client === undefined ? undefined : comeOf(world, setup, client, move)
     }
     case 'time':
-      return { what: move.flag ? 'timer' : 'sweep' }
+      return { what: move.pick % 2 === 0 ? 'wait' : move.flag ? 'timer' : 'sweep' }
     case 'service':
       if (move.pick % 8 === 0) return { what: 'restart' }
       if (move.pick % 8 < 4) return { what: 'restart', serving: setup.nodes[move.pick % 2]! }

@@ -91,6 +91,8 @@ export type WorldEvent =
     }
   /** The next deadline passes: its timer fires in time, or the sweep comes late. */
   | { readonly what: 'timer' | 'sweep' }
+  /** 5 s pass in which no deadline does: another device may take what was left before them [PLACE2 c]. */
+  | { readonly what: 'wait' }
   /** The service was away and lost every socket, or every one but those of a node that serves. */
   | { readonly what: 'restart'; readonly serving?: string }
   | { readonly what: 'shift'; readonly ms: number }
@@ -250,6 +252,16 @@ export function sideIn(tracked: TrackedCall, person: number): Side | undefined {
 export function seatIn(call: Call, side: Side): Place | null {
   if (side === 'caller') return call.callerPlace
   return call.status === 'ringing' ? null : call.calleePlace
+}
+
+/**
+ * Whether a session that names the call is heard as the holder of its side's place: it is that, its device left it or has it by
+ * connecting alone, or whoever left has had 5 s to come back [PLACE2 c, PLACE3].
+ */
+export function mayHave(place: Place, actor: Actor, now: number): boolean {
+  if (place.sessionId === actor.sessionId) return true
+  const isOwnDevice = place.deviceId === actor.deviceId
+  return place.state === 'vacant' ? isOwnDevice || now - place.since >= 5_000 : isOwnDevice && !place.settled
 }
 
 /** When and why time alone ends a call; what comes first counts [RING1, END3]. */

@@ -3,7 +3,7 @@ import { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import { candidateNumbers, proven, range } from '../../support/network.ts'
-import { errorCode, quiet } from '../../support/sessions.ts'
+import { errorCode, quiet, request } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
 
 /** Whose call it is, on each side: one place, one session [PLACE1, PLACE2, PLACE3, PLACE5]. */
@@ -110,6 +110,20 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       for (const other of others) expect(other.events()).toEqual(['auth.ok', 'call.ringing', 'call.cancelled'])
     })
 
+    /** Another device that names the call is told when it may have the place, once the loss was seen, and waits for that. */
+    async function tillItMayTake(client: Client, callUuid: string): Promise<void> {
+      let wait: number | undefined
+      while (wait === undefined) {
+        expect(await errorCode(client, 'call.accept', { call_uuid: callUuid })).toBe('CALL_ALREADY_ANSWERED')
+        const refused = await request(client, 'webrtc.ice_candidate', candidate(callUuid, 98))
+        expect(refused?.error.code).toBe('CALL_NOT_PARTICIPANT')
+        wait = refused?.error.retry_after_ms
+      }
+      // The clocks of two nodes may differ a little.
+      expect(wait).toBeWithin(1, 6_000)
+      await Bun.sleep(wait)
+    }
+
     const heirs: [string, string | undefined, string | undefined, boolean][] = [
       ['no device, then none', undefined, undefined, true],
       ['a device, then the same', 'phone', 'phone', true],
@@ -118,24 +132,69 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       ['no device, then one', undefined, 'phone', false],
     ]
     for (const [what, holder, heir, takes] of heirs) {
-      test(`[PLACE2] (b) ${what}: who connects after the loss ${takes ? 'takes the place with all that waited' : 'takes nothing by connecting'}`, async () => {
+      const scenario = takes ? test : test.concurrent
+      scenario(
+        `[PLACE2] (b) ${what}: who connects after the loss ${takes ? 'takes the place with all that waited' : 'takes nothing by connecting'}`,
+        async () => {
+          const { callee, calleeId, callUuid, caller, send } = await call(holder)
+          await callee.die()
+          await send(0, 20)
+          const successor = await connect(calleeId, 'agent', heir)
+          await successor.settle()
+          expect(candidateNumbers(successor)).toEqual(takes ? range(0, 20) : [])
+          await send(20, 25)
+          await successor.settle()
+          expect(candidateNumbers(successor)).toEqual(takes ? range(0, 25) : [])
+          // (c): naming the call takes it, on another device when the holder had time to come back; what waited comes first.
+          if (!takes) await tillItMayTake(successor, callUuid)
+          successor.send('webrtc.ice_candidate', candidate(callUuid, 99))
+          await caller.next('webrtc.ice_candidate')
+          await send(25, 30)
+          await successor.settle()
+          expect(candidateNumbers(successor)).toEqual(range(0, 30))
+        },
+      )
+    }
+
+    for (const holder of [undefined, 'phone']) {
+      const device = holder === undefined ? 'without a device' : 'on a device'
+      test.concurrent(`[PLACE2] (c) a holder ${device} that comes back when another one has its place is told, once`, async () => {
         const { callee, calleeId, callUuid, caller, send } = await call(holder)
         await callee.die()
-        await send(0, 20)
-        const successor = await connect(calleeId, 'agent', heir)
-        await successor.settle()
-        expect(candidateNumbers(successor)).toEqual(takes ? range(0, 20) : [])
-        await send(20, 25)
-        await successor.settle()
-        expect(candidateNumbers(successor)).toEqual(takes ? range(0, 25) : [])
-        // (c): naming the call takes it, whatever the device, and what waited comes first.
-        successor.send('webrtc.ice_candidate', candidate(callUuid, 99))
-        await caller.next('webrtc.ice_candidate')
-        await send(25, 30)
-        await successor.settle()
-        expect(candidateNumbers(successor)).toEqual(range(0, 30))
+        const laptop = await connect(calleeId, 'agent', 'laptop')
+        await tillItMayTake(laptop, callUuid)
+        expect(await errorCode(laptop, 'webrtc.ice_candidate', candidate(callUuid, 99))).toBeUndefined()
+        const back = await connect(calleeId, 'agent', holder)
+        expect((await back.next('call.cancelled')).data).toEqual({
+          call_uuid: callUuid,
+          status: 'accepted',
+          reason: 'answered_elsewhere',
+          by: { user_id: calleeId, role: 'agent' },
+          ended_at: null,
+        })
+        await send(0, 3)
+        const again = await connect(calleeId, 'agent', holder)
+        await quiet(laptop, back, again)
+        expect(candidateNumbers(laptop)).toEqual(range(0, 3))
+        expect([back.events(), again.events()]).toEqual([['auth.ok', 'call.cancelled'], ['auth.ok']])
+        laptop.send('call.end', { call_uuid: callUuid })
+        await caller.next('call.ended')
       })
     }
+
+    test.concurrent('[PLACE2] (c) a holder whose call another device took only to end it is told how it ended', async () => {
+      const { callee, calleeId, callUuid, caller } = await call('phone')
+      await callee.die()
+      const laptop = await connect(calleeId, 'agent', 'laptop')
+      await tillItMayTake(laptop, callUuid)
+      laptop.send('call.end', { call_uuid: callUuid })
+      await caller.next('call.ended')
+      const back = await connect(calleeId, 'agent', 'phone')
+      expect((await back.next('call.ended')).data).toMatchObject({ call_uuid: callUuid, reason: 'hangup' })
+      await quiet(laptop, back)
+      expect(laptop.events().filter((event) => event !== 'call.error')).toEqual(['auth.ok'])
+      expect(back.events()).toEqual(['auth.ok', 'call.ended'])
+    })
 
     test('[PLACE2] never a session that was there before and says nothing', async () => {
       const { callee, calleeId, callUuid, caller, send } = await call()

@@ -107,7 +107,23 @@ function registerTakeOver(service: () => Service): void {
     expect(candidatesOf(devices.tablet, callUuid)).toEqual([])
   })
 
-  test('[PLACE2] a device that names the call takes it from its dead predecessor, with what was queued', async () => {
+  /** Names the call on the tablet: too early at first, and then when that may have it, which it hears once the loss was seen. */
+  async function takeOnTablet({ tablet }: Devices, callUuid: string): Promise<void> {
+    const ask = () => tablet.request('call.connected', { call_uuid: callUuid })
+    let wait: number | undefined
+    while (wait === undefined) {
+      const { error } = await ask()
+      expect(error.code).toBe('CALL_NOT_PARTICIPANT')
+      wait = error.retry_after_ms
+    }
+    // The clocks of two nodes may differ a little.
+    expect(wait).toBeWithin(1, 6_000)
+    await Bun.sleep(wait)
+    expect((await ask()).event).toBe('call.ack')
+  }
+  const elsewhere = { status: 'connected', reason: 'answered_elsewhere', ended_at: null }
+
+  test.concurrent('[PLACE2] a device that names the call takes it from one that is away for 5 s, with what was queued', async () => {
     const devices = await connectDevices(service())
     const callUuid = await ringAll(devices)
     await devices.callee.request('call.accept', { call_uuid: callUuid })
@@ -116,13 +132,41 @@ function registerTakeOver(service: () => Service): void {
     const point = devices.callee.point
     await devices.callee.die()
     for (const n of [1, 2, 3]) await devices.caller.request('webrtc.ice_candidate', candidate(callUuid, n))
-    expect((await devices.tablet.request('call.connected', { call_uuid: callUuid })).event).toBe('call.ack')
+    await takeOnTablet(devices, callUuid)
     await devices.tablet.settle()
     expect(candidatesOf(devices.tablet, callUuid)).toEqual([1, 2, 3])
     // What was given away is not claimed to be there [RES2].
     const hello = await devices.callee.connect(point)
     expect(hello.data.recovered).toBe(false)
     expect(hello.data.active_calls).toMatchObject([{ call_uuid: callUuid, holds_place: false }])
+    expect((await devices.callee.next('call.cancelled', about(callUuid))).data).toMatchObject(elsewhere)
+  })
+
+  test.concurrent('[PLACE2] [RES1] a phone that resumes its session after the tablet took its call is told so', async () => {
+    const devices = await connectDevices(service())
+    const callUuid = await ringAll(devices)
+    await devices.callee.request('call.accept', { call_uuid: callUuid })
+    await devices.callee.die()
+    await takeOnTablet(devices, callUuid)
+    expect((await devices.callee.connect()).data.recovered).toBe(true)
+    expect((await devices.callee.next('call.cancelled', about(callUuid))).data).toMatchObject(elsewhere)
+    const refused = await devices.callee.request('webrtc.ice_candidate', candidate(callUuid, 1))
+    expect(refused.error.code).toBe('CALL_NOT_PARTICIPANT')
+    await devices.callee.settle()
+    expect(devices.callee.events()).toEqual(['call.ringing', 'call.cancelled'])
+  })
+
+  test('[PLACE2] [RES1] a phone that is back in time has its call, whatever the tablet asked for meanwhile', async () => {
+    const devices = await connectDevices(service())
+    const callUuid = await ringAll(devices)
+    await devices.callee.request('call.accept', { call_uuid: callUuid })
+    await devices.callee.die()
+    expect((await devices.tablet.request('call.end', { call_uuid: callUuid })).error.code).toBe('CALL_NOT_PARTICIPANT')
+    expect((await devices.callee.connect()).data.active_calls).toMatchObject([{ holds_place: true }])
+    await devices.callee.request('webrtc.ice_candidate', candidate(callUuid, 1))
+    await devices.caller.next('webrtc.ice_candidate')
+    await devices.callee.settle()
+    expect(devices.callee.events()).toEqual(['call.ringing'])
   })
 
   test('[PLACE2] the same device with a new session takes its place by connecting', async () => {

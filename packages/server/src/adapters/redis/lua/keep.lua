@@ -4,5 +4,9 @@ local h = load(ARGV[10])
 if h == nil then return { 'gone', unpack(out) } end
 local result = deliver(h, ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[3], ARGV[11], ARGV[12], ARGV[13])
 if h.stopped then becameIdle(h) end
-if isLast(ARGV[6]) and result == 'kept' then passFinalOn(h, ARGV[7]) end
+if isLast(ARGV[6]) and result == 'kept' then
+  -- It may have been let go: for as long as this is worth telling it stays.
+  expire(h)
+  passFinalOn(h, ARGV[7])
+end
 return { result, unpack(out) }
