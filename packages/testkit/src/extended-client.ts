@@ -1,6 +1,7 @@
 import { tokenHeader } from './client.ts'
 import { type Asked, ExtendedSession, queryOf } from './extended-session.ts'
 import type { ExtendedMessage, ResumePoint, Trace, TraceEntry } from './extended-trace.ts'
+import { soon } from './patience.ts'
 import { type Closed, RawWebSocket } from './raw-websocket.ts'
 
 export interface ExtendedClientOptions {
@@ -22,6 +23,7 @@ interface Request extends Asked {
 const patienceMs = 30_000
 const firstBackoffMs = 5
 const longestBackoffMs = 200
+const tryAgainMs = 1_000
 
 /**
  * An extended session's client that does what the rules say and no more: it numbers its requests, keeps those without
@@ -95,6 +97,17 @@ export class ExtendedClient {
     const hello = this.next('auth.ok')
     this.open(point)
     return hello
+  }
+
+  /** The same, again and again while the service has too much to do and says so [CLOSE 1013]. */
+  async comeBack(): Promise<ExtendedMessage> {
+    const hello = this.next('auth.ok')
+    for (;;) {
+      this.open(this.point)
+      const closed = await Promise.race([hello.then(() => undefined), this.onGone])
+      if (closed?.code !== 1013) return hello
+      await Bun.sleep(tryAgainMs * (0.5 + Math.random()))
+    }
   }
 
   private open(point: ResumePoint | undefined): void {
@@ -255,13 +268,19 @@ export class ExtendedClient {
     if (this.socket !== undefined) this.socket.answersPings = answers
   }
 
+  /** What became of its socket, for failures. */
+  private lastOf(): string {
+    const last = this.entries.findLast(({ kind }) => kind !== 'in')
+    return last?.kind === 'closed' ? `closed with ${last.code} ${last.reason}` : `${last?.kind}`
+  }
+
   private patiently<T>(what: string, start: (resolve: (value: T) => void) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ms = this.options.persistent === true ? 3 * patienceMs : patienceMs
+      const ms = soon(this.options.persistent === true ? 3 * patienceMs : patienceMs)
       const refuse = () =>
         reject(
           new Error(
-            `${this.options.userId} waited ${ms} ms for ${what}; unread: ${this.unread.map(({ event }) => event)}`,
+            `${this.options.userId} waited ${Math.round(ms)} ms for ${what}; unread: ${this.unread.map(({ event }) => event)}; ${this.lastOf()}`,
           ),
         )
       const timer = setTimeout(refuse, ms)

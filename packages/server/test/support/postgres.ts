@@ -2,6 +2,7 @@ import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { soon } from '@ringwire/testkit/patience'
 import { SQL, type Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 
@@ -199,12 +200,12 @@ export class Postgres implements Databases {
     return rows[0]?.count ?? 0
   }
 
-  /** Ends connections every few milliseconds, for as long as it is told to. */
+  /** Ends connections every few milliseconds of a machine that is not busy, for as long as it is told to. */
   async storm(database: string, goesOn: () => boolean): Promise<void> {
     const sql = new SQL({ url: this.url(), max: 1 })
     while (goesOn()) {
       await sql.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
-      await Bun.sleep(Math.random() * 20)
+      await Bun.sleep(Math.random() * soon(20))
     }
     await sql.close()
   }

@@ -280,7 +280,7 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
       await service.kill()
       await service.start()
       const all = [...pairs.flatMap(({ caller, callee }) => [caller, callee]), ...idle]
-      const hellos = await Promise.all(all.map((client) => client.connect()))
+      const hellos = await Promise.all(all.map((client) => client.comeBack()))
       expect(hellos.filter(({ data }) => data.recovered !== areSessionsKept)).toEqual([])
       for (const [index, pair] of pairs.entries()) {
         for (const { hello } of [pair.caller, pair.callee]) {
