@@ -38,6 +38,12 @@ export interface Arrival extends OpenSession {
   readonly activeCalls: readonly ActiveCall[]
 }
 
+/** How a socket was lost: its client closed it, and, for good, will not come back to its session. */
+export interface Loss {
+  readonly closed: boolean
+  readonly forGood: boolean
+}
+
 export interface Arrivals {
   /**
    * A session connected: register, then read, then send [ORD3, WS4]. What it is told waits in its log until
@@ -45,7 +51,7 @@ export interface Arrivals {
    */
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
-  leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void>
+  leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>
   /**
    * Tells an extended session that its log was lost, and what is true now [RES4]. What began or ended to ring meanwhile is
    * told to any: others looked for it in vain.
@@ -317,9 +323,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, sink: Sink, clean: boolean): Promise<void> {
+  async function leave(session: ClientSession, sink: Sink, { closed, forGood }: Loss): Promise<void> {
     const { sessionId, node } = session
-    if (!(await sessions.detach(sessionId, sink, clean, clock.now()))) return
+    if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), closed))) return
     const live = await store.liveCallsOf(session.participant)
     // It came back meanwhile: its places are its own again.
     if (sessions.heldHere(sessionId) !== undefined) return

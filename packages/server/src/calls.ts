@@ -118,17 +118,28 @@ export function createCalls(options: CallsOptions): Calls {
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
+    const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
     return handOn(
       await noting(
         store.transition(ref, (call) =>
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
           call !== undefined && wasGone && !isGone(command)
             ? { ok: true as const, call, steps: [] }
-            : decide(call, command, clock.now(), { ...durations, outages: uptime.outages() }),
+            : decide(call, known, clock.now(), { ...durations, outages: uptime.outages() }),
         ),
         () => [callKey(ref)],
       ),
     )
+  }
+
+  /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
+  async function wasClosed({ sessionId, node }: Extract<CallCommand, { type: 'lose' }>): Promise<boolean> {
+    try {
+      return await sessions.wasClosed(sessionId, node)
+    } catch (error) {
+      if (error instanceof StoreError) return false
+      throw error
+    }
   }
 
   /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */

@@ -162,7 +162,7 @@ export const settings = {
   callerLostMs: duration(
     'RINGWIRE_CALLER_LOST_MS',
     20_000,
-    'How long a ringing call waits for a caller whose connection is lost.',
+    'How long a ringing call waits for a caller whose connection is lost, and an answered one for two peers who closed theirs.',
   ),
   peerLostMs: duration(
     'RINGWIRE_PEER_LOST_MS',

@@ -283,9 +283,12 @@ export interface Sessions {
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
    * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then, but for states;
-   * an extended session is over [PLACE5, RES1]. False where the session has another socket by now.
+   * an extended session is over [PLACE5, RES1]. `closed`: its client closed the socket, and may resume the session all the
+   * same. False where the session has another socket by now.
    */
-  detach(sessionId: string, sink: Sink, clean: boolean, at: number): MaybePromise<boolean>
+  detach(sessionId: string, sink: Sink, clean: boolean, at: number, closed?: boolean): MaybePromise<boolean>
+  /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
+  wasClosed(sessionId: string, node: string): MaybePromise<boolean>
   /**
    * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
    * socket is closed then. No record, or a session that this socket has left by itself, is no move.

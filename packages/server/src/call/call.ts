@@ -50,7 +50,8 @@ export interface Party {
 
 /**
  * The place of one side of a call [PLACE1]. `settled` says that its holder has itself sent something about the call;
- * until then the place passes on to a session that does [PLACE2]. `since` is when it fell vacant, in ms since the epoch.
+ * until then the place passes on to a session that does [PLACE2]. `since` is when it fell vacant, in ms since the epoch;
+ * `closed`: its holder's client closed the socket itself [END5].
  */
 interface PlaceBase {
   readonly sessionId: string
@@ -60,7 +61,7 @@ interface PlaceBase {
 }
 export type Place =
   | (PlaceBase & { readonly state: 'held' })
-  | (PlaceBase & { readonly state: 'vacant'; readonly since: number })
+  | (PlaceBase & { readonly state: 'vacant'; readonly since: number; readonly closed?: true })
 
 interface CallBase extends CallRef {
   /** 1 for a new call, one more with every transition. */
@@ -155,6 +156,11 @@ export function placeOf(call: Call, side: Side): Place | null {
   return call.status === 'ringing' ? null : call.calleePlace
 }
 
+/** Vacant, because its holder's client closed the socket itself. */
+export function isClosed(place: Place): place is Extract<Place, { readonly state: 'vacant' }> {
+  return place.state === 'vacant' && place.closed === true
+}
+
 /** A time in which nobody could come back: no node served, or a store was away. In ms since the epoch. */
 export interface Outage {
   readonly from: number
@@ -183,12 +189,16 @@ export function deadlineOf(call: LiveCall, durations: CallDurations): number {
     if (callerPlace.state === 'held') return call.ringExpiresAt
     return Math.min(call.ringExpiresAt, lostAt(callerPlace.since, durations.callerLostMs, durations.outages))
   }
+  const { callerPlace, calleePlace } = call
   let deadline = call.acceptedAt + durations.maxDurationMs
-  for (const place of [call.callerPlace, call.calleePlace]) {
+  for (const place of [callerPlace, calleePlace]) {
     if (place.state !== 'vacant') continue
     deadline = Math.min(deadline, lostAt(place.since, durations.peerLostMs, durations.outages))
   }
-  return deadline
+  // Two people who close their tabs have hung up; one who reloads is back sooner [END5].
+  if (!isClosed(callerPlace) || !isClosed(calleePlace)) return deadline
+  const since = Math.max(callerPlace.since, calleePlace.since)
+  return Math.min(deadline, lostAt(since, durations.callerLostMs, durations.outages))
 }
 
 /**

@@ -49,8 +49,11 @@ export type CallCommand =
   | { readonly type: 'relay'; readonly actor: Actor }
   /** A session connected: it takes what it, the session that it goes on for, or its device left behind [PLACE2 a, b]. */
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
-  /** The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. */
-  | { readonly type: 'lose'; readonly sessionId: string; readonly node: string }
+  /**
+   * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
+   * client closed it.
+   */
+  | { readonly type: 'lose'; readonly sessionId: string; readonly node: string; readonly closed?: boolean }
   /** Time passed. */
   | { readonly type: 'time' }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
@@ -59,6 +62,7 @@ export type CallCommand =
   | { readonly type: 'shift'; readonly ms: number }
 
 type ActorCommand = Extract<CallCommand, { readonly actor: Actor }>
+type LoseCommand = Extract<CallCommand, { type: 'lose' }>
 type ArriveCommand = Extract<CallCommand, { type: 'arrive' }>
 
 export type Refusal = {
@@ -101,7 +105,7 @@ function changed(call: Call, event: CallEvent): Acceptance {
  */
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')
-  if (command.type === 'lose') return isLive(call) ? lose(call, command.sessionId, command.node, now) : unchanged(call)
+  if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
@@ -309,9 +313,11 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
 }
 
-function lose(call: LiveCall, sessionId: string, node: string, now: number): Decision {
+function lose(call: LiveCall, { sessionId, node, closed = false }: LoseCommand, now: number): Decision {
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
-  const vacated = mapPlaces(call, (place) => (isLost(place) ? { ...place, state: 'vacant', since: now } : place))
+  const vacated = mapPlaces(call, (place) =>
+    isLost(place) ? { ...place, state: 'vacant', since: now, ...(closed && { closed }) } : place,
+  )
   if (vacated === call) return unchanged(call)
   return changed({ ...vacated, version: call.version + 1 }, { type: 'place_lost', at: now, by: null, notices: [] })
 }

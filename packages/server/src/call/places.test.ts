@@ -14,7 +14,7 @@ import {
   ringingCall,
   start,
 } from '../../test/model/people.ts'
-import type { Call } from './call.ts'
+import { type Call, nextDeadline } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 
 /** Who holds a place, who may take it, and what a loss and a restart make of it. */
@@ -191,6 +191,24 @@ test('[END3] a loss starts the clock of the place that the session held, and of 
   })
   expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2', node: aliceOne.node }).steps).toEqual([])
   expect(ask(overCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
+})
+
+test('[END5] a loss says whether the client closed, and two who closed have hung up after the shorter time', () => {
+  for (const closed of [false, true]) {
+    const lost = ask(answeredCall(), { type: 'lose', sessionId: 'b-1', node: bobOne.node, closed })
+    expect(lost.ok && lost.call).toMatchObject({ calleePlace: leftBy(bobOne, now, true, closed) })
+  }
+  const { callerLostMs, peerLostMs } = durations
+  const endsAt = (caller: boolean, callee: boolean) =>
+    nextDeadline(
+      answeredCall({
+        callerPlace: leftBy(aliceOne, start + 6_000, true, caller),
+        calleePlace: leftBy(bobOne, start + 9_000, true, callee),
+      }),
+      durations,
+    )
+  expect(endsAt(true, true)).toBe(start + 9_000 + callerLostMs)
+  for (const callee of [true, false]) expect(endsAt(!callee, callee)).toBe(start + 6_000 + peerLostMs)
 })
 
 test('[END3] after a restart every place is vacant and every lost clock starts in full', () => {

@@ -21,7 +21,7 @@ const answered = accepted(rings).call
 if (answered.status !== 'accepted') throw new Error('unreachable')
 const { call: over } = ended({
   ...answered,
-  calleePlace: { ...answered.calleePlace, state: 'vacant', since: 5 },
+  calleePlace: { ...answered.calleePlace, state: 'vacant', since: 5, closed: true },
   connectedAt: 9,
 })
 const calls: readonly Call[] = [rings, answered, over]
@@ -29,7 +29,7 @@ const calls: readonly Call[] = [rings, answered, over]
 test('the mark stands for this shape: whoever changes the one changes the other, or nodes of two versions misread each other', () => {
   const shape = [...new Set(calls.flatMap((call) => shapeOf(readCall(sent(call)))))].sort()
   expect({ mark: callMark, shape }).toEqual({
-    mark: 'C1',
+    mark: 'C2',
     shape: [
       'acceptedAt number',
       'callType string',
@@ -38,6 +38,7 @@ test('the mark stands for this shape: whoever changes the one changes the other,
       'callee.displayName string',
       'callee.role string',
       'callee.userId string',
+      'calleePlace.closed boolean',
       'calleePlace.deviceId null',
       'calleePlace.node string',
       'calleePlace.sessionId string',

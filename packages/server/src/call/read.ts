@@ -7,7 +7,7 @@ import type { AnsweredCall, Call, OverCall, Party, Place, RingingCall } from './
  */
 
 /** In front of a call of this shape. Whoever changes the shape changes the mark: nodes with another one pass it over. */
-export const callMark = 'C1'
+export const callMark = 'C2'
 
 type Check = (value: unknown) => boolean
 type Fields<T> = { readonly [Field in keyof T]-?: Check }
@@ -31,9 +31,11 @@ const object =
     record(value) && fits(value as object, fields)
 
 const party = object<Party>({ userId: text, role: text, displayName: nullable(text) })
+/** Absent, or true. */
+const closed: Check = (value) => value === undefined || value === true
 const placeBase = { sessionId: text, deviceId: nullable(text), node: text, settled: flag }
 const held = object<Place & { state: 'held' }>({ ...placeBase, state: oneOf('held') })
-const vacant = object<Place & { state: 'vacant' }>({ ...placeBase, state: oneOf('vacant'), since: integer })
+const vacant = object<Place & { state: 'vacant' }>({ ...placeBase, state: oneOf('vacant'), since: integer, closed })
 const place: Check = (value) => held(value) || vacant(value)
 
 const base = {

@@ -226,15 +226,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { connection, arrival } = socket.data
     if (connection === undefined) return
     // The SDK of an extended session says goodbye with 1000; a page that is reloaded (1001) comes back.
-    const said = socket.data.extended === undefined ? code !== 1006 : code === 1000
-    const clean = said && !connection.closedByService
+    const isBase = socket.data.extended === undefined
+    const closed = (isBase ? code !== 1006 : code === 1000 || code === 1001) && !connection.closedByService
+    const loss = { closed, forGood: closed && (isBase || code === 1000) }
     connection.closed()
     connections.delete(connection)
     // One process that stops leaves its calls as they are: they wait for it to start again.
     if (stopping && !options.leavesOnStop) return
     const left = async () => {
       await arrival
-      await arrivals.leave(connection.session, connection, clean)
+      await arrivals.leave(connection.session, connection, loss)
     }
     const leaving = left()
       .catch(options.onError)

@@ -99,15 +99,16 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     },
     ready: (id, sink) => home(id).ready(id, sink),
     openDetached: (identity, at) => next().openDetached(identity, at),
-    async detach(id, sink, clean, at) {
+    async detach(id, sink, clean, at, closed) {
       for (const node of [home(id), away(id)]) {
-        if (!(await node.detach(id, sink, clean, at))) continue
+        if (!(await node.detach(id, sink, clean, at, closed))) continue
         // Clocks of nodes agree.
         for (const each of [one, two]) await each.sweep(at)
         return true
       }
       return false
     },
+    wasClosed: (id, node) => away(id).wasClosed(id, node),
     sinkOf: (id) => home(id).sinkOf(id),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),
     renew: (id, expiresAt) => home(id).renew(id, expiresAt),

@@ -141,7 +141,7 @@ test('[RES4] after it the session goes on: pushes, and a resume under the new ep
   expect(await composed.relay.relay(callee.session, 'webrtc.answer', sdp, undefined)).toBe('accepted')
   expect(lastOf(caller)).toMatchObject({ event: 'webrtc.answer', seq: 2 })
 
-  await composed.arrivals.leave(caller.session, caller.socket, false)
+  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false })
   expect((await composed.calls.verb(callee.session, 'end', call_uuid, null)).ok).toBe(true)
   const { sessionId } = caller.session
   const comeBack = async (named: string, seq: number) => {
@@ -165,7 +165,7 @@ test('[RES4] nobody without a socket is told, and nobody comes back as if nothin
   const composed = compose()
   const { caller, callee, call_uuid } = await talk(composed)
   const told = caller.socket.told.length
-  await composed.arrivals.leave(caller.session, caller.socket, false)
+  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false })
   await composed.lose()
   expect(caller.socket.told).toHaveLength(told)
   expect(lastOf(callee)?.event).toBe('session.reset')

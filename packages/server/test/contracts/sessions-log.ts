@@ -336,6 +336,25 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         }
       })
 
+      test(`[END5] of ${who} one it is known that it was closed, until its session has another`, async () => {
+        const wasClosed = (id: string) => sessions().wasClosed(id, 'its node')
+        for (const [isOver, closed] of [
+          [false, undefined],
+          [true, undefined],
+          [false, true],
+        ] as const) {
+          const seen = await openReady(sessions(), { extended })
+          await sessions().hold(seen.id, 'c', true)
+          expect(await wasClosed(seen.id)).toBe(false)
+          await sessions().detach(seen.id, seen.socket, isOver, 0, closed)
+          expect(await wasClosed(seen.id)).toBe(closed ?? isOver)
+          const back = await comeBack(sessions(), seen, 0)
+          expect(back !== undefined).toBe(extended && !isOver)
+          if (back !== undefined) expect(await wasClosed(seen.id)).toBe(false)
+        }
+        expect(await wasClosed(identityOf({}).sessionId)).toBe(false)
+      })
+
       test(`${extended ? 'an extended' : 'a base'} one that has nothing left is forgotten`, async () => {
         const seen = await openReady(sessions(), { extended })
         await relays(sessions(), seen.id, 'c', [1])

@@ -59,7 +59,7 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
     }
     case 'close':
     case 'observe':
-      lose(machine, setup, draft, event.client)
+      lose(machine, setup, draft, event.client, event.what === 'close')
       return true
     case 'late':
       return loseBehind(machine, setup, draft, event.client)
@@ -90,7 +90,7 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
 function connect(machine: Machine, setup: Setup, draft: Draft, event: Event<'connect'>) {
   const { client: index, names = false, node = homeOf(setup, event.client) } = event
   loseBehind(machine, setup, draft, index)
-  if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index)
+  if (draft.clients[index]?.line === 'dead') lose(machine, setup, draft, index, false)
   const resumes = names ? draft.clients[index]?.left?.actor.sessionId : undefined
   const actor = openSession(draft, setup, index, node)
   const { person } = draft.clients[index]!
@@ -139,10 +139,10 @@ function arrive(machine: Machine, setup: Setup, draft: Draft, at: number, actor:
 }
 
 /** A close was observed: the lost clocks of what the session held begin [END3]. */
-function lose(machine: Machine, setup: Setup, draft: Draft, index: number) {
+function lose(machine: Machine, setup: Setup, draft: Draft, index: number, closed: boolean) {
   const { sessionId = '', node = '' } = draft.clients[index]?.actor ?? {}
   closeSession(draft, index, true)
-  loseOn(machine, setup, draft, sessionId, node)
+  loseOn(machine, setup, draft, sessionId, node, closed)
 }
 
 /** The node that a session left for another one sees at last that the socket there is gone; true where there was one. */
@@ -155,14 +155,14 @@ function loseBehind(machine: Machine, setup: Setup, draft: Draft, index: number)
   return true
 }
 
-function loseOn(machine: Machine, setup: Setup, draft: Draft, sessionId: string, node: string) {
+function loseOn(machine: Machine, setup: Setup, draft: Draft, sessionId: string, node: string, closed = false) {
   for (const { call } of [...draft.calls]) {
     if (!isLive(call)) continue
-    const decision = machine.decide(call, { type: 'lose', sessionId, node }, draft.now, setup.durations)
+    const decision = machine.decide(call, { type: 'lose', sessionId, node, closed }, draft.now, setup.durations)
     const isHeld = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
     const held = placesOf(call).some(isHeld)
     if (decision.steps.length !== (held ? 1 : 0)) violated('END3', 'a loss is not noted, or a loss of nothing is')
-    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), lost: { sessionId, node } })
+    commit(setup, draft, decision.steps, { ...cause(draft, 'lose', undefined), lost: { sessionId, node, closed } })
   }
 }
 

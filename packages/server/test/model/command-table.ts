@@ -102,11 +102,15 @@ function parseRow(line: string): Row {
 
 export const commandRows: readonly Row[] = rows.trim().split('\n').slice(1).map(parseRow)
 
-/** What time alone does: the places (`held`, or how long after the answer or the invite it fell vacant), when, and what. */
+/**
+ * What time alone does: the places (`held`, or how long after the answer or the invite it fell vacant, and `closed` where its
+ * client closed), when, and what.
+ */
 export const timeRows: readonly {
   readonly from: 'ringing' | 'accepted' | 'connected'
   readonly caller: 'held' | number
   readonly callee: 'held' | number
+  readonly closed?: 'caller' | 'callee' | 'both'
   readonly due: number
   readonly does: string
 }[] = [
@@ -114,6 +118,14 @@ export const timeRows: readonly {
   { from: 'ringing', caller: 0, callee: 'held', due: 20_000, does: 'cancelled caller_lost > caller rung' },
   { from: 'ringing', caller: 10_000, callee: 'held', due: 30_000, does: 'cancelled caller_lost > caller rung' },
   { from: 'ringing', caller: 24_999, callee: 'held', due: 44_999, does: 'cancelled caller_lost > caller rung' },
+  {
+    from: 'ringing',
+    caller: 10_000,
+    callee: 'held',
+    closed: 'caller',
+    due: 30_000,
+    does: 'cancelled caller_lost > caller rung',
+  },
   { from: 'ringing', caller: 40_000, callee: 'held', due: 45_000, does: 'missed no_answer > caller rung' },
   ...(['accepted', 'connected'] as const).flatMap((from) => [
     { from, caller: 'held', callee: 'held', due: 43_200_000, does: 'ended max_duration > caller callee' } as const,
@@ -121,6 +133,70 @@ export const timeRows: readonly {
     { from, caller: 'held', callee: 1_000, due: 121_000, does: 'ended peer_lost > caller callee' } as const,
     { from, caller: 1_000, callee: 2_000, due: 121_000, does: 'ended peer_lost > caller callee' } as const,
     { from, caller: 3_000, callee: 2_000, due: 122_000, does: 'ended peer_lost > caller callee' } as const,
+    {
+      from,
+      caller: 1_000,
+      callee: 2_000,
+      closed: 'both',
+      due: 22_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 3_000,
+      callee: 2_000,
+      closed: 'both',
+      due: 23_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 1_000,
+      callee: 101_500,
+      closed: 'both',
+      due: 121_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 3_000,
+      callee: 2_000,
+      closed: 'caller',
+      due: 122_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 3_000,
+      callee: 2_000,
+      closed: 'callee',
+      due: 122_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 'held',
+      callee: 2_000,
+      closed: 'callee',
+      due: 122_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 2_000,
+      callee: 'held',
+      closed: 'caller',
+      due: 122_000,
+      does: 'ended peer_lost > caller callee',
+    } as const,
+    {
+      from,
+      caller: 43_190_000,
+      callee: 43_180_001,
+      closed: 'both',
+      due: 43_200_000,
+      does: 'ended max_duration > caller callee',
+    } as const,
     { from, caller: 43_190_000, callee: 'held', due: 43_200_000, does: 'ended max_duration > caller callee' } as const,
   ]),
 ]

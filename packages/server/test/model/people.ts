@@ -43,9 +43,10 @@ export function heldBy(actor: Actor, settled = true): Place {
   return deepFreeze({ state: 'held', sessionId, deviceId, node, settled })
 }
 
-export function leftBy(actor: Actor, since: number, settled = true): Place {
+/** `closed`: its client closed the socket. */
+export function leftBy(actor: Actor, since: number, settled = true, closed = false): Place {
   const { sessionId, deviceId, node } = actor
-  return deepFreeze({ state: 'vacant', sessionId, deviceId, node, settled, since })
+  return deepFreeze({ state: 'vacant', sessionId, deviceId, node, settled, since, ...(closed && { closed }) })
 }
 
 const heading = {

@@ -20,8 +20,8 @@ import {
 export interface Cause {
   readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift'
   readonly client: Client | undefined
-  /** Of `lose`: the session, and the node that saw it go. */
-  readonly lost: { readonly sessionId: string; readonly node: string } | undefined
+  /** Of `lose`: the session, the node that saw it go, and whether its client closed its socket. */
+  readonly lost: { readonly sessionId: string; readonly node: string; readonly closed: boolean } | undefined
   /** Of `request`: what was asked. */
   readonly verb: Verb | undefined
   /** Of `invite`: what kind of call it is for. */
@@ -167,6 +167,8 @@ function checkVacated(was: Place | null, is: Place, cause: Cause) {
   if (was.state === 'vacant' && cause.kind === 'restart') return
   if (cause.kind === 'restart' && was.node !== cause.serving) return
   const { lost } = cause
+  if (is.state === 'vacant' && is.closed !== (lost?.closed === true ? true : undefined))
+    violated('END5', 'whether its client closed is not remembered')
   if (lost?.sessionId !== was.sessionId || lost.node !== was.node) violated('END3', 'a lost clock began without a loss')
 }
 

@@ -66,21 +66,25 @@ export function checkLosses(machine: Machine): number {
     for (const sessionId of ['a-1', 'b-1', 'a-2', 'b-2', 'x-1']) {
       // Seen by its own node, by those of the two holders, and by one where nobody is.
       for (const node of new Set([sessionId, 'a-1', 'b-1', 'x-2'].map((each) => `node-of-${each}`))) {
-        const step = lossOf(call, sessionId, node)
-        const title = `${name}: ${sessionId} is lost on ${node}`
-        compare(title, decide(call, { type: 'lose', sessionId, node }, now, durations), same, call, step)
-        cases++
+        for (const closed of [undefined, false, true]) {
+          const step = lossOf(call, sessionId, node, closed === true)
+          const title = `${name}: ${sessionId} is lost on ${node}, closed: ${closed}`
+          const command = { type: 'lose', sessionId, node, ...(closed !== undefined && { closed }) } as const
+          compare(title, decide(call, command, now, durations), same, call, step)
+          cases++
+        }
       }
     }
   }
   return cases
 }
 
-function lossOf(call: LiveCall, sessionId: string, node: string): Step | undefined {
+function lossOf(call: LiveCall, sessionId: string, node: string, closed: boolean): Step | undefined {
   for (const side of ['caller', 'callee'] as const) {
     const place = seatIn(call, side)
     if (place?.state !== 'held' || place.sessionId !== sessionId || place.node !== node) continue
-    return seatedStep(call, side, { ...place, state: 'vacant', since: now }, 'place_lost', null, now)
+    const vacant = { ...place, state: 'vacant', since: now, ...(closed && { closed }) } as const
+    return seatedStep(call, side, vacant, 'place_lost', null, now)
   }
   return undefined
 }
@@ -138,7 +142,8 @@ export function checkTime(machine: Machine): number {
     const from = row.from === 'ringing' ? start : start + 5_000
     const placeOf = (left: 'held' | number, side: Side) => {
       const holder = side === 'caller' ? actorOf(alice, 'a-1', 'phone') : actorOf(bob, 'b-1')
-      return left === 'held' ? heldBy(holder) : leftBy(holder, from + left)
+      if (left === 'held') return heldBy(holder)
+      return leftBy(holder, from + left, true, row.closed === side || row.closed === 'both')
     }
     const callerPlace = placeOf(row.caller, 'caller')
     const call =
@@ -202,10 +207,13 @@ export function checkOutages(machine: Machine): number {
   let cases = 0
   const lost = start + 6_000
   const left = (who: 'a-1' | 'b-1') => leftBy(actorOf(who === 'a-1' ? alice : bob, who), lost)
+  const closed = (who: 'a-1' | 'b-1', since: number) =>
+    leftBy(actorOf(who === 'a-1' ? alice : bob, who), since, true, true)
   for (const [call, lostMs] of [
     [ringingCall({ ringExpiresAt: start + 1e9, callerPlace: left('a-1') }), durations.callerLostMs],
     [answeredCall({ callerPlace: left('a-1') }), durations.peerLostMs],
     [answeredCall({ status: 'connected', calleePlace: left('b-1') }), durations.peerLostMs],
+    [answeredCall({ callerPlace: closed('a-1', lost), calleePlace: closed('b-1', lost) }), durations.callerLostMs],
   ] as const) {
     for (const outages of outagesOf(lostMs)) {
       const due = lost + ranOut(outages, lostMs)

@@ -277,6 +277,10 @@ export function dueOf(call: LiveCall, durations: CallDurations): { at: number; r
     for (const place of [call.callerPlace, call.calleePlace]) {
       if (place.state === 'vacant') limits.push({ at: place.since + durations.peerLostMs, reason: 'peer_lost' })
     }
+    const closed = [call.callerPlace, call.calleePlace].flatMap((place) =>
+      place.state === 'vacant' && place.closed === true ? [place.since] : [],
+    )
+    if (closed.length === 2) limits.push({ at: Math.max(...closed) + durations.callerLostMs, reason: 'peer_lost' })
   }
   return limits.reduce((first, limit) => (limit.at < first.at ? limit : first))
 }

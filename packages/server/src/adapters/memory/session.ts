@@ -36,6 +36,9 @@ export interface Session {
   lostAt: number
   /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
   idleSince: number
+  /** Its client closed its last socket, and has not come back. */
+  closed: boolean
+  /** Its client closed it for good. */
   closedByClient: boolean
   /** Something of its log went to another session: it cannot be resumed any more [RES2]. */
   broken: boolean
@@ -92,6 +95,7 @@ export function createSession(
     openedAt: at,
     lostAt: at,
     idleSince: at,
+    closed: false,
     closedByClient: false,
     broken: false,
     ringing: undefined,
@@ -218,7 +222,7 @@ export function owesFinal(session: Session): boolean {
 }
 
 /** Its socket is gone, and with it what nobody will ask for. */
-export function loseSocket(session: Session, clean: boolean, at: number): void {
+export function loseSocket(session: Session, clean: boolean, at: number, closed: boolean): void {
   const sent = sentSeq(session)
   // One that is quiet has nothing to wait for, and much that it keeps in memory.
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
@@ -228,6 +232,7 @@ export function loseSocket(session: Session, clean: boolean, at: number): void {
   session.due = undefined
   session.lostAt = at
   session.idleSince = at
+  session.closed = closed
   session.closedByClient = clean
   if (clean) {
     const isKept = ({ seq, push }: LogEntry) =>

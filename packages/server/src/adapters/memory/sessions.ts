@@ -93,8 +93,8 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
     return session
   }
 
-  function disconnect(session: Session, clean: boolean, at: number): void {
-    loseSocket(session, clean, at)
+  function disconnect(session: Session, clean: boolean, at: number, closed = clean): void {
+    loseSocket(session, clean, at, closed)
     remove(live, session)
     add(detached, session)
     if (isForgettable(session)) forget(session)
@@ -204,6 +204,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       session.identity = { ...session.identity, expiresAt: identity.expiresAt }
       session.sink = sink
       session.lostSink = undefined
+      session.closed = false
       session.ready = false
       session.opened = false
       session.readyFrom = request.seq
@@ -228,13 +229,14 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       now = Math.max(now, at)
       if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
     },
-    detach(sessionId, sink, clean, at) {
+    detach(sessionId, sink, clean, at, closed) {
       const session = sessions.get(sessionId)
       if (session === undefined || session.sink !== sink) return false
       now = at
-      disconnect(session, clean, at)
+      disconnect(session, clean, at, closed)
       return true
     },
+    wasClosed: (sessionId) => sessions.get(sessionId)?.closed ?? false,
     hasMoved(sessionId, sink) {
       const other = sessions.get(sessionId)?.sink
       return other !== undefined && other !== sink

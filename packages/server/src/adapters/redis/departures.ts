@@ -9,7 +9,7 @@ import type { Holder, HolderOptions } from './holder.ts'
 export type Departure = readonly [
   sessionId: string,
   socket: string,
-  clean: '0' | '1',
+  clean: '0' | '1' | '2',
   at: number,
   upstream: string,
   dropped: number,

@@ -32,6 +32,8 @@ export interface Held {
   readonly versions: Map<string, string>
   /** Calls of whose end it was told last. */
   readonly finished: Set<string>
+  /** Its client closed the socket. */
+  closed: boolean
 }
 
 /** A push as the holder of a socket hears of it; a version is '' where it has none. */
@@ -69,6 +71,7 @@ export function createHeld(
     ringing: new Set(),
     versions: new Map(),
     finished: new Set(),
+    closed: false,
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { openArgs } from './identity.ts'
 
 /** A socket that this node held last of a session, or holds. */
-export type LastSocket = Pick<Held, 'socket' | 'sink' | 'upstream' | 'identity'> & { readonly at: number }
+export type LastSocket = Pick<Held, 'socket' | 'sink' | 'upstream' | 'identity' | 'closed'> & { readonly at: number }
 
 /** A log that could not be read is read again so much later, in ms. */
 const againMs = 1_000

@@ -20,6 +20,8 @@ export interface Found {
   readonly extended: boolean
   readonly holds: boolean
   readonly rings: boolean
+  /** It has no socket, and its client closed the last one. */
+  readonly closed: boolean
   /** Whose turn it is of those that came back; and the one that is given to who comes back just now. */
   readonly turn: number
   readonly given: number | undefined

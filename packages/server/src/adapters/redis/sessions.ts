@@ -179,12 +179,22 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     const who = comesBack === undefined ? [] : [participantHash(comesBack.participant), deviceField(comesBack)]
     const reply = (await run('look', id, [id, ...who])) ?? []
     if (reply.length === 0) return undefined
-    hearAll(reply.slice(11))
+    hearAll(reply.slice(12))
     const [holder = '', socket = '', lastHolder = '', lastSocket = '', hash = '', device = ''] = reply.map(String)
-    const [extended, holds, rings, turn, given] = reply.slice(6)
+    const [extended, holds, rings, turn, given, closed] = reply.slice(6)
     const owner = { hash, device, extended: extended === '1' }
     const turns = { turn: Number(turn), given: given === '' ? undefined : Number(given) }
-    return { holder, socket, lastHolder, lastSocket, ...owner, holds: holds === 1, rings: rings === 1, ...turns }
+    return {
+      holder,
+      socket,
+      lastHolder,
+      lastSocket,
+      ...owner,
+      holds: holds === 1,
+      rings: rings === 1,
+      closed: closed === 1,
+      ...turns,
+    }
   }
 
   /** What its client asked for, for the node on which it comes back [EXT4]. */
@@ -221,12 +231,17 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       now = Math.max(now, at)
       hearAll((await run('open', identity.sessionId, openArgs(identity, '', at)))?.slice(1))
     },
-    async detach(id, sink, clean, at) {
+    async detach(id, sink, clean, at, closed = clean) {
       const session = held.get(id)
       if (session === undefined || session.sink !== sink) return false
       now = at
+      session.closed = closed
       giveUp(session)
       return departures.leave(departureOf(session, clean, at), session)
+    },
+    async wasClosed(id, at) {
+      const own = at === node ? last.get(id) : undefined
+      return own?.closed ?? (await look(id))?.closed ?? false
     },
     async hasMoved(id, sink) {
       const here = held.get(id)
@@ -388,14 +403,14 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 }
 
 function departureOf(
-  { identity, socket, sink, upstream, delivered, epoch }: Held,
+  { identity, socket, sink, upstream, delivered, epoch, closed }: Held,
   clean: boolean,
   at: number,
 ): Departure {
   // What it was handed in its last moment may not have been written.
   const sent = Math.min(delivered, sink.writtenSeq)
   const asked = [JSON.stringify(upstream), upstream.dropped] as const
-  return [identity.sessionId, socket, clean ? '1' : '0', at, ...asked, sent, epoch]
+  return [identity.sessionId, socket, clean ? '1' : closed ? '2' : '0', at, ...asked, sent, epoch]
 }
 
 function appendArgs(id: string, push: Push): (string | number)[] {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Client } from '@ringwire/testkit/client'
+import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, candidate, connectPair, invite } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
+import { answeredCall, connectExtendedPair } from '../../support/extended-flows.ts'
 import { candidateNumbers, range } from '../../support/network.ts'
 import { recordOf } from '../../support/sessions.ts'
 import { type StartService, withService } from './start.ts'
@@ -164,6 +167,70 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       pair.callee.send('call.end', { call_uuid: callUuid })
       await pair.caller.next('call.ended')
     }))
+
+  describe(`${name}: two who are gone`, () => {
+    const longMs = 4_000
+    let service: Service
+    beforeAll(async () => {
+      service = await start({ RINGWIRE_CALLER_LOST_MS: '300', RINGWIRE_PEER_LOST_MS: String(longMs) })
+    })
+    afterAll(() => service.dispose())
+
+    const baseCall = async () => {
+      const pair = await connectPair(service)
+      return { ...pair, callUuid: await acceptedCall(pair) }
+    }
+    const extendedCall = async () => {
+      const pair = await connectExtendedPair(service)
+      return { ...pair, callUuid: await answeredCall(pair) }
+    }
+
+    type Leaving = readonly [name: string, leave: (client: Client | ExtendedClient) => Promise<unknown>]
+    const dies: Leaving = ['dies', (client) => client.die()]
+    const closes = (code: number): Leaving => [
+      `closes with ${code}`,
+      (client) => (client instanceof ExtendedClient ? client.leave(code) : client.close(code)),
+    ]
+    const endings: readonly (readonly [extended: boolean, first: Leaving, second: Leaving, hasHungUp: boolean])[] = [
+      [false, closes(1000), closes(1001), true],
+      [false, closes(4000), closes(1001), true],
+      [false, closes(1001), dies, false],
+      [false, dies, closes(1001), false],
+      [true, closes(1000), closes(1001), true],
+      [true, closes(1001), closes(1001), true],
+      [true, closes(1001), dies, false],
+      [true, closes(1001), closes(4000), false],
+    ]
+    for (const [extended, [first, leaveFirst], [then, leaveThen], hasHungUp] of endings) {
+      const who = extended ? 'extended' : 'base'
+      test.concurrent(`[END5] the callee ${first}, the caller ${then}, ${who}: peer_lost after the ${hasHungUp ? 'shorter' : 'longer'} time`, async () => {
+        const { caller, callee, callerId, callUuid } = await (extended ? extendedCall() : baseCall())
+        await leaveFirst(callee)
+        await leaveThen(caller)
+        const wish = { user_id: callerId, role: 'customer' }
+        let record = await recordOf(service, wish, callUuid)
+        while (record.ended_at === null) {
+          await Bun.sleep(50)
+          record = await recordOf(service, wish, callUuid)
+        }
+        expect(record).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
+        const lasted = Date.parse(record.ended_at) - Date.parse(record.accepted_at)
+        expect(lasted).toBeWithin(hasHungUp ? 300 : longMs, hasHungUp ? longMs : longMs + slackMs)
+      })
+    }
+
+    test.concurrent('[END5] where one of the two is back, the longer time counts again', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      await pair.callee.close(1001)
+      await pair.caller.close(1001)
+      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await Bun.sleep(1_000)
+      const caller = await service.connect({ user_id: pair.callerId, role: 'customer' })
+      back.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await caller.next('webrtc.ice_candidate')
+    })
+  })
 
   test.concurrent(`${name}: [PLACE3] [END3] a service that stood still while it asked leaves the place to its live holder`, () =>
     withService(start, { RINGWIRE_PROBE_TIMEOUT_MS: '800' }, async (service) => {

@@ -1,4 +1,4 @@
--- KEYS: session. 6 id, 7 socket, 8 clean, 9 at, 10 upstream, 11 dropped, 12 up to where it was sent the log of 13 this epoch
+-- KEYS: session. 6 id, 7 socket, 8 clean ('2': its client closed it, and may come back), 9 at, 10 upstream, 11 dropped, 12 up to where it was sent the log of 13 this epoch
 local h = load(ARGV[6], true)
 if h == nil then return { -1, unpack(out) } end
 if h.n == '' or h.s ~= ARGV[7] then return { 0, unpack(out) } end

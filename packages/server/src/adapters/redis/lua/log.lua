@@ -1,6 +1,6 @@
 -- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
---                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, id idle since, cl closed by its client,
+--                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, id idle since, cl closed by its client (1 for good, 2 not),
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open,
 --                 tg the last turn that was given to who comes back, tt that of who has it now;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
