@@ -17,7 +17,11 @@ const surroundings: Surroundings = {
   now: () => Date.now(),
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
-  readInput: () => Bun.stdin.text(),
+  readInput() {
+    // Who types has to know that something is waited for.
+    if (process.stdin.isTTY) process.stderr.write('Paste it, then Enter and Ctrl-D.\n')
+    return Bun.stdin.text()
+  },
   openStore,
   backUp,
   migrate: migrateToPostgres,

@@ -4,6 +4,7 @@
  *   const tokens = createTokens({ secrets: [{ kid, key }], ttlS, now })
  *   tokens.issue({ participant, displayName, … }) → { token, expiresAt }
  *   tokens.verify(token)                          → { ok: true, claims } | { ok: false, expired }
+ *   readClaims(payload, now)                      → what an authentic payload says, or what is wrong with it
  */
 import { randomBytes } from 'node:crypto'
 import { type AllowedAction, allowedActions } from '@ringwire/protocol/rest'
@@ -147,27 +148,57 @@ function payloadOf(input: TokenInput, issuedAt: number, expiresAtS: number) {
   }
 }
 
-/** Claims of an authentic payload: a token of ours has them all, so one that lacks any is no token of ours. */
 function readPayload(payload: unknown, now: number): Verification {
-  if (typeof payload !== 'object' || payload === null) return invalid
-  const claims = payload as Record<string, unknown>
-  const { iss, aud, exp, nbf, iat } = claims
-  if (iss !== tokenIssuer || aud !== tokenAudience) return invalid
-  if (!isInstant(exp) || !isInstant(nbf) || !isInstant(iat)) return invalid
-  const session = readSession(claims, exp * 1000)
-  if (session === undefined) return invalid
-  if (nbf * 1000 > now + leewayMs) return invalid
-  if (exp * 1000 <= now) return expired
-  return { ok: true, claims: session }
+  const read = readClaims(payload, now)
+  if (read.problem === undefined) return { ok: true, claims: read.claims }
+  return read.problem.kind === 'expired' ? expired : invalid
 }
 
-function readSession(claims: Record<string, unknown>, expiresAt: number): SessionClaims | undefined {
+/** Why an authentic payload is no token that counts now. */
+export type ClaimProblem =
+  | { readonly kind: 'expired'; readonly claims: SessionClaims }
+  /** In ms. */
+  | { readonly kind: 'not yet'; readonly from: number }
+  | { readonly kind: 'claim'; readonly claim: string }
+
+type ReadClaims =
+  | { readonly problem?: undefined; readonly claims: SessionClaims }
+  | { readonly problem: ClaimProblem; readonly claims?: undefined }
+
+/** Claims of an authentic payload: a token of ours has them all, so one that lacks any is no token of ours. */
+export function readClaims(payload: unknown, now: number): ReadClaims {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return wrong('payload')
+  const claims = payload as Record<string, unknown>
+  const { iss, aud, exp, nbf, iat } = claims
+  if (iss !== tokenIssuer) return wrong('iss')
+  if (aud !== tokenAudience) return wrong('aud')
+  if (!isInstant(exp)) return wrong('exp')
+  if (!isInstant(nbf)) return wrong('nbf')
+  if (!isInstant(iat)) return wrong('iat')
+  const session = readSession(claims, exp * 1000)
+  if (typeof session === 'string') return wrong(session)
+  if (nbf * 1000 > now + leewayMs) return { problem: { kind: 'not yet', from: nbf * 1000 } }
+  if (exp * 1000 <= now) return { problem: { kind: 'expired', claims: session } }
+  return { claims: session }
+}
+
+const wrong = (claim: string): ReadClaims => ({ problem: { kind: 'claim', claim } })
+
+/** The claims of a session, or the name of the first that is missing or of another type. */
+function readSession(claims: Record<string, unknown>, expiresAt: number): SessionClaims | string {
   const { sub, jti, product, role, display_name, context_type, context_id } = claims
   const { allowed_peer_roles, allowed_actions, device_id = null, app_version = null } = claims
-  if (!isName(sub) || !isName(product) || !isName(role) || !isName(jti)) return undefined
-  if (!isText(display_name) || !isText(context_type) || !isText(context_id)) return undefined
-  if (!isTexts(allowed_peer_roles) || !isTexts(allowed_actions)) return undefined
-  if ((device_id !== null && !isName(device_id)) || (app_version !== null && !isText(app_version))) return undefined
+  if (!isName(sub)) return 'sub'
+  if (!isName(product)) return 'product'
+  if (!isName(role)) return 'role'
+  if (!isName(jti)) return 'jti'
+  if (!isText(display_name)) return 'display_name'
+  if (!isText(context_type)) return 'context_type'
+  if (!isText(context_id)) return 'context_id'
+  if (!isTexts(allowed_peer_roles)) return 'allowed_peer_roles'
+  if (!isTexts(allowed_actions)) return 'allowed_actions'
+  if (device_id !== null && !isName(device_id)) return 'device_id'
+  if (app_version !== null && !isText(app_version)) return 'app_version'
   return {
     participant: { product, role, userId: sub },
     displayName: display_name,

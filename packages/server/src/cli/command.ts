@@ -1,4 +1,6 @@
 /** What every command of the command line has: where it writes, what it may use, and how it ends. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config.ts'
 import type { Migrated, MigrationOptions } from '../migration.ts'
 import type { CallStore, ProductStore } from '../ports.ts'
@@ -73,6 +75,14 @@ export async function inDataDir<T>(config: Config, open: () => T | Promise<T>): 
     const message = `The data directory ${config.dataDir} (RINGWIRE_DATA_DIR) cannot be used: ${reason}`
     throw new CommandFailure(exitCodes.failed, message)
   }
+}
+
+/** The file of SQLite in a data directory. */
+export const storeFile = 'ringwire.db'
+
+/** Whether there is a store to open: opening one makes a data directory where there is none. */
+export function hasStore({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): boolean {
+  return databaseUrl !== null || existsSync(join(dataDir, storeFile))
 }
 
 /** Opens the store for one command and closes it whatever happens. */

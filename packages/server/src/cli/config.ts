@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config.ts'
-import { CommandFailure, exitCodes, printJson, printTable, type Surroundings } from './command.ts'
+import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
 
 export function addConfigCommands(program: Command, surroundings: Surroundings): void {
   const config = program.command('config').description('The configuration, which is read from the environment.')
@@ -66,7 +66,7 @@ function whyUnreadable(path: string): string | undefined {
 /** Whoever reads one of these can issue tokens, read calls, or be taken for this service. */
 export function fileWarnings({ dataDir, tlsKey }: Pick<Config, 'dataDir' | 'tlsKey'>, platform: string): string[] {
   if (platform === 'win32') return []
-  const own = [jwtSecretsFile, demoKeyFile, 'ringwire.db'].map((name) => join(dataDir, name))
+  const own = [jwtSecretsFile, demoKeyFile, storeFile].map((name) => join(dataDir, name))
   return [...own, ...(tlsKey === null ? [] : [tlsKey])].flatMap((path) => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
     // A group may be how a key is passed on; everybody is nobody's choice.

@@ -1,13 +1,15 @@
 /** `ringwire token …`: session tokens for a test, without an application backend. */
 import type { Command } from 'commander'
-import { loadJwtSecrets } from '../auth/jwt-secrets.ts'
-import { createTokens, type Tokens } from '../auth/tokens.ts'
+import { diagnoseToken } from '../auth/token-diagnosis.ts'
+import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import { createWsUrl } from '../ws-url.ts'
-import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
+import { CommandFailure, exitCodes, printJson, requireConfig, type Surroundings, visible } from './command.ts'
 import { name, names, whole } from './options.ts'
+import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
-interface MintOptions {
+/** Who a token is for. */
+export interface ParticipantOptions {
   product: string
   user: string
   role: string
@@ -17,7 +19,6 @@ interface MintOptions {
   contextId: string
   device?: string
   ttl?: number
-  json?: boolean
 }
 
 export function addTokenCommands(program: Command, surroundings: Surroundings): void {
@@ -25,32 +26,28 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
   token
     .command('mint', { isDefault: true })
     .description('Print a session token and the URL to connect to. The word mint may be left out.')
-    .requiredOption('--product <name>', 'product namespace', name)
+    .requiredOption('--product <name>', 'product that has a key', name)
     .requiredOption('--user <id>', 'user_id of the participant', name)
     .requiredOption('--role <role>', 'role of the participant', name)
     .requiredOption('--peer-role <role>', 'a role that the participant may call; several times for several', names)
     .option('--name <text>', 'display name (default: the user)', name)
     .option('--context-type <type>', 'context type', name, 'test')
     .option('--context-id <id>', 'context ID', name, 'test')
-    .option('--device <id>', 'device_id', name)
-    .option('--ttl <seconds>', 'lifetime (default: RINGWIRE_TOKEN_TTL_S)', whole(1, 86_400))
+    .option('--device <id>', 'device_id (default: none)', name)
+    .option('--ttl <seconds>', 'lifetime in seconds, 1 to 86400 (default: RINGWIRE_TOKEN_TTL_S)', whole(1, 86_400))
     .option('--json', 'print JSON')
     .action((options) => mint(surroundings, options))
   token
-    .command('verify <token>')
-    .description('Say whether a token is valid, and print its claims; - reads it from standard input.')
-    .action((text: string) => verify(surroundings, text))
+    .command('verify [token]')
+    .description(
+      'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read, so that it is in no history of a shell.',
+    )
+    .action((text: string | undefined) => verify(surroundings, text))
 }
 
-async function openTokens(surroundings: Surroundings): Promise<{ config: Config; tokens: Tokens }> {
-  const { config } = requireConfig(surroundings)
-  const secrets = await inDataDir(config, () => loadJwtSecrets(config))
-  return { config, tokens: createTokens({ secrets, ttlS: config.tokenTtlS, now: surroundings.now }) }
-}
-
-async function mint(surroundings: Surroundings, options: MintOptions): Promise<void> {
-  const { config, tokens } = await openTokens(surroundings)
-  const { token, expiresAt } = tokens.issue({
+/** A token of the signer for these options. */
+export function issueToken({ tokens }: Signer, options: ParticipantOptions): { token: string; expiresAt: number } {
+  return tokens.issue({
     participant: { product: options.product, role: options.role, userId: options.user },
     displayName: options.name ?? options.user,
     contextType: options.contextType,
@@ -59,31 +56,53 @@ async function mint(surroundings: Surroundings, options: MintOptions): Promise<v
     ...(options.device === undefined ? {} : { deviceId: options.device }),
     ...(options.ttl === undefined ? {} : { ttlS: options.ttl }),
   })
+}
+
+async function mint(surroundings: Surroundings, options: ParticipantOptions & { json?: boolean }): Promise<void> {
+  const signer = await requireSigner(surroundings, options.product)
+  const { config, kid, place } = signer
+  const { token, expiresAt } = issueToken(signer, options)
   const url = wsUrlOf(config)
   const expires = new Date(expiresAt).toISOString()
-  if (options.json) return printJson(surroundings, { token, ws_url: url, expires_at: expires })
+  if (options.json) {
+    return printJson(surroundings, { token, ws_url: url, expires_at: expires, signed_by: { kid, secrets: place } })
+  }
   surroundings.out(
     `Token    ${token}\nURL      ${url ?? '(any port: see where the service listens)'}\nExpires  ${expires}\n`,
   )
+  surroundings.err(`Signed with the key ${kid} of ${place}. A service with other secrets refuses it.\n`)
 }
 
 /** null where only the running service knows its port. */
-function wsUrlOf(config: Config): string | null {
+export function wsUrlOf(config: Config): string | null {
   if (config.publicUrl === null && config.port === 0) return null
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   return createWsUrl(config)(`${config.tlsCert === null ? 'http' : 'https'}://${host}:${config.port}/`)
 }
 
-async function verify(surroundings: Surroundings, text: string): Promise<void> {
-  const { tokens } = await openTokens(surroundings)
-  const token = text === '-' ? (await surroundings.readInput()).trim() : text
-  const verified = tokens.verify(token)
+async function verify(surroundings: Surroundings, text = '-'): Promise<void> {
+  const token = text === '-' ? tokenIn(await surroundings.readInput()) : text
+  if (token === '') throw new CommandFailure(exitCodes.usage, 'Give a token, or write it to standard input.')
+  const { config } = requireConfig(surroundings)
+  const secrets = await requireSecrets(config)
+  const verified = createTokens({ secrets, ttlS: config.tokenTtlS, now: surroundings.now }).verify(token)
   if (!verified.ok) {
-    const message = verified.expired ? 'The token is authentic, but expired.' : 'The token is not valid here.'
-    throw new CommandFailure(exitCodes.negative, message)
+    const reason = diagnoseToken(token, secrets, surroundings.now())
+    const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
+    throw new CommandFailure(exitCodes.negative, message.split('\n').map(visible).join('\n'))
   }
-  const { participant, ...claims } = verified.claims
-  printJson(surroundings, {
+  printJson(surroundings, describe(verified.claims))
+}
+
+/** What was pasted: a token, an Authorization header, or what `ringwire token` printed. */
+function tokenIn(input: string): string {
+  const text = input.trim()
+  const printed = /^Token +(\S+)$/m.exec(text)?.[1] ?? /^"token": "([^"]+)"/m.exec(text.replace(/^[{\s]+/, ''))?.[1]
+  return printed ?? text.replace(/^(?:Authorization: *)?Bearer +/i, '')
+}
+
+function describe({ participant, ...claims }: SessionClaims) {
+  return {
     product: participant.product,
     user_id: participant.userId,
     role: participant.role,
@@ -96,5 +115,5 @@ async function verify(surroundings: Surroundings, text: string): Promise<void> {
     app_version: claims.appVersion,
     expires_at: new Date(claims.expiresAt).toISOString(),
     token_id: claims.tokenId,
-  })
+  }
 }

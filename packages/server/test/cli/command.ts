@@ -28,7 +28,7 @@ export interface Running {
 
 export interface Box {
   readonly dataDir: string
-  run(args: string, options?: { env?: Record<string, string>; program?: string[] }): Promise<Ended>
+  run(args: string, options?: { env?: Record<string, string>; program?: string[]; input?: string }): Promise<Ended>
   serve(options?: { args?: string[]; env?: Record<string, string>; program?: string[] }): Promise<Running>
   /** Ends what runs and removes the data directory. */
   clean(): Promise<void>
@@ -36,12 +36,12 @@ export interface Box {
 
 export function createBox(): Box {
   const dataDir = mkdtempSync(join(tmpdir(), 'ringwire-command-'))
-  const alive = new Set<Bun.Subprocess<'ignore', 'pipe', 'pipe'>>()
+  const alive = new Set<Bun.Subprocess<'ignore' | Buffer, 'pipe', 'pipe'>>()
 
-  function spawn(program: string[], args: string[], env: Record<string, string> = {}) {
+  function spawn(program: string[], args: string[], env: Record<string, string> = {}, input?: string) {
     const child = Bun.spawn([...program, ...args], {
       env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: dataDir, RINGWIRE_PORT: '0', ...env },
-      stdin: 'ignore',
+      stdin: input === undefined ? 'ignore' : Buffer.from(input),
       stdout: 'pipe',
       stderr: 'pipe',
     })
@@ -70,7 +70,8 @@ export function createBox(): Box {
 
   return {
     dataDir,
-    run: (args, { env, program = direct } = {}) => spawn(program, args.split(' ').filter(Boolean), env).ended,
+    run: (args, { env, program = direct, input } = {}) =>
+      spawn(program, args.split(' ').filter(Boolean), env, input).ended,
     async serve({ args = ['serve'], env, program = direct } = {}) {
       const { child, texts, ended, news } = spawn(program, args, env)
       while (!texts.out.includes('\n')) {

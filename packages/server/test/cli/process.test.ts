@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Box, createBox, direct, type Running, throughNode } from './command.ts'
 
@@ -85,6 +85,19 @@ describe('beside a running service', () => {
     const verified = await box.run(`token verify ${String(body.token)}`)
     expect([verified.code, JSON.parse(verified.out).user_id]).toEqual([0, 'ann'])
     expect((await box.run('call history --product shop --user ann --role customer')).code).toBe(0)
+    const piped = await box.run('token verify', { input: minted.out })
+    expect([piped.code, JSON.parse(piped.out).user_id]).toEqual([0, 'ann'])
+  })
+
+  test('a token for a product without a key is refused, and so is one where no service has been', async () => {
+    await box.serve()
+    const mint = 'token --product shop --user ann --role customer --peer-role agent'
+    expect(await box.run(mint)).toMatchObject({ code: 1, out: '', err: expect.stringContaining('keys create') })
+    const nowhere = join(box.dataDir, 'nowhere')
+    const env = { RINGWIRE_DATA_DIR: nowhere }
+    expect(await box.run(mint, { env })).toMatchObject({ code: 1, out: '', err: expect.stringContaining(nowhere) })
+    expect(await box.run('token verify a.b.c', { env })).toMatchObject({ code: 3, out: '' })
+    expect(existsSync(nowhere)).toBe(false)
   })
 
   test('the port is taken: 1, and a line that says so', async () => {

@@ -327,6 +327,7 @@ test('the key of a demo comes along, and a node without RINGWIRE_DEMO refuses it
 
 describe('JWT secrets', () => {
   test('are printed where they are asked for, and nowhere else; tokens of before stay valid elsewhere', async () => {
+    await move.box.run('keys create --product shop')
     const token = JSON.parse(
       (await move.box.run('token --product shop --user ann --role customer --peer-role agent --json')).out,
     ).token
