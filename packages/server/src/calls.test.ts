@@ -38,7 +38,7 @@ function setUp() {
         return state.stored === undefined ? away() : state.stored.get(callKey(ref))
       },
       // What is over for longer is not among them.
-      overSince: () => [],
+      async *overPages() {},
     },
     sessions: { heldHere: () => undefined },
     nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },

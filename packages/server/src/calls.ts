@@ -177,8 +177,8 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   async function makeUpForEnds(): Promise<void> {
-    const over = await store.overSince(clock.now() - lateRelayMs + reconcileMarginMs)
-    await makeUpFor(over.map(({ call }) => call))
+    const pages = store.overPages(clock.now() - lateRelayMs + reconcileMarginMs)
+    for await (const page of pages) await makeUpFor(page.map(({ call }) => call))
   }
 
   /** What cannot be handed on even now stays owed; where that is so of all that was tried, the rest is not tried. */

@@ -3,7 +3,7 @@ import { accepted, ringing } from '../test/contracts/calls.ts'
 import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from './call/call.ts'
 import type { CallCommand, Decision } from './call/decide.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
-import { livePageSize, StoreError } from './ports.ts'
+import { pageSize, StoreError } from './ports.ts'
 
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
 
@@ -135,6 +135,42 @@ test('[END3] in an outage no lost clock runs out, by its timer or by a sweep; ov
   expect(Date.now() - to).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
 }, 20_000)
 
+test('[END3] after an outage many clocks run again, so many in a turn of the event loop', async () => {
+  const now = Date.now()
+  const calls = Array.from({ length: 2_000 }, () => ({
+    ...lostSince(answered(now), now),
+    callUuid: crypto.randomUUID(),
+  }))
+  let outages: readonly Outage[] = [{ from: now - 4_000, to: Number.POSITIVE_INFINITY }]
+  /** How many deadlines are worked out in this turn of the event loop, at most in one, and in all. */
+  let looked = { now: 0, most: 0, all: 0 }
+  let all = Promise.withResolvers<void>()
+  let turns: ReturnType<typeof setImmediate> | undefined
+  const turn = () => {
+    looked.now = 0
+    turns = setImmediate(turn)
+  }
+  const deadlines = start({
+    uptime: {
+      outages() {
+        looked.all++
+        looked.most = Math.max(looked.most, ++looked.now)
+        if (looked.all === calls.length) all.resolve()
+        return outages
+      },
+      doubt() {},
+    },
+  })
+  for (const call of calls) deadlines.watch(call)
+  outages = [{ from: now - 4_000, to: now }]
+  looked = { now: 0, most: 0, all: 0 }
+  all = Promise.withResolvers<void>()
+  turn()
+  await all.promise
+  clearImmediate(turns)
+  expect(looked.most).toBeLessThanOrEqual(210)
+}, 20_000)
+
 test('[END3] a store that fails again and again restarts no lost clock and keeps no dead call alive', async () => {
   const now = Date.now()
   const peerLostMs = 2_200
@@ -207,15 +243,15 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
       store: {
         dueRings: () => [],
         async *livePages() {
-          for (let from = 0; from < live.length; from += livePageSize) {
+          for (let from = 0; from < live.length; from += pageSize) {
             pages++
-            yield live.slice(from, from + livePageSize)
+            yield live.slice(from, from + pageSize)
           }
           yield []
         },
       },
       onPage: async (page: readonly Call[]) => {
-        expect(page.length).toBeLessThanOrEqual(livePageSize)
+        expect(page.length).toBeLessThanOrEqual(pageSize)
       },
       onRound() {
         rounds++
@@ -248,9 +284,9 @@ test('[END3] with no node dead a sweep reads one page of the live calls, however
     store: {
       dueRings: () => [],
       async *livePages() {
-        for (let from = 0; from < live.length; from += livePageSize) {
+        for (let from = 0; from < live.length; from += pageSize) {
           read++
-          yield live.slice(from, from + livePageSize)
+          yield live.slice(from, from + pageSize)
         }
       },
     },

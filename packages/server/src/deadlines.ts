@@ -11,7 +11,7 @@ import {
 import type { CallCommand, Decision } from './call/decide.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
-import { type CallStore, livePageSize, type Nodes, type Sessions, StoreError, type Uptime } from './ports.ts'
+import { type CallStore, type Nodes, pageSize, type Sessions, StoreError, type Uptime } from './ports.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
@@ -154,7 +154,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   async function sweep(): Promise<void> {
     await sessions.sweep(clock.now())
     if (clock.jumped() !== 0) await followJump()
-    noteOutage()
+    await noteOutage()
     const now = clock.now()
     const results = await Promise.allSettled([lookAtDueRings(now), lookAtPages(now), onSweep()])
     for (const result of results) if (result.status === 'rejected') throw result.reason
@@ -164,7 +164,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** Rings end on time, also those of a node that has just died: they are found by their time [RING1]. */
   async function lookAtDueRings(now: number): Promise<void> {
     if (nodes.others().length === 0 && performance.now() - diedAt > stepInMs) return
-    const due = await store.dueRings(now - ringWindowMs, now - patienceMs, livePageSize)
+    const due = await store.dueRings(now - ringWindowMs, now - patienceMs, pageSize)
     await inBatches(due, (call) => run(call, { type: 'time' }))
   }
 
@@ -201,15 +201,19 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     })
     await inBatches(owing, ([call, command]) => run(call, command))
     // A last page that is not full ends the round in the same sweep.
-    if (page.length < livePageSize) await lookAtPage(now, isFirst)
+    if (page.length < pageSize) await lookAtPage(now, isFirst)
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */
-  function noteOutage(): void {
+  async function noteOutage(): Promise<void> {
     const outage = uptime.outages().findLast(({ to }) => Number.isFinite(to))
     if (outage?.to === lastOutage?.to) return
     lastOutage = outage
-    for (const { call } of [...timers.values()]) if (hasVacantPlace(call)) watch(call)
+    // A timer that fires before its turn finds that it is not due.
+    await inBatches([...timers.keys()], (key) => {
+      const call = timers.get(key)?.call
+      if (call !== undefined && hasVacantPlace(call)) watch(call)
+    })
   }
 
   /** The wall clock jumped: what remained of every ring and every lost place still remains. */

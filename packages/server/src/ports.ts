@@ -22,14 +22,20 @@ export interface Changes {
   readonly steps: readonly Step[]
 }
 
+/** A call that is over, with its last step. */
+export interface Ended {
+  readonly call: OverCall
+  readonly step: Step
+}
+
 /** What an invite needs to see: the call that already has the uuid, and all live calls of both participants. */
 export interface InviteSituation {
   readonly sameUuid: Call | undefined
   readonly live: readonly LiveCall[]
 }
 
-/** Nobody reads more live calls at once: no event loop stands still, however many there are. */
-export const livePageSize = 500
+/** Nobody reads more calls at once: no event loop stands still, however many there are. */
+export const pageSize = 500
 
 /**
  * The calls and their events. The database is the truth.
@@ -57,12 +63,15 @@ export interface CallStore {
   load(ref: CallRef): MaybePromise<Call | undefined>
   /** Live calls in which the participant is the caller or the callee. */
   liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
-  /** Every live call, in pages of at most `livePageSize`; one that changes meanwhile may come as it was. */
+  /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
   /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
   dueRings(from: number, to: number, limit: number): MaybePromise<LiveCall[]>
-  /** Calls that ended at or after `since`, with their last step: their final notices may not have arrived. */
-  overSince(since: number): MaybePromise<{ call: OverCall; step: Step }[]>
+  /**
+   * Calls that ended at or after `since`, the earliest first, in pages of at most `pageSize`, each with its last step: their
+   * final notices may not have arrived.
+   */
+  overPages(since: number): AsyncIterableIterator<readonly Ended[]>
   /**
    * What was committed to a call after a version, oldest first: each event with the call as it is now under that
    * version's number. For what a commit of unknown outcome may have left undelivered.

@@ -12,7 +12,7 @@ import { acceptedData, type CallEvent, elsewhereData } from './call/effects.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { inBatches } from './in-batches.ts'
-import type { CallStore, Nodes, Sessions } from './ports.ts'
+import type { CallStore, Ended, Nodes, Sessions } from './ports.ts'
 import { newSessionId } from './session-id.ts'
 import type { SteadyClock } from './steady-clock.ts'
 
@@ -48,12 +48,7 @@ export function createRecovery({
   async function recover(isShared: boolean): Promise<void> {
     const now = clock.now()
     if (isShared) return nodes.others().length > 0 ? undefined : recoverShared(now)
-    await inBatches(await store.overSince(now - finalsMs), async ({ call, step }) => {
-      await expectBack(call, now)
-      if (call.calleePlace === null) await expectRung(call, now)
-      await delivery.adoptOver(call)
-      await delivery.apply({ call, event: finalsOf(step.event) })
-    })
+    for await (const page of store.overPages(now - finalsMs)) await inBatches(page, (ended) => recoverEnded(ended, now))
     for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
   }
 
@@ -66,7 +61,16 @@ export function createRecovery({
         await startClocks(call, now, [nodes.self])
       })
     }
-    await inBatches(await store.overSince(now - finalsMs), ({ call }) => delivery.catchUp(call))
+    for await (const page of store.overPages(now - finalsMs)) {
+      await inBatches(page, ({ call }) => delivery.catchUp(call))
+    }
+  }
+
+  async function recoverEnded({ call, step }: Ended, now: number): Promise<void> {
+    await expectBack(call, now)
+    if (call.calleePlace === null) await expectRung(call, now)
+    await delivery.adoptOver(call)
+    await delivery.apply({ call, event: finalsOf(step.event) })
   }
 
   async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {

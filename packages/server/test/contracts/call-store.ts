@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Call, callKey, isLive, type LiveCall, participantOf, type RingingCall } from '../../src/call/call.ts'
+import {
+  type Call,
+  callKey,
+  isLive,
+  type LiveCall,
+  type OverCall,
+  participantOf,
+  type RingingCall,
+} from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { decideInvite } from '../../src/call/invite.ts'
-import { type CallStore, livePageSize, StoreError } from '../../src/ports.ts'
+import { type CallStore, pageSize, StoreError } from '../../src/ports.ts'
 import { anyLife } from './arbitraries.ts'
 import { actorOf, inviteCommand } from './call-life.ts'
-import { accepted, created, ended, liveIn, participant, product, ringing, there, touched } from './calls.ts'
+import { accepted, created, ended, liveIn, overSince, participant, product, ringing, there, touched } from './calls.ts'
 
 /** What a suite needs of an adapter besides its port. */
 export interface CallStoreHarness {
@@ -347,12 +355,12 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
       })
 
       test('live calls come in pages, each call once, as they are', async () => {
-        const calls = await Promise.all(Array.from({ length: livePageSize + 50 }, () => add(ringing())))
+        const calls = await Promise.all(Array.from({ length: pageSize + 50 }, () => add(ringing())))
         const found: string[] = []
         for (let round = 0; round < 2; round++) {
           found.length = 0
           for await (const page of store().livePages()) {
-            expect(page.length).toBeLessThanOrEqual(livePageSize)
+            expect(page.length).toBeLessThanOrEqual(pageSize)
             found.push(...page.map((call) => `${callKey(call)} ${call.version}`))
           }
           expect(new Set(found).size).toBe(found.length)
@@ -363,14 +371,34 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         }
       })
 
-      test('overSince gives the calls that ended since then, each with its last step', async () => {
+      test('overPages gives the calls that ended since then, each with its last step', async () => {
         const at = 7_000_000_000_000
         const calls = await Promise.all(Array.from({ length: 4 }, async () => (await add(ringing())) as LiveCall))
         const ends = calls.map((call, index) => ended(call, at + index))
         for (const end of ends.slice(0, 3)) await store().transition(end.call, () => ({ steps: [end] }))
-        const since = await store().overSince(at + 1)
+        const since = await overSince(store(), at + 1)
         expect(since.map((it) => it.step)).toStrictEqual(ends.slice(1, 3))
         expect(since.map((it) => it.call as Call)).toStrictEqual(ends.slice(1, 3).map((it) => it.call))
+      })
+
+      test('overPages gives so many at a time, each once and in the order of their ends, however many end at once', async () => {
+        const at = 6_000_000_000_000
+        const count = 2 * pageSize + 3
+        const ends = await Promise.all(
+          Array.from({ length: count }, async (_, index) => {
+            const end = ended((await add(ringing())) as LiveCall, at + Math.floor(index / (pageSize + 1)))
+            await store().transition(end.call, () => ({ steps: [end] }))
+            return end.call
+          }),
+        )
+        const found: OverCall[] = []
+        for await (const page of store().overPages(at)) {
+          expect(page.length).toBeLessThanOrEqual(pageSize)
+          found.push(...page.map(({ call }) => call).filter(({ endedAt }) => endedAt < at + 10))
+        }
+        expect(found.map(callKey).sort()).toEqual(ends.map(callKey).sort())
+        const instants = found.map(({ endedAt }) => endedAt)
+        expect(instants).toEqual(instants.toSorted())
       })
 
       test('stepsAfter gives what was committed after a version, in order, with the call as it is now', async () => {
@@ -456,7 +484,7 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         expect(live.some((it) => it.callUuid === call.callUuid)).toBe(isLive(call))
       }
       if (isLive(call)) return
-      const over = await store().overSince(call.endedAt)
+      const over = await overSince(store(), call.endedAt)
       expect(over.find((it) => it.call.callUuid === call.callUuid)).toStrictEqual({ call, step: { call, event } })
     }
 

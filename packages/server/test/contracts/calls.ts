@@ -9,7 +9,7 @@ import type {
   RingingCall,
 } from '../../src/call/call.ts'
 import type { CallEvent, Step } from '../../src/call/effects.ts'
-import type { CallStore } from '../../src/ports.ts'
+import type { CallStore, Ended } from '../../src/ports.ts'
 
 /** Calls and steps as the contract suites need them: right in shape, with no more meaning than that. */
 
@@ -103,6 +103,13 @@ export function ended(call: LiveCall, at = call.startedAt + 5000): Step {
 export function there<C>(call: C | undefined): C {
   if (call === undefined) throw new Error('There is no such call.')
   return call
+}
+
+/** Every call that ended at or after an instant, whatever page it is on. */
+export async function overSince(store: Pick<CallStore, 'overPages'>, since: number): Promise<Ended[]> {
+  const pages: (readonly Ended[])[] = []
+  for await (const page of store.overPages(since)) pages.push(page)
+  return pages.flat()
 }
 
 /** Every live call, whatever page it is on. */

@@ -7,7 +7,7 @@ import {
   liveOfSql,
   liveVersionsSql,
   loadSql,
-  overSinceSql,
+  overPageSql,
   situationSql,
   stepsAfterSql,
 } from '../../src/adapters/postgres/call-reads.ts'
@@ -62,7 +62,7 @@ describe('every read finds its rows through an index', () => {
     ['a page of live calls', liveVersionsSql, ['0', 500]],
     ['rings that are due', dueRingsSql, [1_200_000, 1_210_000, 500]],
     ['live calls by their keys', liveByIdSql, ['{1,2,3}']],
-    ['calls that ended since', overSinceSql, [1_249_000]],
+    ['a page of calls that ended since', overPageSql, [1_249_000, 0, 500]],
     ['steps after a version', stepsAfterSql, ['u', 'clinic', 1]],
     ['[HIST1] history, first page', historySql, [...busiest, '9223372036854775807', '', 31]],
     ['[HIST1] history, a later page', historySql, [...busiest, '1100000', 'u', 101]],
@@ -95,6 +95,18 @@ describe('every read finds its rows through an index', () => {
     )
     expect(counts.length).toBeGreaterThan(2)
     expect(Math.max(...counts)).toBeLessThanOrEqual(101)
+  })
+
+  test('what is read of calls that ended since is bounded, however many did', async () => {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(
+      `EXPLAIN (ANALYZE, TIMING OFF) ${overPageSql}`,
+      [1_051_000, 0, 50],
+    )
+    const counts = rows.flatMap((row) =>
+      [...row['QUERY PLAN'].matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n)),
+    )
+    // Those of one millisecond are sorted, in groups of 32 and more.
+    expect(Math.max(...counts)).toBeLessThan(150)
   })
 
   test('[RING1] what a sweep reads of live calls is bounded, whatever else is stored', async () => {

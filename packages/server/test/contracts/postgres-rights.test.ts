@@ -7,7 +7,7 @@ import { createBox } from '../cli/command.ts'
 import { fill } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
-import { liveIn } from './calls.ts'
+import { liveIn, overSince } from './calls.ts'
 
 /** The statements of docs/operations.md, as they stand there. */
 const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
@@ -47,7 +47,7 @@ async function useAll(url: string): Promise<void> {
       calls.tryWrite(),
       liveIn(calls),
       calls.liveCallsOf(participant),
-      calls.overSince(0),
+      overSince(calls, 0),
       calls.history({ participant, limit: 10, after: undefined }),
     ])
     const key = { keyId: 'k', secretHash: new Uint8Array(32), products: ['clinic'], origin: 'cli' } as const

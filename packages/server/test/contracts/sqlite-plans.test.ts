@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { historySql, liveSql, loadSql, overSinceSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
+import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
@@ -41,7 +41,7 @@ describe('every read finds its rows through an index', () => {
     expect(plan(stepsAfterSql)).toEqual([
       'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version>?)',
     ])
-    expect(plan(overSinceSql)).toEqual([
+    expect(plan(overPageSql)).toEqual([
       'SEARCH calls USING INDEX calls_by_end (ended_at>?)',
       'SEARCH call_events USING INDEX call_events_by_call (call_id=? AND version=?)',
     ])

@@ -6,7 +6,7 @@ import { hashSecret } from '../../src/auth/product-auth.ts'
 import { type Call, isLive } from '../../src/call/call.ts'
 import type { CallStore, ProductStore } from '../../src/ports.ts'
 import { callLife } from '../contracts/call-life.ts'
-import { liveIn } from '../contracts/calls.ts'
+import { liveIn, overSince } from '../contracts/calls.ts'
 
 /** Names of every kind: what JSON, SQL or a locale could change. */
 const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, contextId: "it's; --" }
@@ -81,7 +81,7 @@ export async function contentOf({ calls, products }: Stores, refs: readonly Call
 /** Every call of a data directory. */
 export async function callsOf(dataDir: string): Promise<Call[]> {
   const { calls, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
-  const over = (await calls.overSince(0)).map(({ call }) => call)
+  const over = (await overSince(calls, 0)).map(({ call }) => call)
   const live = await liveIn(calls)
   await close()
   return [...live, ...over]

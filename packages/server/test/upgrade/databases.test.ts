@@ -4,7 +4,7 @@ import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { createProductAuth } from '../../src/auth/product-auth.ts'
 import { migrateToPostgres } from '../../src/migration.ts'
 import type { ProductStore } from '../../src/ports.ts'
-import { liveIn } from '../contracts/calls.ts'
+import { liveIn, overSince } from '../contracts/calls.ts'
 import { temporaryDataDir } from '../contracts/sqlite-harness.ts'
 import { keySecrets } from '../fixtures/calls-in-every-state.ts'
 import { clockFrom } from '../fixtures/clock.ts'
@@ -81,7 +81,7 @@ for (const name of ['postgres', 'sqlite'] as const) {
           expect(steps.map((step) => ({ version: step.call.version, ...step.event }))).toMatchObject([...events])
         }
         const live = (await liveIn(calls)).map(({ status }) => status)
-        const over = (await calls.overSince(0)).map(({ call }) => call.status)
+        const over = (await overSince(calls, 0)).map(({ call }) => call.status)
         expect([live.sort(), over.sort()]).toEqual([statusesOf(true), statusesOf(false)])
         const keys = await products.listKeys(content.recordedAt)
         expect(keys.map((key) => ({ ...key, secretHashes: key.secretHashes.map(hex) }))).toMatchObject([

@@ -1,7 +1,7 @@
-import type { Call, CallRef, LiveCall, OverCall, Participant } from '../../call/call.ts'
+import type { Call, CallRef, LiveCall, Participant } from '../../call/call.ts'
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import { type HistoryPage, type HistoryQuery, type InviteSituation, livePageSize } from '../../ports.ts'
+import { type Ended, type HistoryPage, type HistoryQuery, type InviteSituation, pageSize } from '../../ports.ts'
 import { type CallRow, callColumns, callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
@@ -12,7 +12,7 @@ export interface CallReads {
   liveOf(participant: Participant): Promise<LiveCall[]>
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
   dueRings(from: number, to: number, limit: number): Promise<LiveCall[]>
-  overSince(since: number): Promise<{ call: OverCall; step: Step }[]>
+  overPages(since: number): AsyncIterableIterator<readonly Ended[]>
   stepsAfter(ref: CallRef, version: number): Promise<Step[]>
   history(query: HistoryQuery): Promise<HistoryPage>
 }
@@ -47,10 +47,12 @@ export const dueRingsSql = `
     AND ring_expires_at > $1::float8::bigint AND ring_expires_at <= $2::float8::bigint
   ORDER BY ring_expires_at LIMIT $3::int`
 
-export const overSinceSql = `
-  SELECT ${columns}, ${eventColumns}
+/** In the order of their ends, and of their keys where several ended in the same millisecond. */
+export const overPageSql = `
+  SELECT calls.id::float8 AS id, ${columns}, ${eventColumns}
   FROM calls JOIN call_events ON call_events.call_id = calls.id AND call_events.version = calls.version
-  WHERE calls.ended_at >= $1::float8::bigint ORDER BY calls.ended_at`
+  WHERE calls.ended_at >= $1::float8::bigint AND (calls.ended_at, calls.id) > ($1::float8::bigint, $2::float8::bigint)
+  ORDER BY calls.ended_at, calls.id LIMIT $3::int`
 
 export const stepsAfterSql = `
   SELECT ${columns}, call_events.version AS event_version, ${eventColumns}
@@ -82,9 +84,9 @@ export function createCallReads(connections: Connections): CallReads {
   async function* livePages(): AsyncGenerator<readonly LiveCall[]> {
     const now = new Map<number, LiveCall>()
     for (let after = 0, isLast = false; !isLast; ) {
-      const [row] = await read(liveVersionsSql, [String(after), livePageSize])
+      const [row] = await read(liveVersionsSql, [String(after), pageSize])
       const versions = JSON.parse(row.live ?? '[]') as [number, number][]
-      isLast = versions.length < livePageSize
+      isLast = versions.length < pageSize
       after = versions.at(-1)?.[0] ?? after
       const page: LiveCall[] = []
       const changed: number[] = []
@@ -105,6 +107,20 @@ export function createCallReads(connections: Connections): CallReads {
       yield page
     }
     lastLive = now
+  }
+
+  async function* overPages(since: number): AsyncGenerator<readonly Ended[]> {
+    let after = { endedAt: since, id: 0 }
+    for (let isLast = false; !isLast; ) {
+      const rows: (CallRow & EventRow & { id: number })[] = await read(overPageSql, [after.endedAt, after.id, pageSize])
+      const page = rows.flatMap((row) => {
+        const call = callOf(row)
+        after = { endedAt: row.ended_at ?? after.endedAt, id: row.id }
+        return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
+      })
+      isLast = rows.length < pageSize
+      yield page
+    }
   }
 
   return {
@@ -129,13 +145,7 @@ export function createCallReads(connections: Connections): CallReads {
     async dueRings(from, to, limit) {
       return (await read(dueRingsSql, [from, to, limit])).map(callOf).filter(isLive)
     },
-    async overSince(since) {
-      const rows: (CallRow & EventRow)[] = await read(overSinceSql, [since])
-      return rows.flatMap((row) => {
-        const call = callOf(row)
-        return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
-      })
-    },
+    overPages,
     async stepsAfter(ref, version) {
       const rows = await read(stepsAfterSql, [ref.callUuid, ref.product, version])
       return rows.map((row) => ({ call: { ...callOf(row), version: row.event_version }, event: eventOf(row) }))

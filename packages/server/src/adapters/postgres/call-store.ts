@@ -108,7 +108,7 @@ export function createCallStore({ reads, commits, tryWrite, limitMs, close }: Ca
     liveCallsOf: (participant) => reads.liveOf(participant),
     livePages: () => reads.livePages(),
     dueRings: (from, to, limit) => reads.dueRings(from, to, limit),
-    overSince: (since) => reads.overSince(since),
+    overPages: (since) => reads.overPages(since),
     stepsAfter: (ref, version) => reads.stepsAfter(ref, version),
     history: (query) => reads.history(query),
     note: known.note,

@@ -1,18 +1,25 @@
 import type { Database } from 'bun:sqlite'
-import type { CallRef, LiveCall, OverCall, Participant } from '../../call/call.ts'
+import type { CallRef, LiveCall, Participant } from '../../call/call.ts'
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import type { HistoryPage, HistoryQuery } from '../../ports.ts'
+import { type Ended, type HistoryPage, type HistoryQuery, pageSize } from '../../ports.ts'
 import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { SqlValue } from './connection.ts'
 import { callColumns, type StoredCall, type StoredRow } from './rows.ts'
 
 /** Every read of calls: each one finds its rows through an index. */
+/** A place in the order of ends. */
+export interface EndedAt {
+  readonly endedAt: number
+  readonly id: number
+}
+
 export interface CallReads {
   load(ref: CallRef): StoredCall | undefined
   live(): StoredCall<LiveCall>[]
   liveOf(participant: Participant): LiveCall[]
-  overSince(since: number): { call: OverCall; step: Step }[]
+  /** A page of those that ended later, or in the same millisecond and are stored later; `next` comes after it. */
+  overPage(after: EndedAt): { readonly ended: readonly Ended[]; readonly next: EndedAt | undefined }
   stepsAfter(ref: CallRef, version: number): Step[]
   history(query: HistoryQuery): HistoryPage
 }
@@ -21,10 +28,11 @@ const columns = callColumns.map((column) => `calls.${column}`).join(', ')
 
 export const loadSql = `SELECT ${columns} FROM calls WHERE call_uuid = ? AND product = ?`
 export const liveSql = `SELECT ${columns} FROM calls WHERE ended_at IS NULL`
-export const overSinceSql = `
-  SELECT ${columns}, type, at, by_user_id, by_role, by_session_id, notices
+/** In the order of their ends, and of their keys where several ended in the same millisecond. */
+export const overPageSql = `
+  SELECT calls.id AS id, ${columns}, type, at, by_user_id, by_role, by_session_id, notices
   FROM calls JOIN call_events ON call_events.call_id = calls.id AND call_events.version = calls.version
-  WHERE ended_at >= ? ORDER BY ended_at`
+  WHERE (ended_at, calls.id) > (?, ?) ORDER BY ended_at, calls.id LIMIT ${pageSize}`
 
 export const stepsAfterSql = `
   SELECT version, type, at, by_user_id, by_role, by_session_id, notices
@@ -45,7 +53,7 @@ const start = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
 export function createCallReads(db: Database): CallReads {
   const load = db.query<StoredRow, [string, string]>(loadSql)
   const live = db.query<StoredRow, []>(liveSql)
-  const overSince = db.query<StoredRow & EventRow, [number]>(overSinceSql)
+  const overPage = db.query<StoredRow & EventRow, [number, number]>(overPageSql)
   const stepsAfter = db.query<EventRow & { version: number }, [number, number]>(stepsAfterSql)
   const history = db.query<StoredRow, SqlValue[]>(historySql)
 
@@ -66,11 +74,15 @@ export function createCallReads(db: Database): CallReads {
       readLive()
         .map((stored) => stored.call)
         .filter((call) => sideOf(call, participant) !== undefined),
-    overSince: (since) =>
-      overSince.all(since).flatMap((row) => {
+    overPage({ endedAt, id }) {
+      const rows = overPage.all(endedAt, id)
+      const ended = rows.flatMap((row) => {
         const call = callOf(row)
         return isLive(call) ? [] : [{ call, step: { call, event: eventOf(row) } }]
-      }),
+      })
+      const last = rows.length < pageSize ? undefined : rows.at(-1)
+      return { ended, next: last && { endedAt: last.ended_at ?? endedAt, id: last.id } }
+    },
     stepsAfter(ref, version) {
       const row = load.get(ref.callUuid, ref.product)
       if (row === null) return []

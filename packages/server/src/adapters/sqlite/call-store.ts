@@ -1,10 +1,10 @@
 import { type Call, type CallRef, callKey, type LiveCall, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { MaybePromise } from '../../maybe.ts'
-import { type CallStore, type Changes, type InviteSituation, livePageSize, StoreError } from '../../ports.ts'
+import { type CallStore, type Changes, type Ended, type InviteSituation, pageSize, StoreError } from '../../ports.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
 import { conflict, encodeStep, refused } from './batch.ts'
-import type { CallReads } from './call-reads.ts'
+import type { CallReads, EndedAt } from './call-reads.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
@@ -134,7 +134,7 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     liveCallsOf: (participant) => live.liveOf(participant),
     livePages: () => pagesOf(() => live.all()),
     dueRings: (from, to, limit) => dueOf(live.all(), from, to, limit),
-    overSince: (since) => attempt(() => reads.overSince(since)),
+    overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     // No other process writes calls.
@@ -158,7 +158,7 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
     livePages: () => pagesOf(() => reads.live().map(({ call }) => call)),
     dueRings: refuse,
-    overSince: (since) => attempt(() => reads.overSince(since)),
+    overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     note() {},
@@ -169,7 +169,16 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
 
 async function* pagesOf(read: () => readonly LiveCall[]): AsyncGenerator<readonly LiveCall[]> {
   const all = read()
-  for (let from = 0; from === 0 || from < all.length; from += livePageSize) yield all.slice(from, from + livePageSize)
+  for (let from = 0; from === 0 || from < all.length; from += pageSize) yield all.slice(from, from + pageSize)
+}
+
+async function* overPagesOf(reads: CallReads, since: number): AsyncGenerator<readonly Ended[]> {
+  for (let after: EndedAt | undefined = { endedAt: since, id: 0 }; after !== undefined; ) {
+    const from: EndedAt = after
+    const { ended, next } = await attempt(() => reads.overPage(from))
+    after = next
+    yield ended
+  }
 }
 
 /** All are in memory. */
