@@ -14,7 +14,7 @@ export function addBackupCommand(program: Command, surroundings: Surroundings): 
   program
     .command('backup <target>')
     .description('Copy the data directory (SQLite) to a new directory. The service may run meanwhile.')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .addHelpText('after', help)
     .action((target: string, options) => backup(surroundings, resolve(target), options))
 }

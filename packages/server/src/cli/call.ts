@@ -21,9 +21,9 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .requiredOption('--product <name>', 'product namespace', name)
     .requiredOption('--user <id>', 'user_id of the participant', name)
     .requiredOption('--role <role>', 'role of the participant', name)
-    .option('--limit <number>', 'how many', whole(1, 100), 30)
-    .option('--cursor <cursor>', 'the next_cursor of the page before')
-    .option('--json', 'print JSON, as the REST answer')
+    .option('--limit <number>', 'how many calls at the most, 1 to 100', whole(1, 100), 30)
+    .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
+    .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((options) => history(surroundings, options))
 }
 

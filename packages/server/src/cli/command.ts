@@ -117,14 +117,18 @@ export function visible(text: string): string {
   return text.replaceAll(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** A text of several lines, of which none may move the cursor. */
+export function visibleLines(text: string): string {
+  return text.split('\n').map(visible).join('\n')
+}
+
 /** Control characters, marks of direction, ends of lines of Unicode. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 export function printJson(surroundings: Surroundings, value: unknown): void {
   // The lines are its own; a line break in a text was escaped before.
-  const lines = JSON.stringify(value, null, 2).split('\n')
-  surroundings.out(`${lines.map(visible).join('\n')}\n`)
+  surroundings.out(`${visibleLines(JSON.stringify(value, null, 2))}\n`)
 }
 
 /** Rows under a heading, in columns. */

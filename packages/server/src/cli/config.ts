@@ -12,12 +12,12 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
   config
     .command('check')
     .description('Say what every setting is, and what is wrong. Secrets are not shown.')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .action((options) => check(surroundings, options))
   config
     .command('list')
     .description('List every setting with its default and what it means.')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .action((options) => list(surroundings, options))
 }
 

@@ -6,7 +6,7 @@ import { hashSecret } from '../auth/product-auth.ts'
 import type { Config } from '../config.ts'
 import type { ProductKey } from '../ports.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
-import { keyId, names, whole } from './options.ts'
+import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
 
 const dayS = 86_400
 const newSecret = () => randomBytes(32).toString('base64url')
@@ -16,14 +16,18 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
   keys
     .command('create')
     .description('Make a key. Its secret is shown this once; only a hash of it is stored.')
-    .requiredOption('--product <name>', 'a product that the key is for; give it several times for several', names)
-    .option('--key-id <id>', 'the ID of the key (default: a random one)', keyId)
-    .option('--json', 'print JSON')
+    .requiredOption(
+      '--product <name>',
+      `a product that the key is for; several times for several. ${productRule}`,
+      products,
+    )
+    .option('--key-id <id>', `the ID of the key, ${keyIdRule} (default: a random one)`, keyId)
+    .option('--json', 'print JSON instead of text')
     .action((options) => create(surroundings, options))
   keys
     .command('list')
     .description('List the keys.')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .action((options) => list(surroundings, options))
   keys
     .command('disable <key-id>')
@@ -36,8 +40,13 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
   keys
     .command('rotate <key-id>')
     .description('Give a key a new secret, shown this once. The old one stays valid for a while.')
-    .option('--grace <seconds>', 'how long the old secret stays valid', whole(0, 90 * dayS), dayS)
-    .option('--json', 'print JSON')
+    .option(
+      '--grace <seconds>',
+      'how long the old secret stays valid, in seconds, 0 to 7776000',
+      whole(0, 90 * dayS),
+      dayS,
+    )
+    .option('--json', 'print JSON instead of text')
     .action((id: string, options) => rotate(surroundings, id, options))
 }
 

@@ -25,7 +25,7 @@ export function addMigrateCommand(program: Command, surroundings: Surroundings):
     .command('migrate')
     .description('Copy calls, keys and settings of the data directory (SQLite) to PostgreSQL (DATABASE_URL).')
     .option('--print-jwt-secrets', 'print what session tokens are signed with, and copy nothing')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .addHelpText('after', help)
     .action((options: MigrateOptions) =>
       options.printJwtSecrets ? printJwtSecrets(surroundings) : migrate(surroundings, options),

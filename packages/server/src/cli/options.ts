@@ -1,11 +1,11 @@
-/** Readers of option values: what they refuse is a usage error. */
+/** Readers of option values: what they refuse is a usage error, which says the rule. */
 import { InvalidArgumentError } from 'commander'
+import { visible } from './command.ts'
 
-/** A name as the service takes it: 1 to 255 bytes of UTF-8, not blank. */
+/** As the service takes the IDs and names of participants: 1 to 255 bytes of UTF-8, not blank. */
 export function name(text: string): string {
-  if (text.trim() === '') throw new InvalidArgumentError('It must not be blank.')
-  if (Buffer.byteLength(text) > 255) throw new InvalidArgumentError('It must be at most 255 bytes.')
-  return text
+  if (text.trim() !== '' && Buffer.byteLength(text) <= 255) return text
+  throw new InvalidArgumentError('It must be 1 to 255 bytes of UTF-8, and not blank.')
 }
 
 /** The same for an option that can be given several times. */
@@ -13,11 +13,24 @@ export function names(text: string, before: string[] | undefined): string[] {
   return [...(before ?? []), name(text)]
 }
 
-/** A key ID travels in a header. */
+/** What the name of a new product may be. A backend has to be able to write it, and a person to read it. */
+export const productRule = '1 to 255 bytes of UTF-8 without control characters, and with no space at its ends'
+
+export function product(text: string): string {
+  if (text !== '' && text.trim() === text && visible(text) === text && Buffer.byteLength(text) <= 255) return text
+  throw new InvalidArgumentError(`A product is ${productRule}.`)
+}
+
+export function products(text: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), product(text)]
+}
+
+/** What the ID of a new key may be. It travels in a header, and is an argument of other commands. */
+export const keyIdRule = '1 to 255 visible ASCII characters, the first of them not -'
+
 export function keyId(text: string): string {
-  if (!/^[\x21-\x7e]{1,255}$/.test(text))
-    throw new InvalidArgumentError('It must be 1 to 255 visible ASCII characters.')
-  return text
+  if (/^(?!-)[\x21-\x7e]{1,255}$/.test(text)) return text
+  throw new InvalidArgumentError(`A key ID is ${keyIdRule}.`)
 }
 
 export function whole(min: number, max: number): (text: string) => number {

@@ -2,25 +2,36 @@
 import { type Command, Option } from 'commander'
 import type { ProductSettings } from '../ports.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
-import { name, whole, yesNo } from './options.ts'
+import { product as productName, whole, yesNo } from './options.ts'
 
 export function addProductCommands(program: Command, surroundings: Surroundings): void {
   const products = program.command('products').description('Settings of single products.')
   products
     .command('list')
     .description('List the products that have settings of their own.')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .action((options) => list(surroundings, options))
   products
     .command('set')
-    .argument('<product>', 'the name of the product', name)
+    .argument('<product>', 'the name of the product', productName)
     .description('Change settings of a product; what is not given stays as it is.')
     .addOption(
-      new Option('--busy <answer>', 'what a callee in another call means for an invite').choices(['allow', 'reject']),
+      new Option(
+        '--busy <answer>',
+        'what a callee in another call means for an invite; at first allow (default: as it is)',
+      ).choices(['allow', 'reject']),
     )
-    .option('--reveal-busy <true|false>', 'whether call.invited says callee_busy', yesNo)
-    .option('--ring-timeout-ms <ms>', 'how long calls ring: 5000 to 180000, or default', ringTimeout)
-    .option('--json', 'print JSON')
+    .option(
+      '--reveal-busy <true|false>',
+      'whether call.invited says callee_busy; at first false (default: as it is)',
+      yesNo,
+    )
+    .option(
+      '--ring-timeout-ms <ms>',
+      'how long calls ring, in ms: 5000 to 180000, or default, that of the service (default: as it is)',
+      ringTimeout,
+    )
+    .option('--json', 'print JSON instead of text')
     .action((product: string, options) => set(surroundings, product, options))
 }
 

@@ -24,11 +24,11 @@ interface Ran {
 }
 
 async function run(
-  args: string,
+  args: string | readonly string[],
   options: { env?: Record<string, string>; input?: string; now?: number } = {},
 ): Promise<Ran> {
   const ran: Ran = { code: -1, out: '', err: '', served: undefined }
-  ran.code = await runCommandLine(args.split(' ').filter(Boolean), {
+  ran.code = await runCommandLine(typeof args === 'string' ? args.split(' ').filter(Boolean) : args, {
     env: { RINGWIRE_DATA_DIR: dataDir, ...options.env },
     now: () => options.now ?? Date.UTC(2026, 0, 1),
     out: (text) => {
@@ -125,6 +125,85 @@ describe('help and usage', () => {
       const { code, out, err } = await run(args)
       expect([args, code, out]).toEqual([args, 2, ''])
       expect(err).not.toBe('')
+    }
+  })
+
+  test('help of a group or a command has every option, with its unit and its default', async () => {
+    const { out: all } = await run('--help')
+    for (const path of ['keys create', 'keys rotate <key-id>', 'token verify [token]', 'call history', 'config list']) {
+      expect(all).toContain(`  ${path} `)
+    }
+    for (const [args, ...options] of [
+      ['serve', '--workers'],
+      ['keys', '--product', '--key-id', '--grace', '--json'],
+      ['products', '--busy', '--reveal-busy', '--ring-timeout-ms', '--json'],
+      ['token', '--product', '--user', '--role', '--peer-role', '--name', '--context-type', '--device', '--ttl'],
+      ['call', '--limit', '--cursor'],
+      ['migrate', '--print-jwt-secrets'],
+      ['backup', '--json'],
+    ] as const) {
+      const { out } = await run(`${args} --help`)
+      for (const option of options) expect([args, out]).toEqual([args, expect.stringContaining(`  ${option}`)])
+      // Each option with a value, up to the next one: it has a default, or it is required.
+      const entries = out.matchAll(/^ {2}(--[\w-]+) <([^>]+)>([\s\S]*?)(?=^ {2}-|^$)/gm)
+      const isRequired = /^--(product|user|role|peer-role)$/
+      for (const [entry, option = '', unit = ''] of entries) {
+        if (!isRequired.test(option)) expect(entry.replaceAll(/\s+/g, ' ')).toContain('(default: ')
+        if (unit === 'seconds') expect(entry).toContain('seconds,')
+        if (unit === 'ms') expect(entry).toContain('in ms')
+      }
+    }
+  })
+
+  test('a mistyped command or option names the nearest one, whatever else is missing', async () => {
+    for (const [args, hint] of [
+      ['tokne --product shop', "unknown command 'tokne'\n(Did you mean token?)"],
+      ['keys craete', "unknown command 'craete'\n(Did you mean create?)"],
+      ['token verfy', "unknown command 'verfy'\n(Did you mean verify?)"],
+      ['rotate k', "unknown command 'rotate'\n(Did you mean keys rotate?)"],
+      ['history', "unknown command 'history'\n(Did you mean call history?)"],
+      ['nonsense', "unknown command 'nonsense'\n(Commands: serve, keys, products, token,"],
+      ['keys create --prodct shop', "unknown option '--prodct'\n(Did you mean --product?)"],
+      ['token --product shop --usr ann', "unknown option '--usr'\n(Did you mean --user?)"],
+      ['keys list --nonsense', "unknown option '--nonsense'\n(Options: --json, --help)"],
+      ['config check --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
+    ] as const) {
+      const { code, out, err } = await run(args)
+      expect([args, code, out, err]).toEqual([args, 2, '', expect.stringContaining(`error: ${hint}`)])
+    }
+  })
+
+  test('what is typed in the wrong place moves no cursor, and a token does not come back', async () => {
+    const token = `eyJhbGciOiJIUzI1NiJ9.${'a'.repeat(60)}.${'b'.repeat(43)}`
+    for (const args of [token, `token ${token}`, `keys ${token}`]) {
+      const { code, err } = await run(args)
+      expect([code, err]).toEqual([2, expect.stringContaining('token verify')])
+      expect(err).not.toContain('eyJ')
+    }
+    expect((await run('keys create --product \u001b[2Jx')).err).toContain("'\\u001b[2Jx'")
+    expect((await run('\u001b[2J')).err).toContain("'\\u001b[2J'")
+  })
+
+  test('names that are refused: the error says the rule', async () => {
+    const product = 'A product is 1 to 255 bytes of UTF-8 without control characters, and with no space at its ends.'
+    const keyId = 'A key ID is 1 to 255 visible ASCII characters, the first of them not -.'
+    const name = 'It must be 1 to 255 bytes of UTF-8, and not blank.'
+    for (const [args, rule] of [
+      [['keys', 'create', '--product', ''], product],
+      [['keys', 'create', '--product', ' shop'], product],
+      [['keys', 'create', '--product', 'sh\u0000op'], product],
+      [['keys', 'create', '--product', 'ü'.repeat(128)], product],
+      [['products', 'set', 'shop\t', '--busy', 'allow'], product],
+      [['keys', 'create', '--product', 'shop', '--key-id', 'ä'], keyId],
+      [['keys', 'create', '--product', 'shop', '--key-id', '-k'], keyId],
+      [['keys', 'create', '--product', 'shop', '--key-id', 'k'.repeat(256)], keyId],
+      [['call', 'history', '--product', 'shop', '--role', 'a', '--user', '  '], name],
+    ] as const) {
+      const { code, out, err } = await run(args)
+      expect([args, code, out, err]).toEqual([args, 2, '', expect.stringContaining(rule)])
+    }
+    for (const good of ['ü'.repeat(127), 'a:b', 'two words']) {
+      expect((await run(['keys', 'create', '--product', good])).code).toBe(0)
     }
   })
 

@@ -8,7 +8,8 @@ import description from '../../package.json' with { type: 'json' }
 import { StoreError } from '../ports.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
-import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
+import { CommandFailure, exitCodes, requireConfig, type Surroundings, visibleLines } from './command.ts'
+import { findSlip, isHidden } from './command-table.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
@@ -26,6 +27,7 @@ Start here:
 Try it with two browser tabs, no backend needed:
   $ RINGWIRE_DEMO=1 ringwire serve
 
+ringwire COMMAND --help lists the options of a command, with their units and defaults.
 Settings are environment variables: ringwire config list explains them, ringwire config check shows what they are now.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such key or token not valid.
@@ -47,6 +49,8 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
       surroundings.err(program.helpInformation() + help)
       return exitCodes.usage
     }
+    const slip = findSlip(program, args)
+    if (slip !== undefined) slip.at.error(slip.message, { code: 'ringwire.slip', exitCode: exitCodes.usage })
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
   } catch (error) {
@@ -61,11 +65,15 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     .addHelpText('after', help)
     .showHelpAfterError('Add --help for help.')
     .exitOverride()
-    .configureOutput({ writeOut: surroundings.out, writeErr: surroundings.err })
+    .configureOutput({ writeOut: surroundings.out, writeErr: (text) => surroundings.err(visibleLines(text)) })
+    .configureHelp({ visibleCommands, subcommandTerm })
   program
     .command('serve')
     .description('Run the service until SIGTERM or SIGINT. It prints one line with its URL when it listens.')
-    .option('--workers <count>', 'processes that share the port, or auto: one a core (instead of RINGWIRE_WORKERS)')
+    .option(
+      '--workers <count>',
+      'processes that share the port, or auto: one a core (default: RINGWIRE_WORKERS, which is 1)',
+    )
     .addOption(new Option(`${workerOption} <number>`, 'be one of them').argParser(readWorker).hideHelp())
     .addOption(new Option(launchedOption, 'end with the launcher').hideHelp())
     .action(async ({ workers, asWorkerOfThisNode: worker, asChildOfTheLauncher: isLaunched = false }: ServeFlags) => {
@@ -87,7 +95,27 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     .command('version')
     .description('Print the version.')
     .action(() => surroundings.out(`${versionText()}\n`))
+  // The help of a group is that of its commands: `ringwire token --help` says what `ringwire token` takes.
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
+    group.addHelpText('after', () => `\n${group.commands.map((command) => command.helpInformation()).join('\n')}`)
+  }
   return program
+}
+
+/** The help of the program lists what can be run, and no groups. */
+function visibleCommands(command: Command): Command[] {
+  const shown = command.commands.filter((child) => !isHidden(child))
+  return command.parent === null ? shown.flatMap((child) => leavesOf(child)) : shown
+}
+
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
+}
+
+function subcommandTerm(command: Command): string {
+  const above = command.parent?.parent == null ? '' : `${command.parent.name()} `
+  const args = command.registeredArguments.map((arg) => (arg.required ? ` <${arg.name()}>` : ` [${arg.name()}]`))
+  return `${above}${command.name()}${args.join('')}`
 }
 
 function readWorker(text: string): number {

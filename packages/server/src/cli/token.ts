@@ -4,7 +4,7 @@ import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import { createWsUrl } from '../ws-url.ts'
-import { CommandFailure, exitCodes, printJson, requireConfig, type Surroundings, visible } from './command.ts'
+import { CommandFailure, exitCodes, printJson, requireConfig, type Surroundings, visibleLines } from './command.ts'
 import { name, names, whole } from './options.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
@@ -35,12 +35,12 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
     .option('--context-id <id>', 'context ID', name, 'test')
     .option('--device <id>', 'device_id (default: none)', name)
     .option('--ttl <seconds>', 'lifetime in seconds, 1 to 86400 (default: RINGWIRE_TOKEN_TTL_S)', whole(1, 86_400))
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON instead of text')
     .action((options) => mint(surroundings, options))
   token
     .command('verify [token]')
     .description(
-      'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read, so that it is in no history of a shell.',
+      'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read.',
     )
     .action((text: string | undefined) => verify(surroundings, text))
 }
@@ -89,7 +89,7 @@ async function verify(surroundings: Surroundings, text = '-'): Promise<void> {
   if (!verified.ok) {
     const reason = diagnoseToken(token, secrets, surroundings.now())
     const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
-    throw new CommandFailure(exitCodes.negative, message.split('\n').map(visible).join('\n'))
+    throw new CommandFailure(exitCodes.negative, visibleLines(message))
   }
   printJson(surroundings, describe(verified.claims))
 }

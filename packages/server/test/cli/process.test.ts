@@ -48,6 +48,10 @@ for (const [name, program] of [
     }
 
     test('arguments, output and exit codes come through', async () => {
+      expect(await box.run('tokne', { program })).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('mean token?'),
+      })
       expect(await box.run('version', { program })).toMatchObject({ code: 0, out: expect.stringMatching(/^ringwire /) })
       expect(await box.run('keys create', { program })).toMatchObject({ code: 2, out: '' })
       expect(await box.run('keys disable no', { program })).toMatchObject({ code: 3, err: 'There is no key no.\n' })
