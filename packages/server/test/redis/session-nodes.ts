@@ -1,3 +1,4 @@
+import { soon } from '@ringwire/testkit/patience'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { type Sessions, StoreError } from '../../src/ports.ts'
@@ -87,8 +88,8 @@ async function tellReset({ sessions }: SessionNode, id: string, epoch: string): 
 
 /** Waits for what nobody tells of; the bound is for failures. */
 export async function until(what: string, condition: () => unknown, boundMs = 8_000): Promise<void> {
-  for (const end = performance.now() + boundMs; !(await condition()); await Bun.sleep(10)) {
-    if (performance.now() > end) throw new Error(`not within ${boundMs} ms: ${what}`)
+  for (const since = performance.now(); !(await condition()); await Bun.sleep(10)) {
+    if (performance.now() - since > soon(boundMs)) throw new Error(`not within ${boundMs} ms: ${what}`)
   }
 }
 
