@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type Job, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
-const testTimeoutMs = 90_000
+const testTimeoutMs = 240_000
 const defaultJobTimeoutMs = 1_200_000
 const mostAtOnce = 4
 /** Tests of one file that run at once: some of them start two nodes each. */
