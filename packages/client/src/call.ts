@@ -62,7 +62,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   let accepting: Promise<void> | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
-    settleInvited = (error) => (error === undefined ? resolve() : reject(error))
+    settleInvited = (error) => (error ? reject(error) : resolve())
   })
   invited.catch(() => {})
   if (direction === 'incoming' || (state.name === 'ringing' && state.direction === 'outgoing' && state.invited)) {
@@ -114,7 +114,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   function accept(): Promise<void> {
     if (state.name === 'accepted' || state.name === 'connected') return Promise.resolve()
-    if (accepting !== undefined) return accepting
+    if (accepting) return accepting
     apply({ type: 'answering', on: true })
     const asked = ask('call.accept', {}, { onReply: accepted })
     accepting = quiet(
@@ -148,11 +148,15 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   /** Hanging up never fails [END1], so here the call is over at once. */
   function hangUp(event: 'call.cancel' | 'call.reject' | 'call.end', reason: string | undefined): Promise<void> {
     if (state.name === 'over') return Promise.resolve()
-    const statuses = { 'call.cancel': 'cancelled', 'call.reject': 'rejected', 'call.end': 'ended' } as const
-    const reasons = { 'call.cancel': 'caller_cancelled', 'call.reject': 'declined', 'call.end': 'hangup' } as const
+    const ends = {
+      'call.cancel': ['cancelled', 'caller_cancelled'],
+      'call.reject': ['rejected', 'declined'],
+      'call.end': ['ended', 'hangup'],
+    } as const
+    const [status, usual] = ends[event]
     const isUnsent = port.withdraw(callUuid)
     const asked = isUnsent ? Promise.resolve() : ask(event, reason === undefined ? {} : { reason }, { insistent: true })
-    apply({ type: 'over', status: statuses[event], reason: reason ?? reasons[event], by: port.self() })
+    apply({ type: 'over', status, reason: reason ?? usual, by: port.self() })
     return quiet(
       asked.catch((error: RingwireError) => {
         if (error.code !== 'CALL_NOT_FOUND') throw error

@@ -5,7 +5,15 @@ import { overFromWire } from './call-state.ts'
 import type { RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
-import { type Call, type CallOptions, type ClientEvents, ownReasons, type Participant } from './types.ts'
+import {
+  type Call,
+  type CallOptions,
+  type CallState,
+  type ClientEvents,
+  type Direction,
+  ownReasons,
+  type Participant,
+} from './types.ts'
 import type { Push } from './wire.ts'
 
 export interface CallsOptions {
@@ -80,11 +88,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     const { userId, role, onGlare = 'accept' } = options
     const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, options))
     if (ringing?.call.direction === 'outgoing') return ringing.call
-    if (ringing !== undefined && onGlare === 'accept') {
+    if (ringing && onGlare === 'accept') {
       void ringing.accept()
       return ringing.call
     }
-    const state = { name: 'ringing', direction: 'outgoing', invited: false, alerting: false } as const
     const it = add({
       callUuid: uuid(),
       direction: 'outgoing',
@@ -93,7 +100,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       contextType: options.contextType,
       contextId: options.contextId,
       metadata: options.metadata,
-      state: { ...state, delivered: undefined, expiresAt: undefined },
+      state: rings('outgoing', undefined),
     })
     refresh()
     invite(it, options, onGlare)
@@ -174,16 +181,16 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   function release(): void {
     for (const callUuid of [...held]) {
       const it = live.get(callUuid)
-      if (it !== undefined && !isInviting(it.call.peer)) announce(it)
+      if (it && !isInviting(it.call.peer)) announce(it)
     }
   }
 
-  function rings(data: CallRinging): void {
+  function hearRinging(data: CallRinging): void {
     const { call_uuid: callUuid, metadata } = data
     const expiresAt = now() + data.ring_timeout_ms
     const known = live.get(callUuid)
-    if (known !== undefined) {
-      if (metadata !== undefined) known.become({ metadata })
+    if (known) {
+      if (metadata) known.become({ metadata })
       known.apply({ type: 'rings until', expiresAt })
       return
     }
@@ -196,7 +203,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       contextType: data.context_type,
       contextId: data.context_id,
       metadata,
-      state: { name: 'ringing', direction: 'incoming', answering: false, expiresAt },
+      state: rings('incoming', expiresAt),
     })
     announceOrHold(it)
   }
@@ -235,17 +242,16 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   /** A call that this client knows, after a gap in what it heard. */
   function catchUp(it: LiveCall, active: ActiveCall | undefined): void {
     const { state } = it.call
-    if (active === undefined) {
+    if (!active) {
       // An invite without an answer is asked again, and says itself what became of it.
       if (!isUnanswered(it.call)) it.apply({ type: 'over', reason: ownReasons.lost })
       return
     }
-    if (active.status !== 'ringing') {
-      if (!active.holds_place && state.name === 'ringing' && state.direction === 'incoming') {
-        // An accept that is on its way says itself what became of it.
-        if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
-        return
-      }
+    const isElsewhere = active.status !== 'ringing' && !active.holds_place
+    if (isElsewhere && state.name === 'ringing' && state.direction === 'incoming') {
+      // An accept that is on its way says itself what became of it.
+      if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+      return
     }
     it.apply({ type: 'stands', status: active.status })
     confirm(it, active)
@@ -263,11 +269,6 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   /** A live call of this session that this page did not know. */
   function restore(active: ActiveCall): void {
     const { status, direction, peer } = active
-    const expiresAt = localTime(active.expires_at)
-    const ringing =
-      direction === 'incoming'
-        ? ({ name: 'ringing', direction, answering: false, expiresAt } as const)
-        : ({ name: 'ringing', direction, invited: true, delivered: undefined, alerting: false, expiresAt } as const)
     const it = add({
       callUuid: active.call_uuid,
       direction,
@@ -276,7 +277,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       contextType: active.context_type,
       contextId: active.context_id,
       metadata: undefined,
-      state: status === 'ringing' ? ringing : { name: status },
+      state: status === 'ringing' ? rings(direction, localTime(active.expires_at)) : { name: status },
     })
     if (status === 'ringing' && direction === 'incoming') {
       announceOrHold(it)
@@ -293,10 +294,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     find: (callUuid: string): Call | undefined => list.find((call) => call.callUuid === callUuid.toLowerCase()),
 
     receive(push: Push): void {
-      if (push.event === 'call.ringing') rings(push.data)
+      if (push.event === 'call.ringing') hearRinging(push.data)
       else if ('call_uuid' in push.data) {
         const it = live.get(push.data.call_uuid)
-        if (it !== undefined) hear(it, push)
+        if (it) hear(it, push)
       }
     },
 
@@ -336,6 +337,16 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
 }
 
 export type Calls = ReturnType<typeof createCalls>
+
+/** The first state of a call; an outgoing one has an end of its ring once the service has it. */
+function rings(direction: Direction, expiresAt: number | undefined): CallState {
+  const ringing = { name: 'ringing', direction, expiresAt } as const
+  const more =
+    direction === 'incoming'
+      ? { answering: false }
+      : { invited: expiresAt !== undefined, delivered: undefined, alerting: false }
+  return { ...ringing, ...more } as CallState
+}
 
 function names(data: object, callUuid: string): boolean {
   return 'call_uuid' in data && data.call_uuid === callUuid

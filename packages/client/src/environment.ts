@@ -33,7 +33,10 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
       const timer = setTimeout(run, Math.min(ms, maxTimerMs))
       return () => clearTimeout(timer)
     },
-    WebSocket: webSocket ?? (globalThis.WebSocket as WebSocketConstructor | undefined),
+    // A polyfill may come after the client was made.
+    get WebSocket() {
+      return webSocket ?? (globalThis.WebSocket as WebSocketConstructor | undefined)
+    },
     fetch: (url, init) => fetch(url, init),
     uuid: () => globalThis.crypto?.randomUUID?.() ?? weakUuid(),
     listen,
@@ -44,7 +47,7 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
 /** By the Web Locks API, where there is one: a tab that was duplicated has a copy of the other's sessionStorage. */
 function claim(name: string): Promise<boolean> {
   const locks = globalThis.navigator?.locks as LockManager | undefined
-  if (locks === undefined) return Promise.resolve(true)
+  if (!locks) return Promise.resolve(true)
   return new Promise((resolve) => {
     const patience = new AbortController()
     setTimeout(() => patience.abort(), claimPatienceMs)
@@ -63,20 +66,15 @@ function weakUuid(): string {
 
 function listen(run: (signal: Signal) => void): Unsubscribe {
   const ends: Unsubscribe[] = []
-  const add = (target: Partial<EventTarget> | undefined, event: string, signal: () => Signal | undefined) => {
-    if (typeof target?.addEventListener !== 'function') return
-    const listener = () => {
-      const what = signal()
-      if (what !== undefined) run(what)
-    }
-    target.addEventListener(event, listener)
-    ends.push(() => target.removeEventListener?.(event, listener))
+  const add = (target: Partial<EventTarget> | undefined, event: string, listener: () => void) => {
+    target?.addEventListener?.(event, listener)
+    ends.push(() => target?.removeEventListener?.(event, listener))
   }
   const page = globalThis.document as Document | undefined
-  add(globalThis, 'online', () => 'online')
-  add(globalThis, 'offline', () => 'offline')
-  add(globalThis, 'pageshow', () => 'visible')
-  add(page, 'visibilitychange', () => (page?.visibilityState === 'visible' ? 'visible' : undefined))
+  add(globalThis, 'online', () => run('online'))
+  add(globalThis, 'offline', () => run('offline'))
+  add(globalThis, 'pageshow', () => run('visible'))
+  add(page, 'visibilitychange', () => page?.visibilityState === 'visible' && run('visible'))
   return () => {
     for (const end of ends) end()
   }

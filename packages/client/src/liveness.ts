@@ -35,14 +35,14 @@ export function createLiveness(env: Environment, options: LivenessOptions) {
     start: rest,
     stop,
     heard(): void {
-      if (endIdle === undefined) return
+      if (!endIdle) return
       endAnswer?.()
       endAnswer = undefined
       rest()
     },
     /** Something that has a reply was sent. */
     sent(): void {
-      if (endIdle === undefined || endAnswer !== undefined) return
+      if (!endIdle || endAnswer) return
       endAnswer = env.after(options.answerMs, () => {
         stop()
         options.onDead()
@@ -50,7 +50,7 @@ export function createLiveness(env: Environment, options: LivenessOptions) {
     },
     /** Asks now, because there is a reason to doubt. */
     doubt(): void {
-      if (endIdle !== undefined && endAnswer === undefined) options.probe()
+      if (endIdle && !endAnswer) options.probe()
     },
   }
 }

@@ -33,7 +33,6 @@ export function pauseBefore(failures: number, hints: PauseHints, bounds: PauseBo
 }
 
 /** The reason of close code 1012 is `restart, jitter_ms=N` [CLOSE]. */
-export function readJitterHint(reason: string): number | undefined {
-  const hint = /\bjitter_ms=(\d{1,9})\b/.exec(reason)?.[1]
-  return hint === undefined ? undefined : Number(hint)
+export function readJitterHint(reason: string): number {
+  return Number(/\bjitter_ms=(\d{1,9})\b/.exec(reason)?.[1] ?? 0)
 }

@@ -27,7 +27,7 @@ export function createRenewal(
   /** Not at the same moment as everybody whose token is as old. */
   function schedule(atLeastMs = 0): void {
     const held = tokens.held()
-    const left = held === undefined ? 0 : tokens.msLeft(held)
+    const left = held ? tokens.msLeft(held) : 0
     endTimer()
     const lead = Math.min(leadMs, left / 5) * (0.5 + env.random() / 2)
     endTimer = env.after(Math.max(atLeastMs, left - lead), renew)
@@ -64,7 +64,7 @@ export function createRenewal(
       failures = 0
       const held = tokens.held()
       // What is sent again after a resume is as old as it was: the service has to end with the newest token.
-      if (held !== undefined && requests.isAsked('auth.refresh')) void show(held)
+      if (held && requests.isAsked('auth.refresh')) void show(held)
       schedule()
     },
     stop,
@@ -73,7 +73,7 @@ export function createRenewal(
     /** To show the service the token that it has changes nothing, and has a reply: the cheapest sign of life. */
     probe(): void {
       const last = tokens.last()
-      if (last !== undefined) void show(last)
+      if (last) void show(last)
     },
   }
 }

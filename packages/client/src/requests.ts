@@ -70,7 +70,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
   function flush(): void {
     for (const entry of entries.values()) {
       if (!isOpen) return
-      if (entry.n > 0 || entry.endPause !== undefined) continue
+      if (entry.n > 0 || entry.endPause) continue
       entry.n = ++lastN
       transmitEntry(entry)
     }
@@ -144,7 +144,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     /** A reply came; one that nobody waits for belongs to the page that was here before. */
     answer(id: string, reply: Reply): void {
       const entry = entries.get(id)
-      if (entry === undefined || entry.n === 0) return
+      if (!entry || entry.n === 0) return
       replied = Math.max(replied, entry.n)
       if (!reply.ok) entry.unsure ||= mayHaveTakenEffect(reply.error)
       if (!reply.ok && askAgain(entry, reply.error)) return
@@ -160,7 +160,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     /** It is not asked again. True where it had no effect for sure: it then never happened. */
     withdraw(matches: (request: Request) => boolean): boolean {
       const entry = [...entries.values()].find(matches)
-      if (entry === undefined) return false
+      if (!entry) return false
       entry.takenBack = true
       // One that was sent in this session keeps its number until its reply comes [EXT4].
       if (entry.n > 0) return false

@@ -1,6 +1,6 @@
 import type { ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
 import type { SessionStorage } from './types.ts'
-import { isObject } from './wire.ts'
+import { isObject, parseJson } from './wire.ts'
 
 type Resume = { readonly id: string; readonly epoch: string; readonly seq: number; readonly replied: number }
 
@@ -18,8 +18,8 @@ export function createSession() {
     /** The query of the connection: a new session, or the one that there is. */
     query(replied: number): string {
       if (id === undefined) return 'ext=1'
-      const named = `resume=${encodeURIComponent(id)}&epoch=${encodeURIComponent(epoch)}`
-      return `ext=1&${named}&seq=${seq}&n=${Math.max(replied, repliedBefore)}`
+      const [name, incarnation] = [id, epoch].map(encodeURIComponent)
+      return `ext=1&resume=${name}&epoch=${incarnation}&seq=${seq}&n=${Math.max(replied, repliedBefore)}`
     },
 
     began(data: ExtendedAuthOk): void {
@@ -56,7 +56,7 @@ export function createSession() {
     /** Goes on with what another page left; false where that is nothing. */
     restore(text: string | null): boolean {
       const left = text === null ? undefined : parse(text)
-      if (left === undefined) return false
+      if (!left) return false
       id = left.id
       epoch = left.epoch
       seq = left.seq
@@ -69,14 +69,10 @@ export function createSession() {
 export type Session = ReturnType<typeof createSession>
 
 function parse(text: string): Resume | undefined {
-  try {
-    const left: unknown = JSON.parse(text)
-    const isWhole = isObject(left) && typeof left.id === 'string' && typeof left.epoch === 'string'
-    const isCounted = isWhole && Number.isInteger(left.seq) && Number.isInteger(left.replied)
-    return isCounted ? (left as unknown as Resume) : undefined
-  } catch {
-    return undefined
-  }
+  const left = parseJson(text)
+  const isWhole = isObject(left) && typeof left.id === 'string' && typeof left.epoch === 'string'
+  const isCounted = isWhole && Number.isInteger(left.seq) && Number.isInteger(left.replied)
+  return isCounted ? (left as unknown as Resume) : undefined
 }
 
 /** Writes through to the application's storage, which may be slow or refuse. */
@@ -86,20 +82,20 @@ export function createKeeper(storage: SessionStorage | undefined, key: string, o
   let isWriting = false
 
   /** One after another: a slow storage must not end with an older word. */
-  function write(): void {
-    if (storage === undefined || isWriting || wanted === written) return
-    written = wanted
-    try {
-      const pending = wanted === undefined ? storage.removeItem(key) : storage.setItem(key, wanted)
-      if (!(pending instanceof Promise)) return
-      isWriting = true
-      pending.catch(onError).finally(() => {
-        isWriting = false
-        write()
-      })
-    } catch (cause) {
-      onError(cause)
+  async function write(): Promise<void> {
+    if (!storage || isWriting) return
+    isWriting = true
+    while (wanted !== written) {
+      written = wanted
+      try {
+        // One that answers at once has it at once: a page may be gone in the next moment.
+        const pending = wanted === undefined ? storage.removeItem(key) : storage.setItem(key, wanted)
+        if (pending) await pending
+      } catch (cause) {
+        onError(cause)
+      }
     }
+    isWriting = false
   }
 
   return {
@@ -116,7 +112,7 @@ export function createKeeper(storage: SessionStorage | undefined, key: string, o
     },
     save(text: string | undefined): void {
       wanted = text
-      write()
+      void write()
     },
   }
 }

@@ -28,7 +28,7 @@ export function createSignals(listeners: Listeners<CallEvents>) {
           isFlushing = false
           while (isHeard()) {
             const signal = kept.shift()
-            if (signal === undefined) return
+            if (!signal) return
             emit(signal)
           }
         })

@@ -43,18 +43,23 @@ export interface Envelope {
 
 /** Reads a message of the service; undefined where it is none. What is inside `data` is the service's word. */
 export function readEnvelope(text: string): Envelope | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (!isObject(value) || typeof value.event !== 'string') return undefined
-    return { ...value, data: isObject(value.data) ? value.data : {} } as unknown as Envelope
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  if (!isObject(value) || typeof value.event !== 'string') return undefined
+  return { ...value, data: isObject(value.data) ? value.data : {} } as unknown as Envelope
 }
 
 /** `auth.ok` of an extended session; undefined where the service knows base sessions only. */
 export function readAuthOk({ data }: Envelope): ExtendedAuthOk | undefined {
   return typeof data.session_id === 'string' ? (data as unknown as ExtendedAuthOk) : undefined
+}
+
+/** Undefined where the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
