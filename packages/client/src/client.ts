@@ -9,7 +9,7 @@ import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
 import { createKeeper, createSession } from './session.ts'
 import { createTokens } from './tokens.ts'
-import type { CallClient, CallClientOptions, ClientEvents, Participant, Unsubscribe } from './types.ts'
+import type { CallClient, CallClientOptions, ClientEvents, Unsubscribe } from './types.ts'
 import type { Envelope, Push, ReplyData } from './wire.ts'
 
 /** Builds a client; `connect()` starts it. */
@@ -22,7 +22,6 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
   const listeners = createListeners<ClientEvents>()
   const session = createSession()
-  let self: Participant | null = null
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
   /** The session that other pages leave alone, though they have a copy of the storage; unless one was there before. */
@@ -33,7 +32,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   const keeper = createKeeper(options.storage, options.storageKey ?? 'ringwire', (cause) =>
     report(new RingwireError('REQUEST_FAILED', 'The storage refused.', { cause })),
   )
-  const tokens = createTokens(env, options.getToken, connectTimeoutMs, (token) => ice.fromToken(token))
+  const tokens = createTokens(env, options, connectTimeoutMs, (token) => ice.fromToken(token))
   const ice = createIce(env, tokens.localTime, (servers) => listeners.emit('iceServers', servers))
   const requests = createRequests(env, {
     timeoutMs: requestTimeoutMs,
@@ -42,10 +41,17 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   })
   const renewal = createRenewal(env, tokens, requests, report)
   const { now, uuid } = env
-  const calls = createCalls({ requests, listeners, uuid, self: () => self, now, localTime: tokens.localTime })
+  const calls = createCalls({
+    requests,
+    listeners,
+    uuid,
+    self: () => connection.self() ?? null,
+    now,
+    localTime: tokens.localTime,
+  })
 
   function claim(id: string): Promise<boolean> {
-    if (options.storage === undefined) return Promise.resolve(true)
+    if (!options.storage) return Promise.resolve(true)
     // Who asks again while the first answer is on its way gets the same one.
     if (claimed?.id !== id) claimed = { id, isOurs: env.claim(`ringwire ${id}`) }
     return claimed.isOurs
@@ -63,7 +69,6 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   function begun(data: ExtendedAuthOk): void {
     const wasFresh = isFresh
     isFresh = false
-    self = { userId: data.user_id, role: data.role }
     session.began(data)
     if (data.recovered) {
       requests.resumed(data.handled)
@@ -130,10 +135,10 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     {
       url: options.url,
       connectTimeoutMs,
-      heartbeatMs: options.heartbeatMs ?? 25_000,
-      heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? 10_000,
-      reconnectBaseMs: options.reconnectBaseMs ?? 500,
-      reconnectMaxMs: options.reconnectMaxMs ?? 15_000,
+      idleMs: options.heartbeatMs ?? 25_000,
+      answerMs: options.heartbeatTimeoutMs ?? 10_000,
+      baseMs: options.reconnectBaseMs ?? 500,
+      maxMs: options.reconnectMaxMs ?? 15_000,
     },
     tokens,
     {
@@ -143,7 +148,11 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       receive,
       lost,
       probe: renewal.probe,
-      stateChanged: (state) => listeners.emit('state', state),
+      stateChanged(state) {
+        listeners.emit('state', state)
+        const { error } = state.why
+        if (error && state.name !== 'connecting') report(error as RingwireError)
+      },
     },
   )
 
@@ -163,6 +172,10 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     wake: connection.wake,
 
     connect(): void {
+      if (!env.WebSocket) {
+        const how = 'Set globalThis.WebSocket, or the option WebSocket of createCallClient.'
+        throw new RingwireError('NO_WEBSOCKET', `This runtime has no WebSocket. ${how}`)
+      }
       endListening()
       endListening = env.listen((signal) => (signal === 'offline' ? connection.doubt() : connection.wake()))
       connection.connect()

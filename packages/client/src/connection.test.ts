@@ -13,7 +13,8 @@ import {
   uuid,
 } from '../test/support/fake.ts'
 import { createClient } from './client.ts'
-import type { Call, ConnectionState } from './types.ts'
+import type { Environment } from './environment.ts'
+import type { Call, ConnectionState, RingwireErrorShape, SessionToken, WebSocketConstructor } from './types.ts'
 
 describe('a socket that was given up', () => {
   test('is heard no more, whatever it still says', async () => {
@@ -42,7 +43,7 @@ describe('a socket that was given up', () => {
     fake.socket.says(rings(2, uuid(2)))
     fake.socket.says(rings(4, uuid(4)))
     expect(fake.client.calls.map(({ callUuid }) => callUuid)).toEqual([uuid(1)])
-    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'silent' } })
     expect(fake.sockets[0]!.closedWith).toBe(4408)
     await fake.pass(500)
     expect(fake.socket.url).toBe('ws://service/v1/ws?ext=1&resume=s1&epoch=e1&seq=2&n=0')
@@ -79,7 +80,7 @@ describe('coming back', () => {
   test('[CLOSE] 1012 says within which time; a network that comes back does not shorten it', async () => {
     const fake = await onlineFake()
     fake.socket.ends(1012, 'restart, jitter_ms=8000')
-    expect(fake.client.state).toMatchObject({ name: 'waiting', attempt: 1, why: { code: 1012 } })
+    expect(fake.client.state).toMatchObject({ name: 'waiting', attempt: 1, why: { closeCode: 1012 } })
     expect(waiting(fake.client.state)).toBe(4_000)
     await fake.pass(2_000)
     fake.client.wake()
@@ -133,7 +134,12 @@ describe('coming back', () => {
       const [call] = fake.client.calls
       const asked = failure(call!.alerting())
       fake.socket.ends(code, 'why')
-      expect(fake.client.state).toEqual({ name: 'closed', why: { cause: 'socket', code, reason: 'why' } })
+      const name = code === 4409 ? 'replaced' : 'socket_closed'
+      const message = `The socket was closed with ${code}: why.`
+      expect(fake.client.state).toEqual({
+        name: 'closed',
+        why: { code: name, message, closeCode: code, reason: 'why', error: undefined },
+      })
       expect(call!.state).toMatchObject({ name: 'over', reason: 'sdk.closed' })
       expect((await asked).code).toBe('UNKNOWN_OUTCOME')
       await fake.pass(100_000)
@@ -149,7 +155,7 @@ describe('coming back', () => {
     const fake = fakeClient()
     fake.client.connect()
     await fake.pass(10_000)
-    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'silent' } })
     await fake.pass(500)
     expect(fake.sockets).toHaveLength(2)
   })
@@ -169,19 +175,19 @@ describe('coming back', () => {
     test('by an attempt of this page that was given up and arrives late: it comes back, once', async () => {
       const fake = await afterLateAttempt()
       fake.socket.ends(4409)
-      expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'socket', code: 4409 } })
+      expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'replaced', closeCode: 4409 } })
       await fake.pass(5_000)
       expect(fake.socket.url).toContain('resume=s1')
       fake.socket.ok({ recovered: true })
       fake.socket.ends(4409)
-      expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 4409 } })
+      expect(fake.client.state).toMatchObject({ name: 'closed', why: { closeCode: 4409 } })
     })
 
     test('long after it: another page has the session', async () => {
       const fake = await afterLateAttempt()
       await fake.pass(120_000)
       fake.socket.ends(4409)
-      expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 4409 } })
+      expect(fake.client.state).toMatchObject({ name: 'closed', why: { closeCode: 4409 } })
     })
 
     test('after an attempt that is known to be closed, or a socket that fell silent: another page, too', async () => {
@@ -209,31 +215,58 @@ describe('coming back', () => {
     const client = createClient({ getToken }, fake.env)
     client.connect()
     await turn()
-    expect(client.state).toMatchObject({ name: 'waiting', why: { cause: 'token', error: { code: 'TOKEN_FAILED' } } })
+    expect(client.state).toMatchObject({
+      name: 'waiting',
+      why: { code: 'token_failed', error: { code: 'TOKEN_FAILED' } },
+    })
     retryable = false
     await fake.pass(500)
-    expect(client.state).toMatchObject({ name: 'closed', why: { cause: 'token', error: { retryable: false } } })
+    expect(client.state).toMatchObject({ name: 'closed', why: { code: 'token_failed', error: { retryable: false } } })
     expect(fake.timers).toBe(0)
   })
 
-  test('a service without extended mode, no URL, no WebSocket: closed, and it says why', async () => {
+  test('a service without extended mode: closed, and it says why', async () => {
     const base = fakeClient()
     base.client.connect()
     await turn()
     base.socket.says({ event: 'auth.ok', success: true, data: { user_id: 'me', role: 'r', socket_id: 's' } })
-    expect(base.client.state).toMatchObject({ name: 'closed', why: { cause: 'socket', code: 1002 } })
+    expect(base.client.state).toMatchObject({ name: 'closed', why: { code: 'not_extended' } })
+  })
 
-    const nowhere = createFake()
-    const getToken = async () => ({ token: 't', expires_at: new Date(start + 3_600_000).toISOString() })
-    const clients = [
-      createClient({ getToken }, nowhere.env),
-      createClient({ getToken, url: 'ws://x/v1/ws' }, { ...nowhere.env, WebSocket: undefined }),
-    ]
-    for (const client of clients) {
-      client.connect()
-      await turn()
-      expect(client.state).toMatchObject({ name: 'closed', why: { cause: 'setup' } })
-    }
+  test('a runtime without WebSocket is told so; one that gets it later connects', async () => {
+    const fake = createFake()
+    let WebSocket: Environment['WebSocket']
+    const env = Object.defineProperty({ ...fake.env }, 'WebSocket', { get: () => WebSocket })
+    const client = createClient({ getToken: async () => tokenFor(fake, 3_600_000) }, env)
+    const words =
+      'This runtime has no WebSocket. Set globalThis.WebSocket, or the option WebSocket of createCallClient.'
+    expect(() => client.connect()).toThrow(expect.objectContaining({ code: 'NO_WEBSOCKET', message: words }))
+    expect(client.state.name).toBe('idle')
+    WebSocket = fake.env.WebSocket
+    client.connect()
+    await turn()
+    fake.socket.ok()
+    expect(client.state.name).toBe('online')
+  })
+
+  test('[WS2] why the service closed the socket is in the state, and an error event', async () => {
+    const fake = fakeClient()
+    const errors: RingwireErrorShape[] = []
+    fake.client.on('error', (error) => errors.push(error))
+    fake.client.connect()
+    await turn()
+    fake.socket.fails('AUTH_TOKEN_INVALID')
+    fake.socket.ends(4401, 'token invalid')
+    const why = { code: 'socket_closed', closeCode: 4401, reason: 'token invalid', message: 'AUTH_TOKEN_INVALID' }
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { ...why, error: { code: 'AUTH_TOKEN_INVALID' } } })
+    expect(errors.map(({ code }) => code)).toEqual(['AUTH_TOKEN_INVALID'])
+    await fake.pass(500)
+    expect(fake.client.state).toMatchObject({ name: 'connecting', attempt: 2, why })
+    fake.socket.ok()
+    expect(fake.client.state).toMatchObject({ name: 'online', why: { code: 'authenticated' } })
+    fake.socket.ends(1006)
+    expect(fake.client.state.why).toMatchObject({ closeCode: 1006, error: undefined })
+    expect(errors).toHaveLength(1)
   })
 })
 
@@ -256,6 +289,78 @@ test('a tab that was duplicated leaves the session alone, also where it connects
     const resume = isOurs ? '&resume=theirs&epoch=e1&seq=3&n=2' : ''
     expect(fake.sockets.map(({ url }) => url)).toEqual([`ws://service/v1/ws?ext=1${resume}`])
   }
+})
+
+describe('a token that cannot be used', () => {
+  test('is asked for again, with growing pauses, and each failure is an error event', async () => {
+    const fake = createFake()
+    const answers = [
+      () => new Response('{"error":"Sign in first."}', { status: 401 }),
+      () => new Response('<html><title>Oops</title></html>', { status: 500 }),
+      () => ({ error: 'no session' }),
+      () => Promise.reject(new TypeError('Failed to fetch')),
+      // It is no subprotocol, which a real WebSocket refuses at once.
+      () => ({ ...tokenFor(fake, 3_600_000), ws_url: 'bad' }),
+    ]
+    let asked = 0
+    const getToken = async () => (answers[asked++]?.() ?? tokenFor(fake, 3_600_000)) as SessionToken
+    const Real = fake.env.WebSocket as WebSocketConstructor
+    const Picky = class {
+      constructor(url: string, protocols: string[]) {
+        if (url.startsWith('bad')) throw new SyntaxError('no URL')
+        // biome-ignore lint/correctness/noConstructorReturn: the fake records what it is given.
+        return new Real(url, protocols)
+      }
+    } as unknown as WebSocketConstructor
+    const client = createClient({ getToken }, { ...fake.env, WebSocket: Picky })
+    const errors: RingwireErrorShape[] = []
+    const pauses: number[] = []
+    client.on('error', (error) => errors.push(error))
+    client.connect()
+    await turn()
+    for (let state = client.state; state.name === 'waiting'; state = client.state) {
+      expect(state.why).toMatchObject({ code: 'token_failed', error: errors.at(-1)!, message: errors.at(-1)!.message })
+      pauses.push(state.retryAt - fake.env.now())
+      await fake.pass(pauses.at(-1)!)
+    }
+    expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000])
+    expect(errors.every(({ code, retryable }) => code === 'TOKEN_FAILED' && retryable)).toBe(true)
+    expect(errors.map(({ message, httpStatus }) => [message, httpStatus])).toEqual([
+      ['getToken gave 401, which is no token: {"error":"Sign in first."}', 401],
+      ['getToken gave 500, which is no token: Oops', 500],
+      ['getToken gave this, which is no token: {"error":"no session"}', undefined],
+      ['getToken failed: Failed to fetch', undefined],
+      ['No WebSocket takes this URL and token.', undefined],
+    ])
+    expect(errors[3]!.cause).toBeInstanceOf(TypeError)
+    expect(errors[4]!.cause).toBeInstanceOf(SyntaxError)
+    fake.socket.ok()
+    expect(client.state.name).toBe('online')
+  })
+
+  test('of another participant: its session is over at once, and the one of before goes on with the right token', async () => {
+    const fake = await onlineFake()
+    fake.socket.says(rings(1))
+    const errors: RingwireErrorShape[] = []
+    fake.client.on('error', (error) => errors.push(error))
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', user_id: 'somebody else' })
+    expect(fake.socket.closedWith).toBe(1000)
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'token_failed' } })
+    expect(errors.map(({ message }) => message)).toEqual(['The token is that of customer somebody else.'])
+    expect(fake.client.calls).toHaveLength(1)
+    await fake.pass(1_000)
+    expect(fake.asked).toEqual(['first', 'refused'])
+    expect(fake.socket.url).toContain('resume=s1&epoch=e1&seq=1')
+    fake.socket.ok({ recovered: true })
+    expect(fake.client.state.name).toBe('online')
+    fake.client.close()
+    fake.client.connect()
+    await turn()
+    fake.socket.ok({ session_id: 's3', user_id: 'somebody else' })
+    expect(fake.client.state).toMatchObject({ name: 'online', self: { userId: 'somebody else' } })
+  })
 })
 
 describe('close', () => {
@@ -294,7 +399,7 @@ describe('close', () => {
     call.on('state', () => fake.client.close())
     await fake.pass(500)
     fake.socket.ok({ session_id: 's2', active_calls: [] })
-    expect(fake.client.state).toEqual({ name: 'closed', why: { cause: 'client' } })
+    expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 'client_closed' } })
     expect(fake.timers).toBe(0)
     expect(fake.socket.closedWith).toBe(1000)
   })

@@ -3,19 +3,16 @@ import type { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import { subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Environment } from './environment.ts'
 import { errorFromWire, RingwireError } from './error.ts'
-import { createLiveness } from './liveness.ts'
-import { pauseBefore, readJitterHint } from './reconnect.ts'
+import { createLiveness, type LivenessOptions } from './liveness.ts'
+import { type PauseBounds, pauseBefore, readJitterHint } from './reconnect.ts'
 import type { Tokens } from './tokens.ts'
-import type { ConnectionState, Disconnect, SessionToken, WebSocketLike } from './types.ts'
+import type { ConnectionState, Peer, SessionToken, WebSocketConstructor, WebSocketLike, Why, WhyCode } from './types.ts'
 import { type Envelope, readAuthOk, readEnvelope } from './wire.ts'
 
-export interface ConnectionOptions {
+/** Also the bounds of the pauses between attempts. */
+export interface ConnectionOptions extends PauseBounds, Pick<LivenessOptions, 'idleMs' | 'answerMs'> {
   readonly url: string | undefined
   readonly connectTimeoutMs: number
-  readonly heartbeatMs: number
-  readonly heartbeatTimeoutMs: number
-  readonly reconnectBaseMs: number
-  readonly reconnectMaxMs: number
 }
 
 /** What the connection is for. */
@@ -46,10 +43,22 @@ const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
 const givenUp = 4408
 
+function because(code: WhyCode, message: string, more: Partial<Why> = {}): Why {
+  return { code, message, ...more }
+}
+
+const silent = because('silent', 'The service said nothing in time.')
+
+function noToken(error: RingwireError): Why {
+  return because('token_failed', error.message, { error })
+}
+
 /** One socket at a time, and the way from one to the next. It knows nothing of calls. */
 export function createConnection(env: Environment, options: ConnectionOptions, tokens: Tokens, user: ConnectionUser) {
-  let state: ConnectionState = { name: 'idle' }
+  let state: ConnectionState = { name: 'idle', why: because('not_started', 'connect() was not called.') }
   let socket: WebSocketLike | undefined
+  /** Who the session is for. */
+  let self: Peer | undefined
   /** Names the attempt: what an earlier one still has to say is not heard. */
   let run = 0
   let failures = 0
@@ -59,13 +68,13 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let lateUntil = 0
   let endTimer: () => void = () => {}
   let pauseIsAsked = false
-  let retryAfterMs: number | undefined
+  /** What the service said before it closed the socket. */
+  let refusal: RingwireError | undefined
 
   const liveness = createLiveness(env, {
-    idleMs: options.heartbeatMs,
-    answerMs: options.heartbeatTimeoutMs,
+    ...options,
     probe: user.probe,
-    onDead: () => fallBack({ cause: 'silent' }),
+    onDead: () => fallBack(silent),
   })
 
   function enter(next: ConnectionState): void {
@@ -77,35 +86,33 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     const mine = ++run
     endTimer()
     lastAttempt = env.now()
-    if (state.name !== 'connecting') enter({ name: 'connecting', attempt: failures + 1 })
+    if (state.name !== 'connecting') enter({ name: 'connecting', attempt: failures + 1, why: state.why })
     tokens.current().then(
       (token) => {
         if (mine === run) open(token)
       },
       (error: RingwireError) => {
         if (mine !== run) return
-        if (error.retryable) fallBack({ cause: 'token', error })
-        else stop({ name: 'closed', why: { cause: 'token', error } })
+        if (error.retryable) fallBack(noToken(error))
+        else stop(noToken(error))
       },
     )
   }
 
   function open(token: SessionToken): void {
     const base = options.url ?? token.ws_url
-    const { WebSocket } = env
+    const WebSocket = env.WebSocket as WebSocketConstructor
     let opened: WebSocketLike
     try {
-      if (base === undefined || WebSocket === undefined) throw new Error('no ws_url, or no WebSocket')
       // A browser cannot set headers on a WebSocket, so the token is the second subprotocol [WS1].
-      opened = new WebSocket(`${base}${base.includes('?') ? '&' : '?'}${user.query()}`, [subprotocol, token.token])
+      opened = new WebSocket(`${base}${base?.includes('?') ? '&' : '?'}${user.query()}`, [subprotocol, token.token])
     } catch (cause) {
-      const error = new RingwireError('REQUEST_FAILED', 'No WebSocket can be opened.', { cause })
-      stop({ name: 'closed', why: { cause: 'setup', error } })
+      refuse('No WebSocket takes this URL and token.', { cause })
       return
     }
-    retryAfterMs = undefined
+    refusal = undefined
     socket = opened
-    endTimer = env.after(options.connectTimeoutMs, () => fallBack({ cause: 'silent' }))
+    endTimer = env.after(options.connectTimeoutMs, () => fallBack(silent))
     opened.onmessage = ({ data }: { data: unknown }) => {
       if (socket === opened) receive(String(data))
     }
@@ -118,25 +125,31 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   function receive(text: string): void {
     const envelope = readEnvelope(text)
     liveness.heard()
-    if (envelope === undefined) return
+    if (!envelope) return
     if (state.name === 'online') {
-      if (!user.receive(envelope)) fallBack({ cause: 'silent' })
+      if (!user.receive(envelope)) fallBack(silent)
     } else if (envelope.event === 'auth.ok') authenticated(envelope)
-    else if (envelope.event === 'call.error') retryAfterMs = errorFromWire(envelope.error).retryAfterMs
+    else if (envelope.event === 'call.error') refusal = errorFromWire(envelope.error)
   }
 
   function authenticated(envelope: Envelope): void {
     const data = readAuthOk(envelope)
-    if (data === undefined) {
-      stop({ name: 'closed', why: { cause: 'socket', code: 1002, reason: 'the service has no extended mode' } })
+    if (!data) {
+      stop(because('not_extended', 'The service has no extended mode.'))
+      return
+    }
+    if (self && (self.userId !== data.user_id || self.role !== data.role)) {
+      // A session of somebody else is over at once: nobody may ring there.
+      refuse(`The token is that of ${data.role} ${data.user_id}.`, {}, 1000)
       return
     }
     endTimer()
     onlineSince = env.now()
     tokens.setServerTime(data.server_time)
     liveness.start()
-    const self = { userId: data.user_id, role: data.role, displayName: data.display_name }
-    const online = { name: 'online', sessionId: data.session_id, recovered: data.recovered, self } as const
+    self = { userId: data.user_id, role: data.role, displayName: data.display_name }
+    const why = because('authenticated', 'The service took the token.')
+    const online = { name: 'online', sessionId: data.session_id, recovered: data.recovered, self, why } as const
     state = online
     user.begun(data)
     // Listeners may have closed the client meanwhile.
@@ -144,27 +157,30 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   }
 
   function closed(code: number, reason: string): void {
-    const isOwn = code === 4409 && env.now() < lateUntil
+    const message = refusal?.message ?? `The socket was closed with ${code}${reason && `: ${reason}`}.`
+    const isReplaced = code === 4409
+    const details = { closeCode: code, reason, error: refusal }
+    const why = because(isReplaced ? 'replaced' : 'socket_closed', message, details)
+    const isOwn = isReplaced && env.now() < lateUntil
     // Once: whoever comes after that is somebody else.
     if (isOwn) lateUntil = 0
     else if (!shouldReconnect(code)) {
-      stop({ name: 'closed', why: { cause: 'socket', code, reason } })
+      stop(why)
       return
     }
     if (code === 4401) tokens.refused()
-    fallBack({ cause: 'socket', code, reason }, readJitterHint(reason))
+    fallBack(why, readJitterHint(reason))
   }
 
   /** Leaves this socket, whatever it still has to say, and comes back after a pause. */
-  function fallBack(why: Disconnect, jitterMs?: number): void {
+  function fallBack(why: Why, jitterMs?: number, code = givenUp): void {
     if (state.name === 'online' && env.now() - onlineSince >= stableMs) failures = 0
-    if (state.name === 'connecting' && why.cause === 'silent') lateUntil = env.now() + lateMs
+    if (state.name === 'connecting' && why === silent) lateUntil = env.now() + lateMs
     failures++
-    leave(givenUp)
+    leave(code)
     user.lost(false)
-    const hints = { jitterMs, retryAfterMs: why.cause === 'token' ? why.error.retryAfterMs : retryAfterMs }
-    const bounds = { baseMs: options.reconnectBaseMs, maxMs: options.reconnectMaxMs }
-    const pause = pauseBefore(failures, hints, bounds, env.random())
+    const hints = { jitterMs, retryAfterMs: why.error?.retryAfterMs }
+    const pause = pauseBefore(failures, hints, options, env.random())
     pauseIsAsked = pause.isAsked
     endTimer = env.after(pause.ms, attempt)
     enter({ name: 'waiting', attempt: failures, retryAt: env.now() + pause.ms, why })
@@ -176,7 +192,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     liveness.stop()
     const left = socket
     socket = undefined
-    if (left === undefined) return
+    if (!left) return
     try {
       left.close(code)
     } catch {
@@ -184,22 +200,30 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     }
   }
 
-  function stop(next: Extract<ConnectionState, { name: 'closed' }>, code = givenUp): void {
+  function stop(why: Why, code = givenUp): void {
     leave(code)
     failures = 0
     lateUntil = 0
     user.lost(true)
-    enter(next)
+    self = undefined
+    enter({ name: 'closed', why })
+  }
+
+  /** The backend gave something that the service, or this runtime, does not take as this participant's token. */
+  function refuse(message: string, details: object, code?: number): void {
+    tokens.refused()
+    fallBack(noToken(new RingwireError('TOKEN_FAILED', message, { retryable: true, ...details })), undefined, code)
   }
 
   return {
     state: (): ConnectionState => state,
+    self: (): Peer | undefined => self,
 
     connect(): void {
       if (state.name !== 'idle' && state.name !== 'closed') return
       failures = 0
       const mine = ++run
-      enter({ name: 'connecting', attempt: 1 })
+      enter({ name: 'connecting', attempt: 1, why: because('started', 'connect() was called.') })
       user.prepare().then(() => {
         if (mine === run) attempt()
       })
@@ -207,7 +231,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
 
     send(text: string): void {
       // One that is closing takes nothing any more, and says so in the console; what is unanswered is sent again [EXT4].
-      if (socket !== undefined && socket.readyState < closing) socket.send(text)
+      if (socket && socket.readyState < closing) socket.send(text)
       liveness.sent()
     },
 
@@ -221,7 +245,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     doubt: liveness.doubt,
 
     close(): void {
-      if (state.name !== 'closed') stop({ name: 'closed', why: { cause: 'client' } }, 1000)
+      if (state.name !== 'closed') stop(because('client_closed', 'close() was called.'), 1000)
     },
   }
 }

@@ -8,24 +8,27 @@ type IceServers = NonNullable<SessionToken['ice_servers']>
 
 /** Credentials with less left than this are not given to a new media connection. */
 const reserveMs = 60_000
+/** The last instant of a Date. */
+const never = 8.64e15
 
 /** The ICE servers that were told last: by the token, by a push, or on request [EXT5]. */
 export function createIce(
   env: Environment,
-  localTime: (iso: string) => number,
+  localTime: (time: string | number) => number,
   changed: (servers: IceServers) => void,
 ) {
   let servers: IceServers = []
-  let expiresAt = Number.POSITIVE_INFINITY
+  /** By the service's clock, which is known only later than the token that says it. */
+  let expiresAt: string | number = never
 
-  function take(next: IceServers, until: number): void {
+  function take(next: IceServers, until: string | number): void {
     servers = next
     expiresAt = until
     changed(next)
   }
 
   function told({ ice_servers, expires_at }: IceServersResponse): void {
-    take(ice_servers, expires_at === null ? Number.POSITIVE_INFINITY : localTime(expires_at))
+    take(ice_servers, expires_at ?? never)
   }
 
   async function fetchServers(url: string, token: string): Promise<IceServers> {
@@ -45,9 +48,9 @@ export function createIce(
     servers: (): IceServers => servers,
     told,
     fromToken(token: SessionToken): void {
-      if (token.ice_servers !== undefined) take(token.ice_servers, credentialsEnd(token.ice_servers))
+      if (token.ice_servers) take(token.ice_servers, credentialsEnd(token.ice_servers))
     },
-    areFresh: (): boolean => servers.length > 0 && expiresAt - env.now() > reserveMs,
+    areFresh: (): boolean => servers.length > 0 && localTime(expiresAt) - env.now() > reserveMs,
     /** `wsUrl` is the WebSocket's; REST is beside it. */
     fetch: (wsUrl: string, token: string): Promise<IceServers> =>
       fetchServers(`${wsUrl.replace(/^ws/, 'http').replace(/\/v1\/ws.*$/, '')}/v1/call/ice-servers`, token),
@@ -58,6 +61,6 @@ export type Ice = ReturnType<typeof createIce>
 
 /** A temporary TURN username begins with the second at which it runs out [ICE1]. */
 function credentialsEnd(servers: IceServers): number {
-  const ends = servers.map(({ username }) => Number(/^(\d{10,}):/.exec(username ?? '')?.[1] ?? Number.NaN) * 1000)
-  return Math.min(Number.POSITIVE_INFINITY, ...ends.filter((end) => !Number.isNaN(end)))
+  const ends = servers.map(({ username }) => Number(/^(\d{10,}):/.exec(username ?? '')?.[1] ?? never) * 1000)
+  return Math.min(never, ...ends)
 }

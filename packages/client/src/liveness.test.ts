@@ -22,7 +22,7 @@ describe('signs of life', () => {
     await fake.pass(34_999)
     expect(fake.client.state.name).toBe('online')
     await fake.pass(1)
-    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { cause: 'silent' } })
+    expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'silent' } })
     await fake.pass(500)
     expect(fake.socket.url).toContain('resume=s1')
   })

@@ -1,17 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { createFake, type Fake, failure, start, tokenFor, turn } from '../test/support/fake.ts'
-import { createTokens } from './tokens.ts'
-import type { SessionToken } from './types.ts'
+import { createTokens, firstWords } from './tokens.ts'
+import type { SessionToken, TokenResponse } from './types.ts'
 
-function setUp(give: (fake: Fake, n: number) => SessionToken | Promise<SessionToken>) {
+type Gift = SessionToken | TokenResponse
+
+function setUp(give: (fake: Fake, n: number) => Gift | Promise<Gift>) {
   const fake = createFake()
   const reasons: string[] = []
-  const tokens = createTokens(
-    fake.env,
-    async (reason) => give(fake, reasons.push(reason)),
-    5_000,
-    () => {},
-  )
+  const getToken = async (reason: string) => give(fake, reasons.push(reason))
+  const tokens = createTokens(fake.env, { getToken }, 5_000, () => {})
   return { fake, reasons, tokens }
 }
 
@@ -100,5 +98,52 @@ describe('getToken', () => {
     await tokens.current()
     await turn()
     expect(fake.timers).toBe(0)
+  })
+
+  test('that gives the response of the backend: its token, or its status and when to come back', async () => {
+    const { tokens } = setUp((fake, n) => {
+      const late = { status: 503, headers: { 'Retry-After': '7' } }
+      return n === 1 ? new Response('Busy', late) : Response.json(tokenFor(fake, 3_600_000, `t${n}`))
+    })
+    expect(await failure(tokens.current())).toMatchObject({
+      message: 'getToken gave 503, which is no token: Busy',
+      httpStatus: 503,
+      retryAfterMs: 7_000,
+    })
+    expect((await tokens.current()).token).toBe('t2')
+  })
+
+  test('that gives a response whose body breaks off, a token with an error status, or one without a URL', async () => {
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('cut off')) })
+    const { tokens } = setUp((fake, n) => {
+      if (n === 1) return new Response(broken)
+      if (n === 2) return Response.json(tokenFor(fake, 3_600_000, 'a'.repeat(20)), { status: 500 })
+      return { ...tokenFor(fake, 3_600_000), ws_url: '' }
+    })
+    expect((await failure(tokens.current())).message).toBe('getToken failed: cut off')
+    expect((await failure(tokens.current())).message).toBe('getToken gave 500, which is no token: {"token":…')
+    expect((await failure(tokens.current())).message).toContain('is no token')
+  })
+})
+
+describe('the first words of an answer', () => {
+  test('hold no markup and nothing that could be a token or a secret', () => {
+    const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl'
+    const said: [unknown, string][] = [
+      [`<!doctype html>\n<meta name="csrf" content="${jwt}"><h1>Not\n found</h1>`, 'Not found'],
+      [`{"error":{"code":"PRODUCT_AUTH_INVALID_SECRET"}}`, '{"error":{"code":"PRODUCT_AUTH_INVALID_SECRET"}}'],
+      [`{"token":"short","expires_at":"soon"}`, '{"token":…'],
+      [`secret=hunter2&x=1`, 'secret=…'],
+      [`{"a":"${jwt}","b":1}`, '{"a":"…","b":1}'],
+      [`Bearer ${jwt} expired`, 'Bearer … expired'],
+      [undefined, 'undefined'],
+      ['word '.repeat(100), `${'word '.repeat(20)}`],
+    ]
+    for (const [text, words] of said) expect(firstWords(text)).toBe(words)
+  })
+
+  test('take no longer for an answer that is made to be hard', () => {
+    for (const hard of ['<'.repeat(1e6), '"key'.repeat(2e5), 'a'.repeat(1e6), ' '.repeat(1e6), '"'.repeat(1e6)])
+      expect(firstWords(hard).length).toBeLessThanOrEqual(100)
   })
 })

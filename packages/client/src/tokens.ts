@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts'
 import { RingwireError } from './error.ts'
-import type { SessionToken, TokenReason } from './types.ts'
-import { isObject } from './wire.ts'
+import type { CallClientOptions, SessionToken, TokenReason, TokenResponse } from './types.ts'
+import { isObject, parseJson } from './wire.ts'
 
 /** A token with this much left is used again: nobody asks the backend for each reconnect. */
 const reserveMs = 60_000
@@ -9,7 +9,7 @@ const reserveMs = 60_000
 /** Holds one token, and asks the application for the next one when it has to. */
 export function createTokens(
   env: Environment,
-  getToken: (reason: TokenReason) => Promise<SessionToken>,
+  { getToken, url }: CallClientOptions,
   timeoutMs: number,
   onToken: (token: SessionToken) => void,
 ) {
@@ -26,16 +26,16 @@ export function createTokens(
 
   function fetchToken(): Promise<SessionToken> {
     const given = new Promise<SessionToken>((resolve, reject) => {
-      const late = env.after(timeoutMs, () =>
-        reject(new RingwireError('TIMEOUT', 'getToken gave nothing in time.', { retryable: true })),
-      )
+      const late = env.after(timeoutMs, () => reject(tokenError(`getToken gave nothing in ${timeoutMs} ms.`)))
       // An application's function may also throw at once.
       Promise.resolve()
         .then(() => getToken(reason))
+        .catch(failed)
+        .then((answer) => read(answer, url === undefined))
         .then(resolve, reject)
         .finally(late)
     })
-    return given.then(check, failed).then((token) => {
+    return given.then((token) => {
       held = token
       last = token
       reason = 'expiring'
@@ -54,7 +54,7 @@ export function createTokens(
   return {
     /** The held one while it lasts, else a new one. */
     current(): Promise<SessionToken> {
-      return held !== undefined && msLeft(held) > reserveMs ? Promise.resolve(held) : ask()
+      return held && msLeft(held) > reserveMs ? Promise.resolve(held) : ask()
     },
     /** A new one in any case. */
     renewed: ask,
@@ -72,21 +72,51 @@ export function createTokens(
       if (!Number.isNaN(time)) clockOffset = time - env.now()
     },
     /** What the service's clock says, as this device's clock would say it. */
-    localTime: (iso: string): number => Date.parse(iso) - clockOffset,
+    localTime: (time: string | number): number => +new Date(time) - clockOffset,
   }
 }
 
 export type Tokens = ReturnType<typeof createTokens>
 
-function check(token: SessionToken): SessionToken {
+function tokenError(message: string, details: object = {}): RingwireError {
+  return new RingwireError('TOKEN_FAILED', message, { retryable: true, ...details })
+}
+
+/** What the application gave: the token, or the response of its backend that holds it. */
+async function read(answer: SessionToken | TokenResponse, needsUrl: boolean): Promise<SessionToken> {
+  const response = isObject(answer) && 'text' in answer ? (answer as unknown as TokenResponse) : undefined
+  const text = response && (await response.text().catch(failed))
+  const token = (text === undefined ? answer : parseJson(text)) as SessionToken
   const isToken = isObject(token) && typeof token.token === 'string' && !Number.isNaN(Date.parse(token.expires_at))
-  if (!isToken) throw new RingwireError('TOKEN_FAILED', 'getToken must give {token, expires_at, …}.')
-  return token
+  if (response?.ok !== false && isToken && (token.ws_url || !needsUrl)) return token
+  const httpStatus = response?.status
+  const said = firstWords(text ?? JSON.stringify(answer))
+  throw tokenError(`getToken gave ${httpStatus ?? 'this'}, which is no token: ${said}`, {
+    httpStatus,
+    retryAfterMs: Number(response?.headers.get('Retry-After')) * 1000 || undefined,
+  })
 }
 
 /** An error that says `retryable: false` ends it all; any other is a bad moment. */
 function failed(cause: unknown): never {
-  const { retryable, retryAfterMs } = isObject(cause) || cause instanceof Error ? (cause as Partial<RingwireError>) : {}
-  const details = { retryable: retryable !== false, retryAfterMs, cause }
-  throw new RingwireError('TOKEN_FAILED', 'getToken failed.', details)
+  const { retryable, retryAfterMs, status, message } = Object(cause) as Partial<Record<string, unknown>>
+  throw tokenError(`getToken failed: ${firstWords(message ?? cause)}`, {
+    retryable: retryable !== false,
+    retryAfterMs,
+    httpStatus: typeof status === 'number' ? status : undefined,
+    cause,
+  })
+}
+
+const maxWords = 100
+
+/** Enough of an answer to know it again, without markup, and without anything that could be a token or a secret [LOG1]. */
+export function firstWords(said: unknown): string {
+  return String(said)
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/((?:token|secret|passw|credential|key)\w*["']?\s*[:=]).*/is, '$1…')
+    .replace(/[\w.+/=~-]{16,}/g, (run) => (/^([A-Z_]+|[a-z]+)$/.test(run) ? run : '…'))
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, maxWords)
 }

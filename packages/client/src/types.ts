@@ -23,6 +23,14 @@ export interface SessionToken {
   readonly ice_servers?: readonly IceServer[]
 }
 
+/** The part of `fetch`'s Response that the client reads; that of the token backend, as it came. */
+export interface TokenResponse {
+  readonly ok: boolean
+  readonly status: number
+  readonly headers: { get(name: string): string | null }
+  text(): Promise<string>
+}
+
 /** Why a token is needed: none is held, the held one runs out, or the service refused it (4401). */
 export type TokenReason = 'first' | 'expiring' | 'refused'
 
@@ -34,8 +42,10 @@ export const clientErrorCodes = {
   CONNECTION_CLOSED: 'CONNECTION_CLOSED',
   /** It was sent, and the session that would know what became of it is gone. */
   UNKNOWN_OUTCOME: 'UNKNOWN_OUTCOME',
-  /** `getToken` failed, or gave something that is no token. */
+  /** `getToken` failed, gave something that is no token, or gave that of another participant. */
   TOKEN_FAILED: 'TOKEN_FAILED',
+  /** Thrown by `connect()`: this runtime has no `WebSocket`. */
+  NO_WEBSOCKET: 'NO_WEBSOCKET',
   /** The call is over on this side. */
   CALL_OVER: 'CALL_OVER',
   /** A REST request could not be made or was answered by something else. */
@@ -59,36 +69,66 @@ export interface RingwireErrorShape extends Error {
   readonly field: string | undefined
   /** CALL_INVALID_STATE: the status of the call that forbids it. */
   readonly status: string | undefined
+  /** TOKEN_FAILED: the HTTP status of the token backend, where it is known. */
+  readonly httpStatus: number | undefined
 }
 
-/** Where the connection stands. Immutable: a change is a new object, so it can be the snapshot of an external store. */
+/** Why the client is in its state. */
+export type WhyCode =
+  /** idle: `connect()` was not called. */
+  | 'not_started'
+  /** connecting: `connect()` was called. */
+  | 'started'
+  /** online: the service took the token. */
+  | 'authenticated'
+  /** waiting, connecting, closed: the socket was closed; `closeCode` and `reason` are the service's (1006: the network's). */
+  | 'socket_closed'
+  /** The same by 4409: another page has this session, or the participant has too many of them. */
+  | 'replaced'
+  /** waiting, connecting: nothing came any more, or no `auth.ok` in time. */
+  | 'silent'
+  /** waiting, connecting: there is no token that can be used; `error` says what came instead. closed: for good. */
+  | 'token_failed'
+  /** closed: `close()` was called. */
+  | 'client_closed'
+  /** closed: what answered is a service without extended mode. */
+  | 'not_extended'
+
+export interface Why {
+  readonly code: WhyCode
+  /** For people who look at logs; it holds no token. */
+  readonly message: string
+  /** `socket_closed` and `replaced`: the WebSocket close code, and the reason that came with it. */
+  readonly closeCode?: number
+  readonly reason?: string
+  /** `token_failed`, and where the service said why it closed the socket. It is told by the event `error`, too. */
+  readonly error?: RingwireErrorShape | undefined
+}
+
+/**
+ * Where the connection stands, and `why`. Immutable: a change is a new object, so it can be the snapshot of an external
+ * store.
+ */
 export type ConnectionState =
   /** `connect()` was not called. */
-  | { readonly name: 'idle' }
-  /** Asking for a token, or on the way to `auth.ok`. `attempt` counts from 1 since the last stable connection. */
-  | { readonly name: 'connecting'; readonly attempt: number }
+  | { readonly name: 'idle'; readonly why: Why }
+  /**
+   * Asking for a token, or on the way to `auth.ok`. `attempt` counts from 1 since the last stable connection. `why`, from
+   * the second on: what the one before ended with.
+   */
+  | { readonly name: 'connecting'; readonly attempt: number; readonly why: Why }
   /** `recovered`: the session of before goes on without a gap [RES1]. */
-  | { readonly name: 'online'; readonly sessionId: string; readonly recovered: boolean; readonly self: Peer }
-  /** The socket is gone and the next attempt is at `retryAt` (ms since the epoch), or sooner when the network comes. */
-  | { readonly name: 'waiting'; readonly attempt: number; readonly retryAt: number; readonly why: Disconnect }
+  | {
+      readonly name: 'online'
+      readonly sessionId: string
+      readonly recovered: boolean
+      readonly self: Peer
+      readonly why: Why
+    }
+  /** There is no socket, and the next attempt is at `retryAt` (ms since the epoch), or sooner when the network comes. */
+  | { readonly name: 'waiting'; readonly attempt: number; readonly retryAt: number; readonly why: Why }
   /** For good. `connect()` begins a new session. */
-  | { readonly name: 'closed'; readonly why: Closed }
-
-export type Disconnect =
-  | { readonly cause: 'socket'; readonly code: number; readonly reason: string }
-  /** Nothing came any more, or no `auth.ok` in time. */
-  | { readonly cause: 'silent' }
-  | { readonly cause: 'token'; readonly error: RingwireErrorShape }
-
-export type Closed =
-  /** `close()` was called. */
-  | { readonly cause: 'client' }
-  /** A close code that says: do not come back. 4409 (replaced by a newer connection) above all. */
-  | { readonly cause: 'socket'; readonly code: number; readonly reason: string }
-  /** There is no WebSocket here, or no URL that it takes. */
-  | { readonly cause: 'setup'; readonly error: RingwireErrorShape }
-  /** `getToken` failed with an error whose `retryable` is false. */
-  | { readonly cause: 'token'; readonly error: RingwireErrorShape }
+  | { readonly name: 'closed'; readonly why: Why }
 
 /** Reasons of the SDK's own for a call that is over. The dot keeps them apart from those of the service and of clients. */
 export const ownReasons = {
@@ -250,7 +290,10 @@ export interface ClientEvents {
   calls: readonly Call[]
   /** `client.iceServers` changed. */
   iceServers: readonly IceServer[]
-  /** Something failed that nobody asked for: a token could not be renewed, storage refused. The client goes on. */
+  /**
+   * Something failed that nobody asked for: there is no token that can be used, the service refused the connection,
+   * storage refused. The client goes on, unless its state is `closed`.
+   */
   error: RingwireErrorShape
 }
 
@@ -264,7 +307,10 @@ export interface CallClient {
   /** For useSyncExternalStore: `(listener) => client.on('state', listener)` and `() => client.state`. */
   on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): Unsubscribe
 
-  /** Connects, and stays connected until `close()`. Does nothing while it does so already. */
+  /**
+   * Connects, and stays connected until `close()`. Does nothing while it does so already. Throws `NO_WEBSOCKET` where the
+   * runtime has none.
+   */
   connect(): void
   /** Invites. Works offline: the invite goes out when the connection is back, unless its time runs out. */
   call(options: CallOptions): Call
@@ -304,9 +350,13 @@ export interface SessionStorage {
 }
 
 export interface CallClientOptions {
-  /** Asks the application's backend for a session token. Called again only when the held one has 60 s left or less. */
-  readonly getToken: (reason: TokenReason) => Promise<SessionToken>
-  /** The WebSocket URL. Default: the token's `ws_url`. */
+  /**
+   * Asks the application's backend for a session token: gives it, or the backend's response as it came. Called again when
+   * the held one has 60 s left or less, or was refused. Whatever fails is tried again after a growing pause, but for an
+   * error whose `retryable` is false: the client is closed then.
+   */
+  readonly getToken: (reason: TokenReason) => Promise<SessionToken | TokenResponse>
+  /** The WebSocket URL, as `wss://calls.example.com/v1/ws`. Default: the token's `ws_url`. */
   readonly url?: string
   /** Default: the global one. */
   readonly WebSocket?: WebSocketConstructor

@@ -259,7 +259,7 @@ test('close hangs up what this session holds, and says goodbye', async () => {
   const { caller, callee } = await two()
   const calls = await talk(caller, callee)
   caller.client.close()
-  expect(caller.client.state).toEqual({ name: 'closed', why: { cause: 'client' } })
+  expect(caller.client.state).toMatchObject({ name: 'closed', why: { code: 'client_closed' } })
   expect(calls.out.state).toMatchObject({ name: 'over', reason: 'hangup' })
   expect(await stateOf(calls.in, 'over')).toMatchObject({ status: 'ended', reason: 'hangup' })
   expect(await failure(calls.out.connected())).toMatchObject({ code: 'CALL_OVER' })

@@ -79,7 +79,7 @@ test('[CLOSE] [RES1] a node drains: everybody is recovered on the other one, and
       expect(client.state).toMatchObject({ name: 'online', recovered: true })
       expect(tokens).toEqual(['first'])
       const [why] = states.flatMap((state) => (state.name === 'waiting' ? [state.why] : []))
-      expect(why).toEqual({ cause: 'socket', code: 1012, reason: 'restart, jitter_ms=100' })
+      expect(why).toMatchObject({ code: 'socket_closed', closeCode: 1012, reason: 'restart, jitter_ms=100' })
     }
     // Some came back too early, and were sent away by the node that drains.
     const attempts = people.map(({ states }) => states.filter(({ name }) => name === 'waiting').length)

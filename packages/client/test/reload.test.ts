@@ -74,7 +74,7 @@ describe('a page that is loaded again', () => {
       callee.client,
       () => callee.client.state.name === 'closed' && callee.client.state,
     )
-    expect(closed.why).toMatchObject({ cause: 'socket', code: 4409 })
+    expect(closed.why).toMatchObject({ code: 'replaced', closeCode: 4409 })
     expect(twin.client.state.name).toBe('online')
   })
 

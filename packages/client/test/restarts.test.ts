@@ -77,8 +77,8 @@ describe('the service', () => {
     await drained.terminate()
     await Promise.all(crowd.map((it) => until('a loss', it.client, () => it.client.state.name !== 'online')))
     const waits = crowd.map(({ states }) => states.find((state) => state.name === 'waiting'))
-    expect(waits.every((state) => state?.name === 'waiting' && state.why.cause === 'socket')).toBe(true)
-    expect(waits[0]).toMatchObject({ why: { code: 1012, reason: `restart, jitter_ms=${people * 2}` } })
+    expect(waits.every((state) => state?.name === 'waiting' && state.why.code === 'socket_closed')).toBe(true)
+    expect(waits[0]).toMatchObject({ why: { closeCode: 1012, reason: `restart, jitter_ms=${people * 2}` } })
     await drained.start()
     await Promise.all(crowd.map((it) => until('online', it.client, () => it.client.state.name === 'online')))
     expect(crowd.flatMap(({ tokens }) => tokens)).toEqual(crowd.map(() => 'first'))
@@ -96,9 +96,7 @@ describe('the service', () => {
     await changed.start({ RINGWIRE_JWT_SECRETS: secrets(2) })
     await backOnline(it)
     expect(it.tokens).toEqual(['first', 'refused'])
-    expect(
-      it.states.some((state) => state.name === 'waiting' && state.why.cause === 'socket' && state.why.code === 4401),
-    ).toBe(true)
+    expect(it.states.some((state) => state.name === 'waiting' && state.why.closeCode === 4401)).toBe(true)
     it.client.close()
     await changed.dispose()
   })

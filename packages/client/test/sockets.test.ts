@@ -73,7 +73,7 @@ describe('a socket that dies', () => {
       callee.client,
       () => callee.client.state.name === 'waiting' && callee.client.state,
     )
-    expect(lost.why).toEqual({ cause: 'silent' })
+    expect(lost.why).toMatchObject({ code: 'silent' })
     await connected
     expect(calls.in.state.name).toBe('connected')
     await stateOf(calls.out, 'connected')
@@ -92,7 +92,7 @@ describe('a socket that dies', () => {
       callee.client,
       () => callee.client.state.name === 'waiting' && callee.client.state,
     )
-    expect(lost.why).toEqual({ cause: 'silent' })
+    expect(lost.why).toMatchObject({ code: 'silent' })
     expect((await backOnline(callee)).recovered).toBe(true)
     expect(callee.tokens).toEqual(['first'])
   })
@@ -183,7 +183,7 @@ test('[RES1] an attempt that was given up and arrives late takes the session onl
   expect(stage.network.attempts).toBe(before + 2)
   arrive()
   const lost = await until('a loss', callee.client, () => callee.client.state.name === 'waiting' && callee.client.state)
-  expect(lost.why).toMatchObject({ cause: 'socket', code: 4409 })
+  expect(lost.why).toMatchObject({ code: 'replaced', closeCode: 4409 })
   expect(await backOnline(callee)).toMatchObject({ recovered: true })
   const heard = next(calls.in, 'candidate')
   await calls.out.sendCandidate(candidate('after all'))

@@ -94,8 +94,9 @@ export function createSession({ identity, relayOnly, ring }: SessionOptions) {
     const words = connectionWords[state.name]
     byId('connection', HTMLElement).dataset.state = words.state
     byId('connection-text', HTMLElement).textContent = words.text
-    if (state.name === 'closed' && state.why.cause === 'socket') {
-      const why = state.why.code === 4409 ? 'Another connection took over this session.' : 'The service said goodbye.'
+    if (state.name === 'closed' && state.why.closeCode) {
+      const why =
+        state.why.code === 'replaced' ? 'Another connection took over this session.' : 'The service said goodbye.'
       announce(`${why} Reload the page to come back.`)
     }
     if (state.name === 'online') void readHistory()
