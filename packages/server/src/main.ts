@@ -1,9 +1,11 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import { backUp, openStore } from './backend.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
+import { openLineConsole } from './cli/line-console.ts'
 import { runCommandLine } from './cli/program.ts'
 import { serve } from './cli/serve.ts'
 import type { StopSignal } from './cli/stop-signal.ts'
+import { createTerminal } from './cli/terminal.ts'
 import { claimPort, endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config.ts'
@@ -12,16 +14,23 @@ import { nodeOfWorker } from './node-name.ts'
 import { createLogger } from './observability/logger.ts'
 import { createServer } from './server.ts'
 
+const out = (text: string) => void process.stdout.write(text)
+const err = (text: string) => void process.stderr.write(text)
+const terminal = createTerminal(process.stdout.isTTY === true, process.env)
+
 const surroundings: Surroundings = {
   env: process.env,
   now: () => Date.now(),
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
+  out,
+  err,
   readInput() {
     // Who types has to know that something is waited for.
     if (process.stdin.isTTY) process.stderr.write('Paste it, then Enter and Ctrl-D.\n')
     return Bun.stdin.text()
   },
+  terminal,
+  openConsole: (words) =>
+    openLineConsole({ ...{ input: process.stdin, output: process.stdout, terminal, words }, ...{ out, err } }),
   openStore,
   backUp,
   migrate: migrateToPostgres,

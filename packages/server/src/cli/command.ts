@@ -12,6 +12,27 @@ export interface OpenStore {
   close(): void | Promise<void>
 }
 
+export type Tone = 'strong' | 'good' | 'warn' | 'bad' | 'dim'
+
+/** Standard output where somebody looks at it. */
+export interface Terminal {
+  /** In a colour, where colours are wanted. */
+  paint(tone: Tone, text: string): string
+}
+
+/** Lines that are typed, or come from a pipe. */
+export interface LineConsole {
+  /** Both standard input and output are a terminal. */
+  readonly isInteractive: boolean
+  /** null where no more come. */
+  nextLine(prompt?: string): Promise<string | null>
+  /** A line on standard output. */
+  print(line: string): void
+  /** A line for whoever looks at it: in a terminal among the others, else on standard error. */
+  note(line: string): void
+  close(): void
+}
+
 /** The world outside, given by main.ts. */
 export interface Surroundings {
   readonly env: Environment
@@ -19,6 +40,10 @@ export interface Surroundings {
   out(text: string): void
   err(text: string): void
   readInput(): Promise<string>
+  /** Where standard output is one. */
+  readonly terminal: Terminal | undefined
+  /** `words`: what a line can begin with. */
+  openConsole(words: readonly string[]): LineConsole
   /** Opens the store beside a running service. */
   openStore(config: Config): Promise<OpenStore>
   /** Copies the data directory into the database. */

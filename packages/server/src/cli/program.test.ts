@@ -37,6 +37,10 @@ async function run(
     err: (text) => {
       ran.err += text
     },
+    terminal: undefined,
+    openConsole: () => {
+      throw new Error('not asked for')
+    },
     readInput: async () => options.input ?? '',
     openStore: (config) =>
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
@@ -377,7 +381,9 @@ describe('token', () => {
       expires_at: '2026-01-01T00:01:00.000Z',
     })
     const told = await run(mint)
-    expect(told.err).toBe(`Signed with the key ${kid} of ${secretsFile()}. A service with other secrets refuses it.\n`)
+    expect(told.err).toBe(
+      `Signed with the key ${kid} of ${secretsFile()}. A service with other secrets refuses it.\nTo call with it: ringwire phone --token -, which asks for it.\n`,
+    )
     expect(told.out + told.err + JSON.stringify(minted)).not.toContain(key)
   })
 

@@ -13,6 +13,7 @@ import { findSlip, isHidden } from './command-table.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
+import { addPhoneCommand } from './phone/phone.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
 import { launchedOption, workerOption } from './worker-process.ts'
@@ -23,6 +24,8 @@ Start here:
   $ ringwire serve                           run the service; Ctrl-C stops it
   $ ringwire token --product shop --user ann --role customer --peer-role agent
                                              a token for a test, without a backend
+  $ ringwire phone --product shop --user ann --role customer --peer-role agent
+                                             call from the terminal; help in it says what to type
 
 Try it with two browser tabs, no backend needed:
   $ RINGWIRE_DEMO=1 ringwire serve
@@ -87,6 +90,7 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)
   addTokenCommands(program, surroundings)
+  addPhoneCommand(program, surroundings, exit)
   addCallCommands(program, surroundings)
   addConfigCommands(program, surroundings)
   addMigrateCommand(program, surroundings)

@@ -1,5 +1,5 @@
 /** `ringwire token …`: session tokens for a test, without an application backend. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
@@ -23,26 +23,36 @@ export interface ParticipantOptions {
 
 export function addTokenCommands(program: Command, surroundings: Surroundings): void {
   const token = program.command('token').description('Session tokens for a test, without an application backend.')
-  token
+  const mintCommand = token
     .command('mint', { isDefault: true })
     .description('Print a session token and the URL to connect to. The word mint may be left out.')
-    .requiredOption('--product <name>', 'product that has a key', name)
-    .requiredOption('--user <id>', 'user_id of the participant', name)
-    .requiredOption('--role <role>', 'role of the participant', name)
-    .requiredOption('--peer-role <role>', 'a role that the participant may call; several times for several', names)
-    .option('--name <text>', 'display name (default: the user)', name)
-    .option('--context-type <type>', 'context type', name, 'test')
-    .option('--context-id <id>', 'context ID', name, 'test')
-    .option('--device <id>', 'device_id (default: none)', name)
-    .option('--ttl <seconds>', 'lifetime in seconds, 1 to 86400 (default: RINGWIRE_TOKEN_TTL_S)', whole(1, 86_400))
-    .option('--json', 'print JSON instead of text')
-    .action((options) => mint(surroundings, options))
+  addParticipantOptions(mintCommand, true)
+  mintCommand.option('--json', 'print JSON instead of text').action((options) => mint(surroundings, options))
   token
     .command('verify [token]')
     .description(
       'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read.',
     )
     .action((text: string | undefined) => verify(surroundings, text))
+}
+
+export function addParticipantOptions(command: Command, areRequired: boolean): void {
+  for (const option of [
+    new Option('--product <name>', 'product that has a key').argParser(name),
+    new Option('--user <id>', 'user_id of the participant').argParser(name),
+    new Option('--role <role>', 'role of the participant').argParser(name),
+    new Option('--peer-role <role>', 'a role that the participant may call; several times for several').argParser(
+      names,
+    ),
+  ]) {
+    command.addOption(option.makeOptionMandatory(areRequired))
+  }
+  command
+    .option('--name <text>', 'display name (default: the user)', name)
+    .option('--context-type <type>', 'context type', name, 'test')
+    .option('--context-id <id>', 'context ID', name, 'test')
+    .option('--device <id>', 'device_id (default: none)', name)
+    .option('--ttl <seconds>', 'lifetime in seconds, 1 to 86400 (default: RINGWIRE_TOKEN_TTL_S)', whole(1, 86_400))
 }
 
 /** A token of the signer for these options. */
@@ -71,6 +81,7 @@ async function mint(surroundings: Surroundings, options: ParticipantOptions & { 
     `Token    ${token}\nURL      ${url ?? '(any port: see where the service listens)'}\nExpires  ${expires}\n`,
   )
   surroundings.err(`Signed with the key ${kid} of ${place}. A service with other secrets refuses it.\n`)
+  surroundings.err('To call with it: ringwire phone --token -, which asks for it.\n')
 }
 
 /** null where only the running service knows its port. */
