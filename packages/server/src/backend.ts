@@ -64,6 +64,8 @@ export interface BackendOptions {
   readonly onDeath: (node: string, hasLeft: boolean) => void
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
+  /** How long after the start old calls are removed for the first time, in ms; tests do not wait for it. */
+  readonly retentionDelayMs?: number | undefined
 }
 
 /** Final notices are worth telling for this long [WS4], in ms. */
@@ -91,10 +93,11 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 }
 
 /** The stores of the serving process. */
-function openStores({ config, logger }: BackendOptions, clock: Clock): Promise<Stores> {
+function openStores({ config, logger, retentionDelayMs }: BackendOptions, clock: Clock): Promise<Stores> {
   const { databaseUrl, dataDir, sqliteSynchronous, retentionDays, nodeId } = config
   const retention = {
     retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
+    retentionDelayMs,
     onRemoved: (count: number) => logger.info({ count }, 'calls that were old enough are removed'),
     onError: (error: unknown) => {
       const isAway = error instanceof StoreError

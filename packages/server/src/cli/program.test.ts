@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { actorOf, callLife } from '../../test/contracts/call-life.ts'
@@ -21,13 +21,15 @@ interface Ran {
   out: string
   err: string
   served: Config | undefined
+  /** What the service is given to log when it starts. */
+  warnings: readonly string[]
 }
 
 async function run(
   args: string | readonly string[],
   options: { env?: Record<string, string>; input?: string; now?: number } = {},
 ): Promise<Ran> {
-  const ran: Ran = { code: -1, out: '', err: '', served: undefined }
+  const ran: Ran = { code: -1, out: '', err: '', served: undefined, warnings: [] }
   ran.code = await runCommandLine(typeof args === 'string' ? args.split(' ').filter(Boolean) : args, {
     env: { RINGWIRE_DATA_DIR: dataDir, ...options.env },
     now: () => options.now ?? Date.UTC(2026, 0, 1),
@@ -46,8 +48,9 @@ async function run(
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
     backUp: () => Promise.reject(new Error('not asked for')),
     migrate: migrateToPostgres,
-    serve: async (config) => {
+    serve: async (config, warnings) => {
       ran.served = config
+      ran.warnings = warnings
       return 7
     },
   })
@@ -58,6 +61,14 @@ async function json<T>(args: string, options?: Parameters<typeof run>[1]): Promi
   const { code, out, err } = await run(`${args} --json`, options)
   expect([args, code, err]).toEqual([args, 0, ''])
   return JSON.parse(out) as T
+}
+
+/** A file of the data directory that every account may read. */
+function openToAll(name: string): string {
+  const file = join(dataDir, name)
+  writeFileSync(file, '')
+  chmodSync(file, 0o644)
+  return file
 }
 
 async function authenticate(keyId: string, secret: string, now = Date.UTC(2026, 0, 1)) {
@@ -255,6 +266,12 @@ describe('serve', () => {
     expect([code, served]).toEqual([1, undefined])
     expect(err).toContain('RINGWIRE_TLS_CERT')
     expect(err).toContain('RINGWIRE_TLS_KEY')
+  })
+
+  test('a secret that every account may read is a warning of the start, once for all workers', async () => {
+    const file = openToAll('jwt-secrets')
+    expect((await run('serve')).warnings).toEqual([expect.stringContaining(`chmod o-rwx ${file}`)])
+    expect((await run('serve --as-worker-of-this-node 1')).warnings).toEqual([])
   })
 })
 
@@ -534,6 +551,16 @@ describe('config', () => {
       problems: [expect.any(String)],
       warnings: [expect.any(String)],
     })
+  })
+
+  test('check says which file cannot be opened, and which secret every account may read', async () => {
+    const file = openToAll('demo-secret')
+    const missing = join(dataDir, 'ca.pem')
+    const DATABASE_URL = `postgres://127.0.0.1/calls?sslmode=verify-full&sslrootcert=${missing}`
+    const { code, err } = await run('config check', { env: { DATABASE_URL } })
+    expect([code, err]).toEqual([1, expect.stringContaining(`${missing} (ENOENT)`)])
+    expect(err).toContain(`warning: every account of this machine may use ${file}`)
+    expect(err).not.toContain('The configuration is good.')
   })
 
   test('check makes nothing on disk', async () => {

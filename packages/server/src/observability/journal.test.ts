@@ -164,7 +164,8 @@ test('[LOG2] a disk that is full is called so', () => {
   const { journal, read } = setUp()
   for (const text of [
     'database or disk is full',
-    'PostgreSQL: could not extend file: No space left on device (53100)',
+    'PostgreSQL: could not extend file (53100)',
+    'write: No space left on device',
     "OOM command not allowed when used memory > 'maxmemory'.",
   ]) {
     journal.failed(new StoreError('unavailable', text), 'a request failed')
@@ -172,7 +173,7 @@ test('[LOG2] a disk that is full is called so', () => {
   journal.failed(new StoreError('unavailable', 'PostgreSQL does not answer'), 'a request failed')
   journal.failed(new Error('a bug'), 'a request failed')
   expect(read().map(({ level, message }) => `${level} ${message}`)).toEqual([
-    ...Array.from({ length: 3 }, () => 'warn a store is full'),
+    ...Array.from({ length: 4 }, () => 'warn a store is full'),
     'warn a request failed',
     'error a request failed',
   ])

@@ -176,3 +176,19 @@ test('[RES4] nobody without a socket is told, and nobody comes back as if nothin
   // The place is its own all the same [RES2].
   expect(arrival.activeCalls).toMatchObject([{ call_uuid, holds_place: true }])
 })
+
+test('[WS5] [RES4] a reset says nothing of a call that began past the end of the token, until the session has a new one', async () => {
+  const composed = compose()
+  const caller = await arrive(composed, { ...ann, userId: crypto.randomUUID() }, 'agent')
+  const callee = await arrive(composed, { ...ben, userId: crypto.randomUUID() }, 'customer')
+  await composed.arrivals.renew(callee.session, Date.now() - 1_000)
+  const { userId, role } = callee.session.participant
+  const invited = await composed.calls.invite(caller.session, { callee_user_id: userId, callee_role: role })
+  expect(invited).toMatchObject({ ok: true, value: { delivered: false } })
+  await composed.lose()
+  expect(callee.socket.told.map(({ event }) => event)).toEqual(['session.reset'])
+  expect(resetOf(callee).active_calls).toEqual([])
+  await composed.arrivals.renew(callee.session, Date.now() + 60_000)
+  expect(lastOf(callee)?.event).toBe('call.ringing')
+  expect(composed.failures).toEqual([])
+})

@@ -54,14 +54,16 @@ test('what is written meanwhile is written between its steps', async () => {
       pruned = removed
     })
   let written = 0
+  const left: number[] = []
   while (pruned === 0) {
     await addCall(undefined)
     written++
+    left.push(count('calls') - written)
   }
   await pruning
   expect(pruned).toBe(500)
   // Each waits for one step at the most, not for all of them.
-  expect(written).toBeGreaterThan(5)
+  expect(left.filter((calls) => calls > 0 && calls < 500)).not.toBeEmpty()
   expect(count('calls')).toBe(written)
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Service } from '@ringwire/testkit/service'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { becomesReady, becomesUnready } from './world.ts'
+import { becomesReady, becomesUnready, saysLostAndBack, until } from './world.ts'
 
 let disk: SmallDisk
 let service: Service
@@ -24,6 +24,21 @@ test('[HEALTH1] the disk of SQLite is full: not ready although nobody has tried 
   disk.clear()
   await becomesReady(service)
 })
+
+test('[LOG2] the log says that a store is lost, and that it is back, also where nobody asks for /readyz', async () => {
+  const saysMore = (what: string) => {
+    const before = timesOf(what)
+    return until(`the log says ${what} again`, () => timesOf(what) > before, 15_000)
+  }
+  const timesOf = (what: string) => service.log.split(`"message":"${what}"`).length - 1
+  const lost = saysMore('store lost')
+  disk.fill()
+  await lost
+  const back = saysMore('store back')
+  disk.clear()
+  await back
+  saysLostAndBack('database', service)
+}, 60_000)
 
 test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {
   const other = new Database(join(disk.path, databaseFile))

@@ -32,7 +32,7 @@ describe('several workers', () => {
     const names = nodes.map((node) => `ringwire:${node}`)
     const { DATABASE_URL = '', REDIS_URL = '' } = service.env
     const rows = await stores().postgres.query(
-      "SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ringwire%'",
+      'SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
       DATABASE_URL,
     )
     expect(rows.map(({ name }) => name).sort()).toEqual(names)

@@ -254,6 +254,22 @@ function registerRefresh(service: () => Service): void {
     expect(role.error.code).toBe('CALL_PEER_ROLE_NOT_ALLOWED')
   })
 
+  test('[WS5] past the end of its token a call neither rings at a session nor waits for it when another one is busy', async () => {
+    const { caller, callee: expired, calleeId } = await connectExtendedPair(service())
+    const good = await connectExtended(service(), { user_id: calleeId, role: 'agent' })
+    const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
+    const exp = Math.ceil((Date.now() + 300) / 1000)
+    await expired.request('auth.refresh', { token: signToken({ ...claims, exp }) })
+    await Bun.sleep(exp * 1000 - Date.now() + 20)
+    const invited = await caller.request('call.invite', inviteOf(calleeId))
+    expect(invited.data.delivered).toBe(true)
+    const { call_uuid } = (await good.next('call.ringing')).data
+    await good.request('call.reject', { call_uuid, reason: 'busy' })
+    expect((await caller.next('call.rejected')).data.reason).toBe('busy')
+    await expired.settle()
+    expect(expired.pushes).toEqual([])
+  })
+
   test('[EXT1] what is extended alone is unknown to a base session', async () => {
     const wish = { user_id: someone('base'), role: 'customer' }
     const base = await service().connect(wish)
@@ -290,12 +306,12 @@ function registerIceServers(service: () => Service): void {
     expect(invited.data.delivered).toBe(false)
     const { call_uuid } = invited.data
     expect((await callee.request('call.accept', { call_uuid })).error.code).toBe('AUTH_TOKEN_INVALID')
-    const heard = () => callee.all.filter(({ event }) => event === 'call.ringing' || event === 'ice.servers').length
-    const before = heard()
+    const heard = (name: string) => callee.all.filter(({ event }) => event === name).length
+    const before = heard('ice.servers')
     // Of the same age, and due at the same time.
     const other = await connectExtended(service(), { user_id: someone('other'), role: 'agent' })
     for (let push = 0; push < 2; push++) await other.next('ice.servers')
-    expect(heard()).toBe(before)
+    expect([heard('ice.servers'), heard('call.ringing')]).toEqual([before, 0])
 
     await callee.request('auth.refresh', { token: signToken({ ...claims, exp: exp + 600 }) })
     expect((await callee.next('call.ringing')).data.call_uuid).toBe(call_uuid)
