@@ -2,13 +2,14 @@ import { expect, test } from 'bun:test'
 import { createDemo } from '../src/demo.ts'
 
 const host = '127.0.0.1:8080'
-const demo = createDemo({
+const options = {
   // Port 9 (discard) is where nothing listens: these tests are about what happens before a token is asked for.
   serviceUrl: () => 'http://127.0.0.1:9',
   keyId: 'key',
   secret: 'product-secret-that-stays-here',
   product: 'demo',
-})
+}
+const demo = createDemo(options)
 
 function ask(
   path: string,
@@ -67,6 +68,11 @@ test('the page talks to its service alone, and no answer is taken for another ty
   const page = await ask('/demo/')
   const policy = page?.headers.get('content-security-policy') ?? ''
   expect(policy).toContain(`connect-src 'self' ws://${host} wss://${host};`)
+  const elsewhere = createDemo({ ...options, publicUrl: 'https://calls.example.com/base' })
+  const request = new Request(`http://${host}/demo/`, { headers: { host } })
+  const shown = (await elsewhere.fetch(request, '127.0.0.1'))?.headers.get('content-security-policy')
+  const sockets = 'ws://calls.example.com wss://calls.example.com'
+  expect(shown).toContain(`connect-src 'self' ws://${host} wss://${host} ${sockets} https://calls.example.com;`)
   for (const path of ['/', '/demo/', '/demo/main.js', '/demo/nothing', '/demo/api/token']) {
     expect((await ask(path))?.headers.get('x-content-type-options')).toBe('nosniff')
   }

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
@@ -86,13 +86,17 @@ test('a backup while calls are made holds all that was answered before, and the 
   await calling
   // They went on meanwhile.
   expect(answered.length).toBeGreaterThan(before[2]?.length ?? 0)
+  // Nobody writes any more: what was written last is in the log of the database alone.
+  targets.push(join(backups, 'four'))
+  before.push([...answered])
+  expect((await box.run(`backup ${targets[3]}`)).code).toBe(0)
   for (const [index, target] of targets.entries()) {
     const stored = storedCalls(target)
     expect(before[index]?.filter((uuid) => !stored.has(uuid))).toEqual([])
     expect(statSync(target).mode & 0o777).toBe(0o700)
     for (const name of readdirSync(target)) expect(statSync(join(target, name)).mode & 0o077).toBe(0)
   }
-  expect(readdirSync(backups).sort()).toEqual(['one', 'three', 'two'])
+  expect(readdirSync(backups).sort()).toEqual(['four', 'one', 'three', 'two'])
   ann.close()
   service.signal('SIGTERM')
   await service.ended
@@ -117,6 +121,10 @@ test('what is no place for a backup is refused, and nothing is left behind', asy
   const file = await box.run(`backup ${join(box.dataDir, 'ringwire.db', 'x')}`)
   expect([file.code, file.out]).toEqual([1, ''])
   expect(file.err).toContain('ringwire.db')
+  const secrets = join(box.dataDir, 'jwt-secrets')
+  rmSync(secrets, { force: true })
+  mkdirSync(secrets)
+  expect((await box.run(`backup ${target}2`)).code).toBe(1)
   const postgres = await box.run(`backup ${target}2`, { env: { DATABASE_URL: 'postgres://127.0.0.1/calls' } })
   expect(postgres).toMatchObject({ code: 1, err: expect.stringContaining('pg_dump') })
   expect(existsSync(`${target}2`)).toBe(false)

@@ -55,6 +55,24 @@ test('calls that ended before the instant go with their events, the others stay'
   await harness.close()
 })
 
+test('they go in steps: none holds more than some of them locked', async () => {
+  const url = await server.database()
+  const stores = await openPostgres({ url })
+  await fill(url, 1_200, 5)
+  const sql = new SQL({ url, max: 1 })
+  const left: number[] = []
+  let removed = 0
+  const pruning = stores.prune(10).then((count) => {
+    removed = count
+  })
+  while (removed === 0) left.push((await sql.unsafe('SELECT count(*)::int AS count FROM calls'))[0].count)
+  await pruning
+  expect(removed).toBe(1_200)
+  expect(left.filter((count) => count > 0 && count < 1_200)).not.toBeEmpty()
+  await sql.close()
+  await stores.close()
+})
+
 test('with a setting the store does it by itself, without one it keeps all', async () => {
   const url = await server.database()
   const keeping = await openPostgres({ url })

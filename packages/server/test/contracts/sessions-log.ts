@@ -392,6 +392,21 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         }
         expect(heard).toEqual([[], [2], []])
       })
+
+      test(`[WS4] for ${who} one the end of a ring that was not written before it closed is kept`, async () => {
+        const seen = await openReady(sessions(), { extended })
+        await sessions().append(seen.id, ringing('c', 1, 1))
+        await given().settled()
+        seen.socket.writes = false
+        const { participant, deviceId } = seen.identity
+        await sessions().appendRung(participant, final('c', 2, 2), [])
+        await given().settled()
+        await sessions().detach(seen.id, seen.socket, true, 0)
+        const back = await openReady(sessions(), { participant, deviceId })
+        await sessions().collectFinals(back.identity)
+        await given().settled()
+        expect(numbersOf(back.socket)).toEqual([2])
+      })
     }
   })
 }

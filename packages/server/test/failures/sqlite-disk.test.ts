@@ -28,7 +28,7 @@ test('[HEALTH1] the disk of SQLite is full: not ready although nobody has tried 
 test('[LOG2] the log says that a store is lost, and that it is back, also where nobody asks for /readyz', async () => {
   const saysMore = (what: string) => {
     const before = timesOf(what)
-    return until(`the log says ${what} again`, () => timesOf(what) > before, 15_000)
+    return until(`the log says ${what} again`, () => timesOf(what) > before)
   }
   const timesOf = (what: string) => service.log.split(`"message":"${what}"`).length - 1
   const lost = saysMore('store lost')

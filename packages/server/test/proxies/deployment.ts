@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { freePort } from '@ringwire/testkit/ports'
@@ -69,6 +70,14 @@ export class Deployment {
 
   get log(): string {
     return this.proxy?.log() ?? ''
+  }
+
+  /** How many files each process that the proxy has started may open. */
+  fileLimits(): number[] {
+    const pid = this.proxy?.pid
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+    const limits = children.map((child) => readFileSync(`/proc/${child}/limits`, 'utf8'))
+    return limits.map((text) => Number(/^Max open files +(\d+)/m.exec(text)?.[1]))
   }
 
   /** Starts another node, and tells the proxy of it. */

@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect } from 'node:tls'
 import type { TokenRequest } from '@ringwire/protocol/rest'
 import { Deployment, person } from './deployment.ts'
 import { tls } from './phone.ts'
-import { proxyFiles } from './proxy.ts'
+import { nginxFiles, proxyFiles } from './proxy.ts'
 
 for (const name of ['nginx', 'haproxy'] as const) {
   describe(`two nodes behind ${name}, with deploy/${proxyFiles[name]}`, () => {
@@ -97,12 +97,26 @@ for (const name of ['nginx', 'haproxy'] as const) {
       return promise
     }
 
+    if (name === 'nginx') {
+      test('its file gives each connection two files, and each process gets them', async () => {
+        const file = await Bun.file(new URL('../../../../deploy/nginx.conf', import.meta.url)).text()
+        const number = (setting: string) => Number(new RegExp(`${setting} (\\d+);`).exec(file)?.[1])
+        expect(number('worker_rlimit_nofile')).toBeGreaterThan(2 * number('worker_connections'))
+        const limits = deployment.fileLimits()
+        expect(limits).not.toBeEmpty()
+        expect(limits).toEqual(limits.map(() => nginxFiles))
+      })
+    }
+
     test('a third node comes in while the proxy runs: who is there stays, and the log says which node answered', async () => {
       const there = await Promise.all(['x', 'y'].map((id) => deployment.connect(`there-${id}`, 'customer')))
       const third = await deployment.addNode('three')
       const shown = name === 'nginx' ? `node=${new URL(third.url).host} said=200` : 'node=node3 '
       const asks = async () => fetch(`${deployment.url}/healthz?planted=query`, { tls })
-      while (!deployment.log.includes(shown)) expect((await asks()).status).toBe(200)
+      for (let tries = 0; !deployment.log.includes(shown); tries++) {
+        expect((await asks()).status).toBe(200)
+        if (tries === 1_000) throw new Error(`the log never says ${shown}, but ${deployment.log.slice(-200)}`)
+      }
       for (const phone of there) await phone.settle()
       await deployment.closeAll()
       expect(deployment.log).not.toContain('planted')

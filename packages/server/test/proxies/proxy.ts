@@ -15,6 +15,7 @@ export interface ReverseProxy {
   log(): string
   /** Tells it of a third node while it runs, as its file says. */
   addNode(url: string): Promise<void>
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -81,7 +82,7 @@ export async function startProxy(name: ProxyName, options: ProxyOptions): Promis
   }
   for (;;) {
     const answer = await fetch(`https://127.0.0.1:${options.port}/healthz`, { tls }).catch(() => undefined)
-    if (answer?.status === 200) return { stop, log, addNode: (url) => addNode(url, child.pid) }
+    if (answer?.status === 200) return { stop, log, pid: child.pid, addNode: (url) => addNode(url, child.pid) }
     if (child.exitCode !== null) {
       const said = await new Response(child.stderr).text()
       await stop()
@@ -97,6 +98,11 @@ interface Started {
   addNode(url: string, pid: number): Promise<void>
 }
 
+/** How many files each process of nginx may open here. */
+export const nginxFiles = 8_000
+/** As an account has them at first, whatever the tests may open. */
+const fewFiles = ['sh', '-c', 'ulimit -Sn 1024; exec "$@"', 'sh']
+
 function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOptions): Started {
   const file = join(directory, 'nginx.conf')
   mkdirSync(join(directory, 'tmp'))
@@ -108,6 +114,8 @@ function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOpti
     ['server 127.0.0.1:8081 ', `server ${new URL(nodes[1]).host} `],
     ['/etc/ssl/ringwire/fullchain.pem', `${directory}/fullchain.pem`],
     ['/etc/ssl/ringwire/privkey.pem', `${directory}/privkey.pem`],
+    // A machine that runs tests may not allow so many.
+    ['worker_rlimit_nofile 40000;', `worker_rlimit_nofile ${nginxFiles};`],
     // Ten seconds are long for a test.
     ['client_header_timeout 10s;', 'client_header_timeout 1s;'],
     ['_timeout 75s;', `_timeout ${silenceMs}ms;`],
@@ -115,7 +123,7 @@ function nginx(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOpti
   ])
   writeFileSync(file, `pid ${directory}/nginx.pid;\ndaemon off;\nerror_log stderr;\n${text}`)
   return {
-    command: [programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file],
+    command: [...fewFiles, programOf('nginx'), '-e', 'stderr', '-p', directory, '-c', file],
     env: {},
     async addNode(url, pid) {
       const second = `server ${new URL(nodes[1]).host} max_fails=0;`

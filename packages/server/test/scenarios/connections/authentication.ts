@@ -104,6 +104,7 @@ export function registerAuthenticationScenarios(name: string, start: StartServic
         })
         expect(answer.head).toMatch(/content-type: application\/json/i)
         expect(answer.head).toMatch(/www-authenticate: Bearer/i)
+        expect(answer.head).toMatch(/x-content-type-options: nosniff/i)
       })
     }
 
