@@ -291,7 +291,7 @@ export interface Sessions {
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
-   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then, but for states;
+   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
    * an extended session is over [PLACE5, RES1]. `closed`: its client closed the socket, and may resume the session all the
    * same. False where the session has another socket by now.
    */

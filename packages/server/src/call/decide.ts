@@ -5,6 +5,7 @@ import {
   type CallDurations,
   deadlineOf,
   isAnswered,
+  isClosed,
   isLive,
   type LiveCall,
   type OverCall,
@@ -296,7 +297,17 @@ export function seat(call: LiveCall, side: Side, place: Place, actor: Actor, now
   if (holds && place.settled && place.node === actor.node) return unchanged(call)
   const type = holds ? 'place_settled' : 'place_taken'
   const next = withPlace(call, side, placeFor(actor, true))
-  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices: [] })
+  const notices = acceptedAgain(call, place, actor)
+  return changed({ ...next, version: call.version + 1 }, { type, at: now, by: byOf(actor), notices })
+}
+
+/**
+ * What was sent on a socket that its client closed is not sent again: who takes the place after that needs a new offer, and
+ * `call.accepted` asks the caller for it [PLACE5]. A caller who has yet to hear it is told once: its log knows.
+ */
+function acceptedAgain(call: LiveCall, place: Place, actor: Actor): readonly Notice[] {
+  if (call.status !== 'accepted' || !isClosed(place) || place.sessionId === actor.sessionId) return []
+  return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(call) }]
 }
 
 function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number): Decision {
@@ -310,7 +321,8 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   if (!isOwn && place.deviceId !== actor.deviceId) return unchanged(call)
   // Who was there before, or says so, is no chance comer: nobody else may have the place from it.
   const next = withPlace(call, side, placeFor(actor, isNamed || (isOwn && place.settled)))
-  return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices: [] })
+  const notices = acceptedAgain(call, place, actor)
+  return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices })
 }
 
 function lose(call: LiveCall, { sessionId, node, closed = false }: LoseCommand, now: number): Decision {

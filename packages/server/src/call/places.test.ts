@@ -13,8 +13,9 @@ import {
   overCall,
   ringingCall,
   start,
+  uuidOf,
 } from '../../test/model/people.ts'
-import { type Call, nextDeadline } from './call.ts'
+import { type AnsweredCall, type Call, nextDeadline } from './call.ts'
 import { type Actor, type CallCommand, decide } from './decide.ts'
 
 /** Who holds a place, who may take it, and what a loss and a restart make of it. */
@@ -191,6 +192,25 @@ test('[END3] a loss starts the clock of the place that the session held, and of 
   })
   expect(ask(answeredCall(), { type: 'lose', sessionId: 'a-2', node: aliceOne.node }).steps).toEqual([])
   expect(ask(overCall(), { type: 'lose', sessionId: 'a-1', node: aliceOne.node }).steps).toEqual([])
+})
+
+test('[PLACE5] who takes a place whose client closed its socket needs a new offer: the caller is told of the accept again', () => {
+  const told = (changes: Partial<AnsweredCall>, command: CallCommand) =>
+    ask(answeredCall(changes), command).steps.flatMap(({ event }) => event.notices)
+  const closed = { calleePlace: leftBy(bobOne, now - 5_000, true, true) }
+  const again = [
+    { to: { place: 'caller' }, event: 'call.accepted', data: { call_uuid: uuidOf(1), status: 'accepted' } },
+  ]
+  const back = actorOf(bob, 'b-9', 'desk')
+  for (const type of ['arrive', 'relay', 'accept'] as const)
+    expect(told(closed, verb(type, back))).toEqual(again as never)
+  expect(told(closed, verb('relay', bobMobile))).toEqual(again as never)
+  const caller = { callerPlace: leftBy(aliceOne, now - 1, true, true) }
+  expect(told(caller, verb('arrive', actorOf(alice, 'a-9', 'phone')))).toEqual(again as never)
+  // It went on as it was, its media flows already, or it lost nothing that was sent.
+  expect(told(closed, verb('arrive', bobOne))).toEqual([])
+  expect(told({ ...closed, status: 'connected' }, verb('arrive', back))).toEqual([])
+  expect(told({ calleePlace: leftBy(bobOne, now) }, verb('arrive', back))).toEqual([])
 })
 
 test('[END5] a loss says whether the client closed, and two who closed have hung up after the shorter time', () => {

@@ -282,7 +282,7 @@ export function registerClosedRules(given: () => SessionsHarness): void {
   describe('a socket that its client closed', () => {
     for (const extended of [false, true]) {
       const who = extended ? 'an extended' : 'a base'
-      test(`[PLACE5] of ${who} one what it was sent is not told again, but for states; what comes then is kept`, async () => {
+      test(`[PLACE5] of ${who} one what it was sent is not told again; what comes then is kept`, async () => {
         const seen = await openReady(sessions(), { extended })
         await sessions().hold(seen.id, 'c', true)
         const { id } = seen
@@ -291,11 +291,12 @@ export function registerClosedRules(given: () => SessionsHarness): void {
         await relays(sessions(), id, 'c', [3])
         await given().settled()
         await sessions().detach(id, seen.socket, true, 0)
-        for (const push of [relay('c', 4), state('c', 3, 5), final('c', 4, 6)])
-          expect(await sessions().append(id, push)).toBe('kept')
+        expect(await sessions().append(id, relay('c', 4))).toBe('kept')
+        expect(await sessions().append(id, state('c', 3, 5))).toBe('kept')
+        expect(await sessions().append(id, final('c', 4, 6))).toBe('kept')
         expect(await sessions().inCall(id)).toBe(true)
         await sessions().appendRung(seen.identity.participant, final('d', 2, 7), [])
-        expect(await handedOn(given(), seen)).toEqual([2, 4, 5, 6])
+        expect(await handedOn(given(), seen)).toEqual([4, 5, 6])
       })
 
       test(`[PLACE5] for ${who} one what no socket was sent yet is kept, too`, async () => {
@@ -333,6 +334,26 @@ export function registerClosedRules(given: () => SessionsHarness): void {
           const results = await relays(sessions(), seen.id, 'c', upTo(most + 1), pad)
           expect(results).toEqual([...upTo(most).map(() => 'kept'), 'full'] as never)
           expect(await handedOn(given(), seen)).toEqual(upTo(most))
+        }
+      })
+
+      test(`[PLACE5] while ${who} one has yet to hear a state, it is not told the next one`, async () => {
+        for (const isHeard of [true, false]) {
+          const seen = await openReady(sessions(), { extended })
+          await sessions().hold(seen.id, 'c', true)
+          if (isHeard) {
+            await sessions().append(seen.id, state('c', 1, 1))
+            await given().settled()
+            await sessions().prove(seen.id, 1)
+          }
+          await sessions().detach(seen.id, seen.socket, false, 0)
+          expect(await sessions().append(seen.id, state('c', 2, 2))).toBe('kept')
+          expect(await sessions().append(seen.id, state('c', 3, 3))).toBe('dropped')
+          expect(await sessions().append(seen.id, state('d', 1, 4))).toBe('kept')
+          // Of another call, and to one that has a socket: always.
+          const back = await comeBack(sessions(), seen, isHeard ? 1 : 0)
+          await given().settled()
+          if (back !== undefined) expect(numbersOf(back.socket)).toEqual([2, 4])
         }
       })
 

@@ -23,8 +23,8 @@ import { mayHave, seatIn } from './world.ts'
 
 const now = start + 10_000
 const longAfter = 3_600_000
-/** `long vacant`: for just so long that another device may take it [PLACE2 c]; `vacant`: a moment less. */
-const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled', 'long vacant'] as const
+/** `long vacant`: for just so long that another device may take it [PLACE2 c]; `vacant`: a moment less. `closed`: by its client. */
+const placeKinds = ['settled', 'unsettled', 'vacant', 'vacant, unsettled', 'vacant, closed', 'long vacant'] as const
 type PlaceKind = (typeof placeKinds)[number]
 const over = ['ended', 'rejected', 'cancelled', 'missed', 'busy'] as const
 
@@ -36,7 +36,9 @@ interface Case {
 function placeOfKind(kind: PlaceKind, holder: Actor): Place {
   const settled = !kind.endsWith('unsettled')
   if (kind === 'long vacant') return leftBy(holder, now - 5_000)
-  return kind.startsWith('vacant') ? leftBy(holder, now - 4_999, settled) : heldBy(holder, settled)
+  return kind.startsWith('vacant')
+    ? leftBy(holder, now - 4_999, settled, kind.endsWith('closed'))
+    : heldBy(holder, settled)
 }
 
 /** The sessions of one side: the holder, and others of the same participant. */

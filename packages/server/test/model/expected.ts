@@ -1,6 +1,6 @@
 import { type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
-import type { By, Step } from '../../src/call/effects.ts'
+import type { By, Notice, Step } from '../../src/call/effects.ts'
 import type { Outcome } from './command-table.ts'
 import { heldBy } from './people.ts'
 import { seatIn } from './world.ts'
@@ -21,6 +21,14 @@ function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['ev
   return { moved: [{ side, from: was.sessionId, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
 }
 
+/** The caller is to offer anew where another session comes to a place that its client closed [PLACE5]. */
+export function acceptedAgain(call: Call, was: Place | null, is: Place | null): readonly Notice[] {
+  const isLost = was?.state === 'vacant' && was.closed === true && is?.sessionId !== was.sessionId
+  if (call.status !== 'accepted' || !isLost || is?.state !== 'held') return []
+  const data = { call_uuid: call.callUuid, status: 'accepted' } as const
+  return [{ to: { place: 'caller' }, event: 'call.accepted', data }]
+}
+
 export function seatedStep(
   call: LiveCall,
   side: Side,
@@ -30,7 +38,8 @@ export function seatedStep(
   now: number,
 ): Step {
   const seats = side === 'caller' ? { callerPlace: place } : { calleePlace: place }
-  const event = { type, at: now, by, notices: [], ...movedTo(side, seatIn(call, side), place) }
+  const was = seatIn(call, side)
+  const event = { type, at: now, by, notices: acceptedAgain(call, was, place), ...movedTo(side, was, place) }
   return { call: { ...call, ...seats, version: call.version + 1 }, event }
 }
 

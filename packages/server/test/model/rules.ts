@@ -1,6 +1,7 @@
 import type { Call, LiveCall, Place, Side } from '../../src/call/call.ts'
 import { isAnswered, isLive } from '../../src/call/call.ts'
 import type { Notice, Step } from '../../src/call/effects.ts'
+import { acceptedAgain } from './expected.ts'
 import { violated } from './machine.ts'
 import {
   type Client,
@@ -206,7 +207,10 @@ const crossing: readonly Verb[] = ['cancel', 'reject', 'busy']
 function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cause: Cause) {
   const { notices } = event
   if (was.status === call.status) {
-    if (notices.length > 0) violated('call states', `${event.type} told somebody something`)
+    const due = (['caller', 'callee'] as const).flatMap((side) =>
+      acceptedAgain(was, seatIn(was, side), seatIn(call, side)),
+    )
+    if (!Bun.deepEquals(notices, due)) violated('PLACE5', `${event.type} told ${JSON.stringify(notices)}`)
     return
   }
   for (const notice of notices) {

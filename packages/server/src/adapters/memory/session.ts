@@ -34,6 +34,8 @@ export interface Session {
   provenSeq: number
   readonly openedAt: number
   lostAt: number
+  /** The last of its log when it lost its socket. */
+  lostSeq: number
   /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
   idleSince: number
   /** Its client closed its last socket, and has not come back. */
@@ -94,6 +96,7 @@ export function createSession(
     provenSeq: 0,
     openedAt: at,
     lostAt: at,
+    lostSeq: 0,
     idleSince: at,
     closed: false,
     closedByClient: false,
@@ -139,6 +142,22 @@ export function isNews(session: Session, push: Push): boolean {
   noteVersion(session, push)
   if (push.kind === 'stop') pass(session, call)
   return true
+}
+
+/** Whether a session has yet to hear that its call was accepted: told twice, its client would offer twice [PLACE5]. */
+export function awaitsState(session: Session, { kind, call }: Push): boolean {
+  if (kind !== 'state') return false
+  const from = heardSeq(session)
+  const waits = session.log?.find(({ seq, push }) => seq > from && push.kind === 'state' && push.call === call)
+  return waits !== undefined && waits.length > 0
+}
+
+/** What its client, or whoever takes its places, is told comes after this seq. */
+function heardSeq(session: Session): number {
+  const { sink, ready, readyFrom, log, lostSeq, provenSeq, identity } = session
+  if (sink !== undefined) return ready ? (log?.last ?? 0) : readyFrom
+  if (mayResume(session)) return lostSeq
+  return identity.extended ? provenSeq : 0
 }
 
 /** It hears no more of a call. */
@@ -231,12 +250,12 @@ export function loseSocket(session: Session, clean: boolean, at: number, closed:
   session.opened = false
   session.due = undefined
   session.lostAt = at
+  session.lostSeq = session.log?.last ?? 0
   session.idleSince = at
   session.closed = closed
   session.closedByClient = clean
   if (clean) {
-    const isKept = ({ seq, push }: LogEntry) =>
-      seq > sent || push.kind === 'state' || session.unsettled?.has(push.call) === true
+    const isKept = ({ seq, push }: LogEntry) => seq > sent || session.unsettled?.has(push.call) === true
     session.log?.retain(isKept)
   }
   // It rings again for who comes back: the time that remains is another one.

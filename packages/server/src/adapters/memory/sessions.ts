@@ -11,6 +11,7 @@ import {
   type Upstream,
 } from '../../ports.ts'
 import {
+  awaitsState,
   canResume,
   closeGate,
   createSession,
@@ -117,7 +118,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   function append(session: Session, push: Push, at = now): AppendResult {
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [])
-    if (!isNews(session, push)) return 'dropped'
+    if (!isNews(session, push) || awaitsState(session, push)) return 'dropped'
     const gate = push.kind === 'relay' ? session.gates?.get(push.call) : undefined
     if (gate !== undefined) {
       gate.push(push)

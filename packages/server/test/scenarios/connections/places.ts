@@ -380,6 +380,70 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       expect(candidateNumbers(back)).toEqual(range(10, 20))
     })
 
+    for (const side of ['callee', 'caller'] as const) {
+      test(`[PLACE5] a ${side} that reloads right after the accept: the caller is told to offer anew, and its offer arrives`, async () => {
+        const { caller, callee, callerId, calleeId } = await connectPair(service)
+        const callUuid = await acceptedCall({ caller, callee, calleeId })
+        const offer = (sdp: string) => ({ call_uuid: callUuid, sdp: { type: 'offer', sdp } })
+        caller.send('webrtc.offer', offer('v=0 lost'))
+        await callee.next('webrtc.offer')
+        await (side === 'caller' ? caller : callee).close(1001)
+        const back = await connect(side === 'caller' ? callerId : calleeId, side === 'caller' ? 'customer' : 'agent')
+        const [offering, offered] = side === 'caller' ? [back, callee] : [caller, back]
+        await offering.next('call.accepted', ({ data }) => data.call_uuid === callUuid)
+        offering.send('webrtc.offer', offer('v=0 anew'))
+        await offered.next('webrtc.offer', ({ data }) => data.sdp.sdp === 'v=0 anew')
+        await quiet(offering, offered)
+        const told = offering.events().filter((event) => event === 'call.accepted')
+        expect(told).toHaveLength(side === 'caller' ? 1 : 2)
+      })
+    }
+
+    test('[PLACE5] of 40 callees that close and come back at once, on any node, each is offered anew, once', async () => {
+      const reload = async () => {
+        const { caller, callee, calleeId } = await connectPair(service)
+        await acceptedCall({ caller, callee, calleeId })
+        // The new page does not wait until the service has seen the old one go; it may come to another node.
+        const closing = callee.close(1001)
+        const back = await connect(calleeId, 'agent')
+        await closing
+        await caller.next('call.accepted')
+        await quiet(caller, back)
+        return caller.events().filter((event) => event === 'call.accepted').length
+      }
+      for (let round = 0; round < 4; round++) {
+        expect(await Promise.all(Array.from({ length: 10 }, reload))).toEqual(Array.from({ length: 10 }, () => 2))
+      }
+    })
+
+    test('[PLACE5] a caller that was away, and has yet to hear of the accept, is told once', async () => {
+      for (const leave of ['close', 'die'] as const) {
+        const { caller, callee, callerId, calleeId } = await connectPair(service)
+        const callUuid = await invite(caller, calleeId)
+        await callee.next('call.ringing')
+        await caller[leave](1001)
+        callee.send('call.accept', { call_uuid: callUuid })
+        await callee.settle()
+        await callee.close(1001)
+        const calleeBack = await connect(calleeId, 'agent')
+        await calleeBack.settle()
+        const callerBack = await connect(callerId, 'customer')
+        await callerBack.next('call.accepted')
+        await quiet(callerBack, calleeBack)
+        expect(callerBack.events()).toEqual(['auth.ok', 'call.accepted'])
+      }
+    })
+
+    test('[PLACE5] who comes back from a failed network has lost nothing: nobody is asked for a new offer', async () => {
+      const { caller, callee, calleeId, send } = await call()
+      await callee.die()
+      await send(0, 3)
+      const back = await connect(calleeId, 'agent')
+      await quiet(caller, back)
+      expect(candidateNumbers(back)).toEqual(range(0, 3))
+      expect(caller.events()).toEqual(['auth.ok', 'call.invited', 'call.accepted'])
+    })
+
     test('[PLACE5] of 100 callees that reload within 40 ms of their accept none loses anything, or hears it twice', async () => {
       const numbersAfter = async (ms: number): Promise<number[]> => {
         const { caller, callee, calleeId } = await connectPair(service)

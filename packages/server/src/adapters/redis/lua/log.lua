@@ -1,6 +1,6 @@
 -- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
---                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, id idle since, cl closed by its client (1 for good, 2 not),
+--                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, lq last seq then, id idle since, cl closed by its client (1 for good, 2 not),
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open,
 --                 tg the last turn that was given to who comes back, tt that of who has it now;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
@@ -129,6 +129,21 @@ end
 
 local deliver
 
+-- What its client, or whoever takes its places, is told comes after this seq.
+local function heardSeq(h)
+  if h.n ~= '' then return h.rd == '1' and h.q or h.rf end
+  if mayResume(h) then return h.lq end
+  return h.x == '1' and h.pv or '0'
+end
+
+-- Whether a session has yet to hear that its call was accepted: told twice, its client would offer twice [PLACE5].
+local function awaitsState(h, name)
+  for _, entry in ipairs(call('XRANGE', h.log, string.format('%d-0', (tonumber(heardSeq(h)) or 0) + 1), '+')) do
+    if entry[2][2] == 'state' and entry[2][4] == name then return true end
+  end
+  return false
+end
+
 -- What is held back goes in front of the call's end: nobody opens the gate in time, or it was closed again by somebody who
 -- did not know how far the call was told.
 local function openAtEnd(h, name)
@@ -153,7 +168,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
     end
   elseif numbered and isRepeat(h, name, source, n) then return 'dropped' end
   if kind == 'final' then openAtEnd(h, name) end
-  if not isNews(h, kind, name, version) then return 'dropped' end
+  if not isNews(h, kind, name, version) or kind == 'state' and awaitsState(h, name) then return 'dropped' end
   local bytes = tonumber(h.b)
   if h.n == '' then
     if not mayResume(h) and kind == 'relay' and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
