@@ -318,6 +318,15 @@ describe('a call', () => {
       }
     })
 
+    test('[PLACE5] of which call.accepted comes again has somebody new at the other end: it is signalled anew', async () => {
+      const { fake, call } = await answeredFake()
+      const resynced: object[] = []
+      call.on('resynced', (how) => resynced.push(how))
+      fake.socket.says({ event: 'call.accepted', data: { call_uuid: call.callUuid, status: 'accepted' }, seq: 1 })
+      expect(resynced).toEqual([{ restored: false }])
+      expect(call.state.name).toBe('accepted')
+    })
+
     test('goes on where the place is its own after all', async () => {
       const { fake, call, elsewhere } = await answeredFake()
       fake.socket.ends(1006)

@@ -212,6 +212,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   function hear(it: LiveCall, push: Push): void {
     switch (push.event) {
       case 'call.accepted':
+        // Again: another session is at the other end, and knows nothing of what was signalled [PLACE5].
+        if (it.call.state.name !== 'ringing') it.resync(false)
         it.apply({ type: 'accepted' })
         break
       case 'call.rejected':

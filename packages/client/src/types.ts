@@ -210,8 +210,8 @@ export interface CallEvents {
   /** The other side reported that its media is connected. */
   status: { readonly status: 'connected'; readonly by: Participant }
   /**
-   * The call goes on, but signals may have been lost with the old session: media has to restart ICE (on both sides an
-   * offer does it). `restored`: this client did not know the call, because its page was loaded again.
+   * The call goes on, but signals may have been lost with the old session, or with the peer's: media has to restart ICE (on
+   * both sides an offer does it). `restored`: this client did not know the call, because its page was loaded again.
    */
   resynced: { readonly restored: boolean }
   /** The peer's invite was first. The call goes on as the one that waited, or is over if `onGlare` is 'error'. */

@@ -46,6 +46,25 @@ test('[REL2] both hear each other in every 500 ms and see each other, and both r
   await close()
 }, 90_000)
 
+test('[PLACE5] a callee that loads its page again after the offer came is offered anew, with new ICE credentials', async () => {
+  const { customer, close } = await openPhones(browser, pages.url)
+  const wish = { user_id: `agent-${crypto.randomUUID()}`, role: 'agent' }
+  const callee = await service.connect(wish)
+  await customer.page.evaluate((userId) => window.phone.dial(userId, 'agent', 'audio'), wish.user_id)
+  const { data } = await callee.next('call.ringing')
+  callee.send('call.accept', { call_uuid: data.call_uuid })
+  const first = await callee.next('webrtc.offer')
+  await callee.close(1001)
+  const back = await service.connect(wish)
+  const second = await back.next('webrtc.offer')
+  const [lost, anew] = [first, second].map(({ data }) => /a=ice-ufrag:(\S+)/.exec(data.sdp.sdp)?.[1])
+  expect(anew).toBeString()
+  expect(anew).not.toBe(lost)
+  back.send('call.end', { call_uuid: data.call_uuid })
+  await customer.page.waitForFunction(() => window.phone.media?.state.name === 'closed')
+  await close()
+}, 90_000)
+
 test('[RES3] the service dies and comes back: media flows on, ICE restarts, and the call ends normally', async () => {
   const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
   await connect('video')
