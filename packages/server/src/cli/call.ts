@@ -1,8 +1,14 @@
 /** `ringwire call …`: what the store says about calls. */
 import type { Command } from 'commander'
 import { createHistory } from '../history.ts'
-import { printJson, printTable, type Surroundings, withStore } from './command.ts'
+import { printJson, printTable, type Surroundings, type Tones, withStore } from './command.ts'
 import { name, whole } from './options.ts'
+
+/** Of the statuses of calls. */
+const tones: Tones = {
+  ...{ ringing: 'good', accepted: 'good', connected: 'good' },
+  ...{ missed: 'bad', rejected: 'warn', cancelled: 'warn', busy: 'warn' },
+}
 
 interface HistoryOptions {
   product: string
@@ -43,6 +49,6 @@ async function history(surroundings: Surroundings, options: HistoryOptions): Pro
     `${record.peer.role}/${record.peer.user_id}`,
     record.call_uuid,
   ])
-  printTable(surroundings, ['STARTED', 'DIRECTION', 'STATUS', 'REASON', 'LASTED', 'PEER', 'CALL'], rows)
+  printTable(surroundings, ['STARTED', 'DIRECTION', 'STATUS', 'REASON', 'LASTED', 'PEER', 'CALL'], rows, tones)
   if (page.next_cursor !== null) surroundings.err(`More with --cursor ${page.next_cursor}\n`)
 }

@@ -37,3 +37,20 @@ test('what people write is left as it is', () => {
   for (const text of ['Änn Ü. 山田', 'o\'brien "x" \\ 100 %', '👩‍⚕️'.replaceAll('\u200d', '')])
     expect(visible(text)).toBe(text)
 })
+
+test('in a terminal columns are as wide as they look, and a tone is for a whole cell', () => {
+  const paint = (tone: string, text: string) => `<${tone}>${text}</>`
+  const lines: string[] = []
+  printTable(
+    { out: (text) => lines.push(text), terminal: { paint } },
+    ['USER', 'STATE'],
+    [
+      ['山', 'on'],
+      ['ben', 'on it'],
+    ],
+    { on: 'good' },
+  )
+  expect(lines.join('')).toBe(
+    '<strong>USER</>  <strong>STATE</>\n<dim>────  ─────</>\n山    <good>on</>\nben   on it\n',
+  )
+})

@@ -156,16 +156,42 @@ export function printJson(surroundings: Surroundings, value: unknown): void {
   surroundings.out(`${visibleLines(JSON.stringify(value, null, 2))}\n`)
 }
 
-/** Rows under a heading, in columns. */
+/** Which words of a table are good news and which are not: for a terminal. */
+export type Tones = Readonly<Record<string, Tone>>
+
+/** Rows under a heading, in columns. Where standard output is no terminal they are as they always were, for programs. */
 export function printTable(
-  surroundings: Surroundings,
+  { out, terminal }: Pick<Surroundings, 'out' | 'terminal'>,
   heading: readonly string[],
   rows: readonly (readonly string[])[],
+  tones: Tones = {},
 ): void {
   const shown = [heading, ...rows].map((row) => row.map(visible))
-  const widths = heading.map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0)))
-  for (const row of shown) {
-    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
-    surroundings.out(`${cells.join('  ').trimEnd()}\n`)
+  // In a terminal a sign of Chinese is two columns wide; programs count characters.
+  const widthOf = terminal === undefined ? (cell: string) => cell.length : (cell: string) => Bun.stringWidth(cell)
+  const widths = heading.map((_, column) => Math.max(...shown.map((row) => widthOf(row[column] ?? ''))))
+  for (const [index, row] of shown.entries()) {
+    const cells = row.map((cell, column) => {
+      const isLast = column === row.length - 1
+      const space = isLast ? '' : ' '.repeat((widths[column] ?? 0) - widthOf(cell))
+      const tone = index === 0 ? 'strong' : Object.hasOwn(tones, cell) ? tones[cell] : undefined
+      return `${terminal === undefined || tone === undefined ? cell : terminal.paint(tone, cell)}${space}`
+    })
+    out(`${cells.join('  ').trimEnd()}\n`)
+    if (index === 0 && terminal !== undefined) {
+      out(`${terminal.paint('dim', widths.map((width) => '─'.repeat(width)).join('  '))}\n`)
+    }
+  }
+}
+
+/** Names and values, a line each; `width` is that of the names. */
+export function printFields(
+  { out, terminal }: Pick<Surroundings, 'out' | 'terminal'>,
+  fields: readonly (readonly [name: string, value: string])[],
+  width = Math.max(...fields.map(([name]) => name.length)),
+): void {
+  for (const [name, value] of fields) {
+    const label = terminal === undefined ? name : terminal.paint('strong', name)
+    out(`${label}${' '.repeat(Math.max(0, width - name.length))}  ${visible(value)}\n`)
   }
 }

@@ -30,7 +30,7 @@ function check(surroundings: Surroundings, options: { json?: boolean }): void {
     printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings })
   } else {
     const rows = settings.map(({ name, value, source }) => [name, value, source === 'set' ? 'set' : ''])
-    printTable(surroundings, ['SETTING', 'VALUE', ''], rows)
+    printTable(surroundings, ['SETTING', 'VALUE', ''], rows, { set: 'good' })
     for (const warning of warnings) surroundings.err(`warning: ${warning}\n`)
   }
   if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
@@ -83,6 +83,7 @@ function list(surroundings: Surroundings, options: { json?: boolean }): void {
   }
   for (const { name, type, unit, description, ...row } of rows) {
     const suffix = unit === '' ? '' : ` ${unit}`
-    surroundings.out(`${name}\n    ${description}\n    ${type}; default: ${row.default}${suffix}\n`)
+    const heading = surroundings.terminal?.paint('strong', name) ?? name
+    surroundings.out(`${heading}\n    ${description}\n    ${type}; default: ${row.default}${suffix}\n`)
   }
 }

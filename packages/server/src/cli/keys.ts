@@ -5,10 +5,21 @@ import type { Command } from 'commander'
 import { hashSecret } from '../auth/product-auth.ts'
 import type { Config } from '../config.ts'
 import type { ProductKey } from '../ports.ts'
-import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  printFields,
+  printJson,
+  printTable,
+  type Surroundings,
+  type Tones,
+  withStore,
+} from './command.ts'
 import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
 
 const dayS = 86_400
+/** Of the states of keys. */
+const tones: Tones = { enabled: 'good', disabled: 'bad' }
 const newSecret = () => randomBytes(32).toString('base64url')
 
 export function addKeyCommands(program: Command, surroundings: Surroundings): void {
@@ -72,7 +83,11 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
     if (!options.json) surroundings.err(`Stored in ${placeOf(config)}\n`)
   })
   if (options.json) return printJson(surroundings, { key_id: id, secret, products })
-  surroundings.out(`Key ID    ${id}\nSecret    ${secret}\nProducts  ${products.join(', ')}\n`)
+  printFields(surroundings, [
+    ['Key ID', id],
+    ['Secret', secret],
+    ['Products', products.join(', ')],
+  ])
   surroundings.err('The secret is not shown again. Keep it in the application backend, never in a client.\n')
 }
 
@@ -84,7 +99,7 @@ async function list(surroundings: Surroundings, options: { json?: boolean }): Pr
     const { key_id, products, state, origin, created_at } = describe(key)
     return [key_id, products.join(', '), state, origin, created_at]
   })
-  printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows)
+  printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows, tones)
   const demo = keys.find(({ origin }) => origin === 'demo')
   if (demo !== undefined) surroundings.err(`${demo.keyId} is refused by a service without RINGWIRE_DEMO.\n`)
 }
@@ -129,7 +144,14 @@ async function rotate(
   })
   const until = new Date(oldValidUntil).toISOString()
   if (options.json) return printJson(surroundings, { key_id: id, secret, old_secret_valid_until: until })
-  surroundings.out(`Key ID    ${id}\nSecret    ${secret}\n`)
+  printFields(
+    surroundings,
+    [
+      ['Key ID', id],
+      ['Secret', secret],
+    ],
+    'Products'.length,
+  )
   surroundings.err(`The secret is not shown again. The old one is valid until ${until}.\n`)
 }
 

@@ -4,7 +4,15 @@ import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
 import { createWsUrl } from '../ws-url.ts'
-import { CommandFailure, exitCodes, printJson, requireConfig, type Surroundings, visibleLines } from './command.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  printFields,
+  printJson,
+  requireConfig,
+  type Surroundings,
+  visibleLines,
+} from './command.ts'
 import { name, names, whole } from './options.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
@@ -33,7 +41,8 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
     .description(
       'Say whether a token is valid, for whom and until when, or why not. Without it, or with -, standard input is read.',
     )
-    .action((text: string | undefined) => verify(surroundings, text))
+    .option('--json', 'print JSON, as it always is where standard output is no terminal')
+    .action((text: string | undefined, options) => verify(surroundings, text, options))
 }
 
 export function addParticipantOptions(command: Command, areRequired: boolean): void {
@@ -77,9 +86,11 @@ async function mint(surroundings: Surroundings, options: ParticipantOptions & { 
   if (options.json) {
     return printJson(surroundings, { token, ws_url: url, expires_at: expires, signed_by: { kid, secrets: place } })
   }
-  surroundings.out(
-    `Token    ${token}\nURL      ${url ?? '(any port: see where the service listens)'}\nExpires  ${expires}\n`,
-  )
+  printFields(surroundings, [
+    ['Token', token],
+    ['URL', url ?? '(any port: see where the service listens)'],
+    ['Expires', expires],
+  ])
   surroundings.err(`Signed with the key ${kid} of ${place}. A service with other secrets refuses it.\n`)
   surroundings.err('To call with it: ringwire phone --token -, which asks for it.\n')
 }
@@ -91,7 +102,7 @@ export function wsUrlOf(config: Config): string | null {
   return createWsUrl(config)(`${config.tlsCert === null ? 'http' : 'https'}://${host}:${config.port}/`)
 }
 
-async function verify(surroundings: Surroundings, text = '-'): Promise<void> {
+async function verify(surroundings: Surroundings, text = '-', { json }: { json?: boolean } = {}): Promise<void> {
   const token = text === '-' ? tokenIn(await surroundings.readInput()) : text
   if (token === '') throw new CommandFailure(exitCodes.usage, 'Give a token, or write it to standard input.')
   const { config } = requireConfig(surroundings)
@@ -102,7 +113,13 @@ async function verify(surroundings: Surroundings, text = '-'): Promise<void> {
     const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
     throw new CommandFailure(exitCodes.negative, visibleLines(message))
   }
-  printJson(surroundings, describe(verified.claims))
+  const claims = describe(verified.claims)
+  if (json || surroundings.terminal === undefined) return printJson(surroundings, claims)
+  surroundings.out(`${surroundings.terminal.paint('good', 'The token is valid.')}\n`)
+  printFields(
+    surroundings,
+    Object.entries(claims).map(([name, value]) => [name, typeof value === 'string' ? value : (value ?? []).join(', ')]),
+  )
 }
 
 /** What was pasted: a token, an Authorization header, or what `ringwire token` printed. */
