@@ -10,6 +10,7 @@ import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings, visibleLines } from './command.ts'
 import { findSlip, isHidden } from './command-table.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
 import { addMigrateCommand } from './migrate.ts'
@@ -95,6 +96,7 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
   addConfigCommands(program, surroundings)
   addMigrateCommand(program, surroundings)
   addBackupCommand(program, surroundings)
+  addCompletionCommand(program, surroundings)
   program
     .command('version')
     .description('Print the version.')
