@@ -124,6 +124,19 @@ test('[LOG2] limits and failed authentications are told with their code, and not
   expect(await responses[0]?.json()).toEqual({ error: { code: 'PRODUCT_AUTH_INVALID_SECRET' } })
 })
 
+test('[LOG2] what anybody can bring about, again and again, is bounded, whatever it is', () => {
+  const { journal, read } = setUp()
+  const lines = {
+    'socket refused': () => journal.turnedAway(4401, 'token invalid', '192.0.2.1'),
+    'over a limit': () => journal.request(who, undefined, { code: 'RATE_LIMITED', limit: 'messages' }),
+    'a request failed': () => journal.failed(new StoreError('unavailable', 'it is away'), 'a request failed'),
+  }
+  for (const [message, happen] of Object.entries(lines)) {
+    for (let i = 0; i < 5 * boundedLines; i++) happen()
+    expect([message, read().filter((line) => line.message === message).length]).toEqual([message, boundedLines])
+  }
+})
+
 test('[LOG2] of what is told at a bounded rate the rest is counted, and another window has room again', () => {
   const { logger, state, read } = setUp()
   const timers: { work: () => void; ms: number }[] = []
