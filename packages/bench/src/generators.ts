@@ -1,4 +1,5 @@
 // A generator process as the main process sees it.
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import type { Subprocess } from 'bun'
 import type { Command, Job, Reply, Result, Shape } from './jobs/job.ts'
@@ -19,6 +20,11 @@ export class Generator {
       ipc: (reply: Reply) => this.#settle(reply),
       onExit: (_child, code) => this.#waiting?.reject(new Error(`A generator ended with ${code}`)),
     })
+  }
+
+  /** Whatever else wants to run on its core goes first. */
+  giveWay(): void {
+    setPriority(this.#child.pid, constants.priority.PRIORITY_LOW)
   }
 
   /** Gives the number by which the prepared job is run and released. */
