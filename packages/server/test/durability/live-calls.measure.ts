@@ -31,20 +31,24 @@ async function start(nodeId: string): Promise<void> {
   // One that starts alone takes all calls over before it listens.
   await service.start().catch(() => {})
   while (!service.out.includes('Ringwire listens')) await Bun.sleep(100)
+  console.log(`${nodeId} starts: longest stop before anybody can come ${longestStop(nodeId, service)}`)
+}
+
+/** How much of each log was looked at. */
+const read = new Map<string, number>()
+function longestStop(nodeId: string, { log }: Service): string {
+  const stops = [...log.slice(read.get(nodeId) ?? 0).matchAll(/^loop stop (\d+) ms, ran (\d+) ms$/gm)]
+  read.set(nodeId, log.length)
+  const most = (column: 1 | 2) => Math.max(0, ...stops.map((stop) => Number(stop[column])))
+  return `${most(2)} ms (${most(1)} ms with what others ran)`
 }
 
 /** Until it is over; prints for how long each service stood still at most since the last phase. */
-const read = new Map<string, number>()
 async function phase(what: string, isOver: () => Promise<boolean>): Promise<void> {
   const since = performance.now()
   while (!(await isOver())) await Bun.sleep(250)
   const seconds = ((performance.now() - since) / 1_000).toFixed(1)
-  const longest = [...services].map(([nodeId, { log }]) => {
-    const stops = [...log.slice(read.get(nodeId) ?? 0).matchAll(/^loop stop (\d+) ms, ran (\d+) ms$/gm)]
-    read.set(nodeId, log.length)
-    const most = (column: 1 | 2) => Math.max(0, ...stops.map((stop) => Number(stop[column])))
-    return `${nodeId} ${most(2)} ms (${most(1)} ms with what others ran)`
-  })
+  const longest = [...services].map(([nodeId, service]) => `${nodeId} ${longestStop(nodeId, service)}`)
   console.log(`${what}: ${seconds} s, longest stops: ${longest.join(', ')}`)
 }
 
