@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { backOnline, next, online, person, ringing, stateOf, talk, until } from './support/people.ts'
-import { createStage } from './support/stage.ts'
+import { createStage, failure } from './support/stage.ts'
 
 /** The SDK against the service as its own process: a service that restarts, tokens that run out. */
 const stage = createStage()
@@ -30,6 +30,25 @@ describe('the service', () => {
     const { data } = await mortal.history(await mortal.token({ user_id: caller.userId, role: 'customer' }))
     expect(data).toMatchObject([{ call_uuid: calls.out.callUuid, status: 'ended', end_reason: 'hangup' }])
     expect([caller.tokens, callee.tokens]).toEqual([['first'], ['first']])
+    await mortal.dispose()
+  })
+
+  test('[END1] hung up while it is away: over at once here, and ended with its status there when it is back', async () => {
+    const mortal = await new Service().start()
+    const caller = person(mortal, someone('caller'), 'customer', { requestTimeoutMs: 100 })
+    const callee = person(mortal, someone('callee'), 'agent')
+    stage.keep(caller, callee)
+    await Promise.all([online(caller), online(callee)])
+    const answered = await talk(caller, callee)
+    await mortal.kill()
+    const asked = answered.out.end('battery')
+    expect(answered.out.state).toMatchObject({ name: 'over', status: 'ended', reason: 'battery' })
+    expect(await failure(asked)).toMatchObject({ code: 'TIMEOUT', retryable: true })
+    await mortal.start()
+    const by = { userId: caller.userId, role: 'customer' }
+    expect(await stateOf(answered.in, 'over')).toMatchObject({ status: 'ended', reason: 'battery', by })
+    const { data } = await mortal.history(await mortal.token({ user_id: caller.userId, role: 'customer' }))
+    expect(data).toMatchObject([{ call_uuid: answered.out.callUuid, status: 'ended', end_reason: 'battery' }])
     await mortal.dispose()
   })
 

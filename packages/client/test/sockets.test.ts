@@ -169,7 +169,8 @@ describe('a socket that dies', () => {
     const error = await failure(calls.in.end())
     expect(error.code).toBe('TIMEOUT')
     stage.network.mend()
-    expect(await stateOf(calls.out, 'over')).toMatchObject({ reason: 'hangup', by: { userId: callee.userId } })
+    const by = { userId: callee.userId }
+    expect(await stateOf(calls.out, 'over')).toMatchObject({ status: 'ended', reason: 'hangup', by })
   })
 })
 
