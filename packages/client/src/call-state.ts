@@ -19,7 +19,7 @@ export type CallInput =
       readonly reason: string
       readonly status?: CallStatus
       readonly by?: Participant | null
-      readonly error?: RingwireErrorShape
+      readonly error?: RingwireErrorShape | undefined
     }
 
 /**

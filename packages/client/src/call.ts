@@ -55,7 +55,16 @@ export interface LiveCall {
 }
 
 export function createCall(seed: CallSeed, port: CallPort): LiveCall {
-  const listeners = createListeners<CallEvents>()
+  const listeners = createListeners<CallEvents>([
+    'state',
+    'offer',
+    'answer',
+    'candidate',
+    'alerting',
+    'status',
+    'resynced',
+    'glare',
+  ])
   const signals = createSignals(listeners)
   let { state, callUuid, direction, callType, contextType, contextId, metadata } = seed
   const { peer } = seed
@@ -82,11 +91,12 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   function overError(): RingwireError {
-    return new RingwireError('CALL_OVER', 'The call is over.')
+    const cause = state.name === 'over' ? state.error : undefined
+    return new RingwireError('CALL_OVER', 'The call is over.', { cause })
   }
 
   function ask(event: ClientEventName, data: object = {}, more: Partial<Request> = {}): Promise<void> {
-    if (state.name === 'over' && more.insistent !== true) return rejected(overError())
+    if (state.name === 'over' && !more.insistent) return quiet(Promise.reject(overError()))
     const onReply = (reply: Reply) => {
       more.onReply?.(reply)
       if (!reply.ok) refused(event, reply.error)
@@ -146,7 +156,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   /** Hanging up never fails [END1], so here the call is over at once. */
-  function hangUp(event: 'call.cancel' | 'call.reject' | 'call.end', reason: string | undefined): Promise<void> {
+  function hangUp(event: 'call.cancel' | 'call.reject' | 'call.end', given: unknown): Promise<void> {
     if (state.name === 'over') return Promise.resolve()
     const ends = {
       'call.cancel': ['cancelled', 'caller_cancelled'],
@@ -154,8 +164,10 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       'call.end': ['ended', 'hangup'],
     } as const
     const [status, usual] = ends[event]
+    // A click handler is called with its event, which is no reason and may have no JSON.
+    const reason = typeof given === 'string' ? given : undefined
     const isUnsent = port.withdraw(callUuid)
-    const asked = isUnsent ? Promise.resolve() : ask(event, reason === undefined ? {} : { reason }, { insistent: true })
+    const asked = isUnsent ? Promise.resolve() : ask(event, { reason }, { insistent: true })
     apply({ type: 'over', status, reason: reason ?? usual, by: port.self() })
     return quiet(
       asked.catch((error: RingwireError) => {
@@ -194,8 +206,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     peer,
     invited,
     on: (event, listener) => signals.on(event, listener),
-    accept: () => (direction === 'incoming' ? accept() : ask('call.accept')),
-    reject: (reason) => (direction === 'incoming' ? hangUp('call.reject', reason) : end(reason)),
+    accept,
+    reject: end,
     cancel: (reason) => (direction === 'outgoing' ? hangUp('call.cancel', reason) : end(reason)),
     end,
     connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
@@ -233,8 +245,4 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
-}
-
-function rejected(error: RingwireError): Promise<never> {
-  return quiet(Promise.reject(error))
 }

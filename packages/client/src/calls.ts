@@ -2,7 +2,7 @@ import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
 import { overFromWire } from './call-state.ts'
-import type { RingwireError } from './error.ts'
+import { check, type RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type Direction,
   ownReasons,
   type Participant,
+  type RingwireErrorShape,
 } from './types.ts'
 import type { Push } from './wire.ts'
 
@@ -26,6 +27,8 @@ export interface CallsOptions {
   localTime(iso: string): number
 }
 
+/** What the service takes as a type of call [INV1]. */
+const callTypes = /^[a-z0-9_-]{1,32}$/
 /** Calls that are over are remembered so far back: what is still said about them is not news. */
 const maxFinished = 128
 
@@ -85,7 +88,9 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   }
 
   function place(options: CallOptions): Call {
-    const { userId, role, onGlare = 'accept' } = options
+    const { userId, role, callType = 'audio', onGlare = 'accept' } = options ?? {}
+    check(userId && role, 'userId, role', 'given')
+    check(callTypes.test(callType), 'callType', `${callTypes}`)
     const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, options))
     if (ringing?.call.direction === 'outgoing') return ringing.call
     if (ringing && onGlare === 'accept') {
@@ -96,7 +101,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       callUuid: uuid(),
       direction: 'outgoing',
       peer: { userId, role, displayName: options.displayName ?? null },
-      callType: options.callType ?? 'audio',
+      callType,
       contextType: options.contextType,
       contextId: options.contextId,
       metadata: options.metadata,
@@ -216,12 +221,6 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
         if (it.call.state.name !== 'ringing') it.resync(false)
         it.apply({ type: 'accepted' })
         break
-      case 'call.rejected':
-      case 'call.cancelled':
-      case 'call.ended':
-      case 'call.missed':
-        it.apply(overFromWire(push.data))
-        break
       case 'call.status':
         it.emit('status', { status: 'connected', by: participant(push.data.by) })
         it.apply({ type: 'connected' })
@@ -238,6 +237,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
         break
       case 'webrtc.ice_candidate':
         if (push.data.candidate !== null) it.receive({ event: 'candidate', payload: push.data.candidate })
+        break
+      default:
+        // All final notices, and nothing else, say when the call ended [END2].
+        if ('ended_at' in push.data) it.apply(overFromWire(push.data))
     }
   }
 
@@ -332,8 +335,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     },
 
     /** The client is closed. */
-    drop(): void {
-      for (const it of [...live.values()]) it.apply({ type: 'over', reason: ownReasons.closed })
+    drop(error: RingwireErrorShape | undefined): void {
+      for (const it of [...live.values()]) it.apply({ type: 'over', reason: ownReasons.closed, error })
     },
   }
 }

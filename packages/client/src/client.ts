@@ -2,25 +2,28 @@ import type { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import { createCalls } from './calls.ts'
 import { createConnection } from './connection.ts'
 import { type Environment, globalEnvironment } from './environment.ts'
-import { errorFromWire, RingwireError } from './error.ts'
+import { check, errorFromWire, RingwireError } from './error.ts'
 import { createIce } from './ice.ts'
 import { createListeners } from './listeners.ts'
 import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
 import { createKeeper, createSession } from './session.ts'
 import { createTokens } from './tokens.ts'
-import type { CallClient, CallClientOptions, ClientEvents, Unsubscribe } from './types.ts'
-import type { Envelope, Push, ReplyData } from './wire.ts'
+import type { CallClient, CallClientOptions, ClientEvents, RingwireErrorShape, Unsubscribe } from './types.ts'
+import type { Envelope, Push } from './wire.ts'
 
-/** Builds a client; `connect()` starts it. */
+export type * from './types.ts'
+
+/** Builds a client; `connect()` starts it. Throws INVALID_ARGUMENT without a `getToken`. */
 export function createCallClient(options: CallClientOptions): CallClient {
-  return createClient(options, globalEnvironment(options.WebSocket))
+  return createClient(options, globalEnvironment(options?.WebSocket))
 }
 
 /** The same with everything that it takes from outside. */
 export function createClient(options: CallClientOptions, env: Environment): CallClient {
+  check(typeof options?.getToken === 'function', 'getToken', 'a function')
   const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
-  const listeners = createListeners<ClientEvents>()
+  const listeners = createListeners<ClientEvents>(['state', 'incoming', 'restored', 'calls', 'iceServers', 'error'])
   const session = createSession()
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
@@ -101,8 +104,8 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   }
 
   function reply(id: string, { event, error, data }: Envelope): void {
-    if (event === 'call.error') requests.answer(id, { ok: false, error: errorFromWire(error) })
-    else requests.answer(id, { ok: true, data: data as unknown as ReplyData })
+    const isError = event === 'call.error'
+    requests.answer(id, isError ? { ok: false, error: errorFromWire(error) } : { ok: true, data: data as never })
   }
 
   function take(push: Push): void {
@@ -118,7 +121,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     calls.reconcile(state.active_calls, false)
   }
 
-  function lost(isFinal: boolean): void {
+  function lost(isFinal: boolean, cause: RingwireErrorShape | undefined): void {
     requests.pause()
     renewal.stop()
     if (!isFinal) return
@@ -126,8 +129,8 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     session.forget()
     keeper.save(undefined)
     isFresh = true
-    requests.close()
-    calls.drop()
+    requests.close(cause)
+    calls.drop(cause)
   }
 
   const connection = createConnection(
@@ -172,10 +175,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     wake: connection.wake,
 
     connect(): void {
-      if (!env.WebSocket) {
-        const how = 'Set globalThis.WebSocket, or the option WebSocket of createCallClient.'
-        throw new RingwireError('NO_WEBSOCKET', `This runtime has no WebSocket. ${how}`)
-      }
+      check(env.WebSocket, 'WebSocket', 'given by globalThis or as an option: this runtime has none')
       endListening()
       endListening = env.listen((signal) => (signal === 'offline' ? connection.doubt() : connection.wake()))
       connection.connect()

@@ -12,8 +12,9 @@ import {
   turn,
   uuid,
 } from '../test/support/fake.ts'
-import { createClient } from './client.ts'
+import { createCallClient, createClient } from './client.ts'
 import type { Environment } from './environment.ts'
+import type { RingwireError } from './error.ts'
 import type { Call, ConnectionState, RingwireErrorShape, SessionToken, WebSocketConstructor } from './types.ts'
 
 describe('a socket that was given up', () => {
@@ -135,7 +136,7 @@ describe('coming back', () => {
       const asked = failure(call!.alerting())
       fake.socket.ends(code, 'why')
       const name = code === 4409 ? 'replaced' : 'socket_closed'
-      const message = `The socket was closed with ${code}: why.`
+      const message = `The socket was closed: ${code} why`
       expect(fake.client.state).toEqual({
         name: 'closed',
         why: { code: name, message, closeCode: code, reason: 'why', error: undefined },
@@ -238,9 +239,8 @@ describe('coming back', () => {
     let WebSocket: Environment['WebSocket']
     const env = Object.defineProperty({ ...fake.env }, 'WebSocket', { get: () => WebSocket })
     const client = createClient({ getToken: async () => tokenFor(fake, 3_600_000) }, env)
-    const words =
-      'This runtime has no WebSocket. Set globalThis.WebSocket, or the option WebSocket of createCallClient.'
-    expect(() => client.connect()).toThrow(expect.objectContaining({ code: 'NO_WEBSOCKET', message: words }))
+    const message = 'WebSocket must be given by globalThis or as an option: this runtime has none.'
+    expect(() => client.connect()).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message }))
     expect(client.state.name).toBe('idle')
     WebSocket = fake.env.WebSocket
     client.connect()
@@ -291,6 +291,83 @@ test('a tab that was duplicated leaves the session alone, also where it connects
   }
 })
 
+describe('what is handed over wrongly is said at once', () => {
+  const thrown = (run: () => unknown) => {
+    try {
+      run()
+    } catch (error) {
+      const { name, code, field, message } = error as RingwireErrorShape
+      return [name, code, field, message]
+    }
+    return 'nothing'
+  }
+  const invalid = (field: string, rule: string) => [
+    ...['RingwireError', 'INVALID_ARGUMENT', field],
+    `${field} must be ${rule}.`,
+  ]
+
+  test('to createCallClient: a getToken that is no function', () => {
+    const make = createCallClient as (options?: unknown) => unknown
+    for (const options of [undefined, null, {}, { getToken: '/call-token' }])
+      expect(thrown(() => make(options))).toEqual(invalid('getToken', 'a function'))
+  })
+
+  test('to on: an event that there is not, and a listener that is no function', async () => {
+    const fake = await onlineFake()
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    const events = 'state,incoming,restored,calls,iceServers,error'
+    const callEvents = 'state,offer,answer,candidate,alerting,status,resynced,glare'
+    expect(thrown(() => fake.client.on('incomming' as 'incoming', () => {}))).toEqual(
+      invalid('event', `one of ${events}`),
+    )
+    expect(thrown(() => call!.on('ended' as 'state', () => {}))).toEqual(invalid('event', `one of ${callEvents}`))
+    for (const event of events.split(',')) fake.client.on(event as 'state', () => {})()
+    for (const event of callEvents.split(',')) call!.on(event as 'state', () => {})()
+    expect(thrown(() => fake.client.on('state', undefined as never))).toEqual(invalid('listener', 'a function'))
+  })
+
+  test('[INV1] to call: nobody, or a callType that no rule allows; nothing is sent', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call as (options?: unknown) => unknown
+    for (const options of [undefined, null, {}, { userId: 'ben' }, { userId: '', role: 'agent' }])
+      expect(thrown(() => call(options))).toEqual(invalid('userId, role', 'given'))
+    for (const callType of ['', 'Video', 'a b', 'x'.repeat(33), 7.5])
+      expect(thrown(() => call({ ...agent, callType }))).toEqual(invalid('callType', '/^[a-z0-9_-]{1,32}$/'))
+    expect([fake.client.calls, fake.socket.sent]).toEqual([[], []])
+    call({ ...agent, callType: 'x_1-video' })
+    expect(fake.socket.sent).toMatchObject([{ event: 'call.invite', data: { call_type: 'x_1-video' } }])
+  })
+
+  test('a hang-up takes no click for a reason', async () => {
+    const fake = await onlineFake()
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    const click = { type: 'click', target: {} }
+    click.target = click
+    void (call!.end as (event: unknown) => Promise<void>)(click)
+    expect(call!.state).toMatchObject({ name: 'over', reason: 'declined' })
+    expect(fake.socket.sent).toMatchObject([{ event: 'call.reject', data: { call_uuid: call!.callUuid } }])
+  })
+
+  test('the cause of the end of the client is that of its calls', async () => {
+    const fake = fakeClient()
+    fake.client.connect()
+    await turn()
+    const call = fake.client.call(agent)
+    const invite = failure(call.invited)
+    fake.socket.fails('FORBIDDEN')
+    fake.socket.ends(4403, 'origin not allowed')
+    const { error } = fake.client.state.why
+    expect(error).toMatchObject({ code: 'FORBIDDEN' })
+    expect(fake.client.state.why).toMatchObject({ code: 'socket_closed', closeCode: 4403 })
+    expect(call.state).toMatchObject({ name: 'over', reason: 'sdk.closed', error })
+    expect(await invite).toBe(error as RingwireError)
+    const after = await failure(call.connected())
+    expect([after.code, after.cause]).toEqual(['CALL_OVER', error])
+  })
+})
+
 describe('a token that cannot be used', () => {
   test('is asked for again, with growing pauses, and each failure is an error event', async () => {
     const fake = createFake()
@@ -326,9 +403,9 @@ describe('a token that cannot be used', () => {
     expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000])
     expect(errors.every(({ code, retryable }) => code === 'TOKEN_FAILED' && retryable)).toBe(true)
     expect(errors.map(({ message, httpStatus }) => [message, httpStatus])).toEqual([
-      ['getToken gave 401, which is no token: {"error":"Sign in first."}', 401],
-      ['getToken gave 500, which is no token: Oops', 500],
-      ['getToken gave this, which is no token: {"error":"no session"}', undefined],
+      ['getToken gave no token: 401 {"error":"Sign in first."}', 401],
+      ['getToken gave no token: 500 Oops', 500],
+      ['getToken gave no token: {"error":"no session"}', undefined],
       ['getToken failed: Failed to fetch', undefined],
       ['No WebSocket takes this URL and token.', undefined],
     ])

@@ -6,7 +6,16 @@ import { errorFromWire, RingwireError } from './error.ts'
 import { createLiveness, type LivenessOptions } from './liveness.ts'
 import { type PauseBounds, pauseBefore, readJitterHint } from './reconnect.ts'
 import type { Tokens } from './tokens.ts'
-import type { ConnectionState, Peer, SessionToken, WebSocketConstructor, WebSocketLike, Why, WhyCode } from './types.ts'
+import type {
+  ConnectionState,
+  Peer,
+  RingwireErrorShape,
+  SessionToken,
+  WebSocketConstructor,
+  WebSocketLike,
+  Why,
+  WhyCode,
+} from './types.ts'
 import { type Envelope, readAuthOk, readEnvelope } from './wire.ts'
 
 /** Also the bounds of the pauses between attempts. */
@@ -26,7 +35,7 @@ export interface ConnectionUser {
   /** A message after `auth.ok`; false where this socket cannot be trusted any more. */
   receive(envelope: Envelope): boolean
   /** The socket is gone, for now or for good. */
-  lost(isFinal: boolean): void
+  lost(isFinal: boolean, cause?: RingwireErrorShape): void
   /** Sends a request that has a reply and changes nothing. */
   probe(): void
   stateChanged(state: ConnectionState): void
@@ -157,7 +166,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   }
 
   function closed(code: number, reason: string): void {
-    const message = refusal?.message ?? `The socket was closed with ${code}${reason && `: ${reason}`}.`
+    const message = refusal?.message ?? `The socket was closed: ${code} ${reason}`
     const isReplaced = code === 4409
     const details = { closeCode: code, reason, error: refusal }
     const why = because(isReplaced ? 'replaced' : 'socket_closed', message, details)
@@ -204,7 +213,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     leave(code)
     failures = 0
     lateUntil = 0
-    user.lost(true)
+    user.lost(true, why.error)
     self = undefined
     enter({ name: 'closed', why })
   }

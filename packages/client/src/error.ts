@@ -27,17 +27,25 @@ export class RingwireError extends Error implements RingwireErrorShape {
   }
 }
 
-/** The error object of `call.error` [ENV2]. */
+/** Throws INVALID_ARGUMENT: what an application hands over is checked where it does so, also in JavaScript. */
+export function check(fits: unknown, field: string, rule: string): void {
+  if (!fits) throw new RingwireError('INVALID_ARGUMENT', `${field} must be ${rule}.`, { field })
+}
+
+interface WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly retryable: boolean
+  readonly retry_after_ms: number
+  readonly limit: LimitName
+  readonly call_uuid: string
+  readonly field: string
+  readonly status: string
+}
+
+/** The error object of `call.error` [ENV2]. What is inside is the service's word. */
 export function errorFromWire(value: unknown): RingwireError {
-  const body = isObject(value) ? value : {}
-  const text = (name: string) => (typeof body[name] === 'string' ? (body[name] as string) : undefined)
-  const code = (text('code') ?? 'INTERNAL_ERROR') as ErrorCode
-  return new RingwireError(code, text('message') ?? code, {
-    retryable: body.retryable === true,
-    retryAfterMs: typeof body.retry_after_ms === 'number' ? body.retry_after_ms : undefined,
-    limit: text('limit') as LimitName | undefined,
-    callUuid: text('call_uuid'),
-    field: text('field'),
-    status: text('status'),
-  })
+  const body = (isObject(value) ? value : {}) as Partial<WireError>
+  const { code = 'INTERNAL_ERROR', message = code, retry_after_ms: retryAfterMs, call_uuid: callUuid, ...more } = body
+  return new RingwireError(code, message, { retryAfterMs, callUuid, ...more })
 }

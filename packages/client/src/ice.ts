@@ -2,7 +2,6 @@ import type { IceServersResponse } from '@ringwire/protocol/rest'
 import type { Environment } from './environment.ts'
 import { RingwireError } from './error.ts'
 import type { SessionToken } from './types.ts'
-import { isObject } from './wire.ts'
 
 type IceServers = NonNullable<SessionToken['ice_servers']>
 
@@ -35,9 +34,9 @@ export function createIce(
     try {
       const headers = { Authorization: `Bearer ${token}` }
       const response = await env.fetch(url, { method: 'POST', headers })
-      const body: unknown = await response.json()
-      if (!response.ok || !isObject(body) || !Array.isArray(body.ice_servers)) throw new Error(`${response.status}`)
-      told(body as unknown as IceServersResponse)
+      const body = (await response.json()) as IceServersResponse | null
+      if (!Array.isArray(body?.ice_servers)) throw new Error(`${response.status}`)
+      told(body)
       return servers
     } catch (cause) {
       throw new RingwireError('REQUEST_FAILED', 'No ICE servers could be fetched.', { retryable: true, cause })

@@ -87,6 +87,12 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
     entry.reject(error)
   }
 
+  /** Nobody will hear what became of it. */
+  function giveUp(entry: Entry, words: string, details: object = {}): void {
+    const code = entry.n > 0 || entry.unsure ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED'
+    fail(entry, new RingwireError(code, `${entry.event}: ${words}`, details))
+  }
+
   function timedOut(entry: Entry): void {
     entry.waits = false
     entry.reject(new RingwireError('TIMEOUT', `${entry.event} had no reply in ${timeoutMs} ms.`, { retryable: true }))
@@ -164,7 +170,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       entry.takenBack = true
       // One that was sent in this session keeps its number until its reply comes [EXT4].
       if (entry.n > 0) return false
-      fail(entry, new RingwireError(entry.unsure ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED', 'Taken back.'))
+      giveUp(entry, 'taken back.')
       return !entry.unsure
     },
 
@@ -196,19 +202,14 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
         if (isRepeatable && (entry.waits || entry.insistent)) {
           entry.unsure ||= entry.n > 0
           entry.n = 0
-        } else if (entry.n > 0)
-          fail(entry, new RingwireError('UNKNOWN_OUTCOME', `${entry.event}: the session was lost.`))
-        else fail(entry, new RingwireError('CONNECTION_CLOSED', `${entry.event} was not sent.`, { retryable: true }))
+        } else giveUp(entry, 'the session was lost.', { retryable: entry.n === 0 })
       }
     },
 
     /** For good. */
-    close(): void {
+    close(cause?: unknown): void {
       isOpen = false
-      for (const entry of [...entries.values()]) {
-        const code = entry.n > 0 || entry.unsure ? 'UNKNOWN_OUTCOME' : 'CONNECTION_CLOSED'
-        fail(entry, new RingwireError(code, `${entry.event}: the client is closed.`))
-      }
+      for (const entry of [...entries.values()]) giveUp(entry, 'the client is closed.', { cause })
       lastN = 0
       replied = 0
     },

@@ -90,20 +90,19 @@ async function read(answer: SessionToken | TokenResponse, needsUrl: boolean): Pr
   const isToken = isObject(token) && typeof token.token === 'string' && !Number.isNaN(Date.parse(token.expires_at))
   if (response?.ok !== false && isToken && (token.ws_url || !needsUrl)) return token
   const httpStatus = response?.status
-  const said = firstWords(text ?? JSON.stringify(answer))
-  throw tokenError(`getToken gave ${httpStatus ?? 'this'}, which is no token: ${said}`, {
+  const said = `${httpStatus ?? ''} ${text ?? JSON.stringify(answer)}`
+  throw tokenError(`getToken gave no token: ${firstWords(said)}`, {
     httpStatus,
-    retryAfterMs: Number(response?.headers.get('Retry-After')) * 1000 || undefined,
   })
 }
 
 /** An error that says `retryable: false` ends it all; any other is a bad moment. */
 function failed(cause: unknown): never {
-  const { retryable, retryAfterMs, status, message } = Object(cause) as Partial<Record<string, unknown>>
+  const { retryable, retryAfterMs, status, message } = Object(cause) as Partial<RingwireError> & { status?: number }
   throw tokenError(`getToken failed: ${firstWords(message ?? cause)}`, {
     retryable: retryable !== false,
     retryAfterMs,
-    httpStatus: typeof status === 'number' ? status : undefined,
+    httpStatus: status,
     cause,
   })
 }
@@ -114,7 +113,7 @@ const maxWords = 100
 export function firstWords(said: unknown): string {
   return String(said)
     .replace(/<[^<>]*>/g, ' ')
-    .replace(/((?:token|secret|passw|credential|key)\w*["']?\s*[:=]).*/is, '$1…')
+    .replace(/((?:token|secret|pass|key)\w{0,20}["']?\s*[:=]).*/is, '$1…')
     .replace(/[\w.+/=~-]{16,}/g, (run) => (/^([A-Z_]+|[a-z]+)$/.test(run) ? run : '…'))
     .replace(/\s+/g, ' ')
     .trim()

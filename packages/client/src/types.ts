@@ -10,7 +10,7 @@ export interface Participant {
 }
 
 export interface Peer extends Participant {
-  /** Null where this side does not know it: the caller of somebody who never connected. */
+  /** Null where this side does not know it: the callee of a call that was made without a `displayName`. */
   readonly displayName: string | null
 }
 
@@ -27,7 +27,6 @@ export interface SessionToken {
 export interface TokenResponse {
   readonly ok: boolean
   readonly status: number
-  readonly headers: { get(name: string): string | null }
   text(): Promise<string>
 }
 
@@ -44,8 +43,8 @@ export const clientErrorCodes = {
   UNKNOWN_OUTCOME: 'UNKNOWN_OUTCOME',
   /** `getToken` failed, gave something that is no token, or gave that of another participant. */
   TOKEN_FAILED: 'TOKEN_FAILED',
-  /** Thrown by `connect()`: this runtime has no `WebSocket`. */
-  NO_WEBSOCKET: 'NO_WEBSOCKET',
+  /** Thrown at once: a function of the SDK was called with something that it does not take; `field` says what. */
+  INVALID_ARGUMENT: 'INVALID_ARGUMENT',
   /** The call is over on this side. */
   CALL_OVER: 'CALL_OVER',
   /** A REST request could not be made or was answered by something else. */
@@ -65,7 +64,7 @@ export interface RingwireErrorShape extends Error {
   readonly limit: LimitName | undefined
   /** CALL_GLARE: the call that waits to be answered. */
   readonly callUuid: string | undefined
-  /** INVALID_PAYLOAD: the field that is wrong. */
+  /** INVALID_PAYLOAD, CALL_TYPE_INVALID, INVALID_ARGUMENT: the field that is wrong. */
   readonly field: string | undefined
   /** CALL_INVALID_STATE: the status of the call that forbids it. */
   readonly status: string | undefined
@@ -261,7 +260,7 @@ export interface Call {
 export interface CallOptions {
   readonly userId: string
   readonly role: string
-  /** Default: 'audio'. */
+  /** Default: 'audio'. Matches [a-z0-9_-]{1,32} [INV1]. */
   readonly callType?: string
   /** Default: the token's. */
   readonly contextType?: string
@@ -270,7 +269,7 @@ export interface CallOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** May only shorten the ring timeout. */
   readonly ringTimeoutMs?: number
-  /** Shown until the service tells the peer's name. */
+  /** What `peer.displayName` says of the callee. Its own name comes with no message; after a reload the service tells it. */
   readonly displayName?: string
   /**
    * When the callee's own invite was first: 'accept' (default) takes that call, as both want to talk; 'error' ends this
@@ -308,11 +307,11 @@ export interface CallClient {
   on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): Unsubscribe
 
   /**
-   * Connects, and stays connected until `close()`. Does nothing while it does so already. Throws `NO_WEBSOCKET` where the
-   * runtime has none.
+   * Connects, and stays connected until `close()`. Does nothing while it does so already. Throws INVALID_ARGUMENT where the
+   * runtime has no WebSocket.
    */
   connect(): void
-  /** Invites. Works offline: the invite goes out when the connection is back, unless its time runs out. */
+  /** Invites. Throws INVALID_ARGUMENT without `userId` and `role`, or with a wrong `callType`. Works offline: the invite goes out when the connection is back, unless its time runs out. */
   call(options: CallOptions): Call
   /** A call of `calls` by its uuid. */
   find(callUuid: string): Call | undefined

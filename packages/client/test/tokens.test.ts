@@ -66,10 +66,10 @@ describe('a backend', () => {
     hangs.resolve(new Response())
     expect(it.errors.map(({ code, httpStatus, message }) => [code, httpStatus, message])).toEqual([
       ['TOKEN_FAILED', 401, expect.stringContaining('Sign in first.')],
-      ['TOKEN_FAILED', 500, 'getToken gave 500, which is no token: Internal Server Error'],
-      ['TOKEN_FAILED', 200, 'getToken gave 200, which is no token: Wrong page'],
-      ['TOKEN_FAILED', 200, 'getToken gave 200, which is no token: {"ok":true,"secret":…'],
-      ['TOKEN_FAILED', 204, 'getToken gave 204, which is no token: '],
+      ['TOKEN_FAILED', 500, 'getToken gave no token: 500 Internal Server Error'],
+      ['TOKEN_FAILED', 200, 'getToken gave no token: 200 Wrong page'],
+      ['TOKEN_FAILED', 200, 'getToken gave no token: 200 {"ok":true,"secret":…'],
+      ['TOKEN_FAILED', 204, 'getToken gave no token: 204'],
       ['TOKEN_FAILED', undefined, 'getToken gave nothing in 500 ms.'],
     ])
     const waits = it.states.flatMap((state) => (state.name === 'waiting' ? [state.why] : []))
