@@ -65,7 +65,10 @@ export function createPhoneCalls(): PhoneCalls {
         const call = before.get(request_id)
         if (call !== undefined) keep(call)
       } else if (event === 'call.invited') {
-        const state = textOf(data, 'status') === 'ringing' ? 'ringing' : 'over'
+        // An invite that comes again may name a call that has gone on [INV3].
+        const status = textOf(data, 'status')
+        const isAnswered = status === 'accepted' || status === 'connected'
+        const state = status === 'ringing' ? status : isAnswered ? 'answered' : 'over'
         keep({ uuid, direction: 'outgoing', state, peer: invited.get(request_id) ?? '' })
       } else if (event === 'call.ringing') {
         const peer = nameOf(textOf(data, 'caller_user_id'), textOf(data, 'caller_role'))
