@@ -1,6 +1,6 @@
 /** What npm and npx start must not outlive them. With the npm of this machine, and real signals. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../support/workers.ts'
@@ -97,10 +97,12 @@ describe('in the background', () => {
   for (const [name, line] of [
     ['the launcher', `nohup node ${launcher} serve &`],
     ['npx', 'nohup npx ringwire serve &'],
+    ['npx of a shell that stays a while', 'nohup npx ringwire serve & until [ -e "$HOME/go" ]; do sleep 0.1; done'],
   ] as const) {
     test(`${name} with nohup lives on when its shell is gone, and stops on SIGTERM to the service`, async () => {
       const url = await start(['sh', '-c', line])
-      expect(processes().some(({ args }) => args.startsWith('sh -c nohup'))).toBe(false)
+      writeFileSync(join(dataDir, 'go'), '')
+      await until('the shell is gone', () => !processes().some(({ args }) => args.startsWith('sh -c nohup')))
       // Longer than the pause between two looks at the parents.
       await Bun.sleep(1_200)
       expect(await isServed(url)).toBe(true)
