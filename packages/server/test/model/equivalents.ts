@@ -1,5 +1,9 @@
 /** Mutations that change nothing that anybody can see, and why. */
 export const equivalents: Readonly<Record<string, string>> = {
+  "call.ts isClosed: only the right: place.state === 'vacant' && place.closed === true":
+    'only a vacant place has it; the types ask',
+  "decide.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
+    'a held place has no instant; the types ask',
   'decide.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
   "decide.ts withPlace: never: call.status === 'ringing'": 'the callee of a ringing call has no place; the types ask',
   "effects.ts missedData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
