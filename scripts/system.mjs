@@ -55,6 +55,8 @@ const systemPackages = {
     dnf: 'redis',
     brew: 'redis',
   },
+  zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
+  fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },
 }
 
 function isProgram(path) {

@@ -7,13 +7,13 @@ import { callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { SqlValue } from './connection.ts'
 import { callColumns, type StoredCall, type StoredRow } from './rows.ts'
 
-/** Every read of calls: each one finds its rows through an index. */
 /** A place in the order of ends. */
 export interface EndedAt {
   readonly endedAt: number
   readonly id: number
 }
 
+/** Every read of calls: each one finds its rows through an index. */
 export interface CallReads {
   load(ref: CallRef): StoredCall | undefined
   live(): StoredCall<LiveCall>[]
