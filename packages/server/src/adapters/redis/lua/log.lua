@@ -1,6 +1,6 @@
 -- The sessions of one participant, as every script sees them. One hash and one stream a session, all in one slot:
 --   <base>s:<id>  n node and s id of its socket ('' without), ln ls the last ones, rd ready, rf ready from, e epoch, run,
---                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, lq last seq then, id idle since, cl closed by its client (1 for good, 2 not),
+--                 q last seq, pv proven seq, b bytes of the log, tr last seq that made room, lo lost at, lq of which socket and with which last seq, id idle since, cl closed by its client (1 for good, 2 not),
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open,
 --                 tg the last turn that was given to who comes back, tt that of who has it now;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
@@ -132,7 +132,11 @@ local deliver
 -- What its client, or whoever takes its places, is told comes after this seq.
 local function heardSeq(h)
   if h.n ~= '' then return h.rd == '1' and h.q or h.rf end
-  if mayResume(h) then return h.lq end
+  if mayResume(h) then
+    local socket, seq = string.match(h.lq or '', '^(%S*) (%d+)$')
+    -- A node of before does not say it: then it has heard all.
+    return socket == h.ls and seq or h.q
+  end
   return h.x == '1' and h.pv or '0'
 end
 

@@ -177,8 +177,9 @@ end
 
 -- Its socket is gone, and with it what nobody will ask for.
 local function loseSocket(h, clean, at, sent)
-  call('HSET', h.key, 'ln', h.n, 'ls', h.s, 'n', '', 's', '', 'rd', '0', 'lo', at, 'lq', h.q, 'id', at, 'cl', clean)
-  h.ln, h.ls, h.n, h.s, h.rd, h.lo, h.lq, h.id, h.cl = h.n, h.s, '', '', '0', at, h.q, at, clean
+  local lost = h.s .. ' ' .. h.q
+  call('HSET', h.key, 'ln', h.n, 'ls', h.s, 'n', '', 's', '', 'rd', '0', 'lo', at, 'lq', lost, 'id', at, 'cl', clean)
+  h.ln, h.ls, h.n, h.s, h.rd, h.lo, h.lq, h.id, h.cl = h.n, h.s, '', '', '0', at, lost, at, clean
   if clean == '1' then
     retain(h, function(_, name, seq) return seq > sent or h['P' .. name] == '0' end)
   end
