@@ -82,19 +82,19 @@ test('[REL2] told together with the ring before it, no relay passes what was kep
 test('[REL2] [PLACE2] told together with the place passing on, what was kept reaches who has the place now', async () => {
   const participant = somebody()
   const { caller, callee, callUuid, call } = await ringUnheard(participant)
-  const desk = await connectPeer(domain, participant, 'desk')
+  const tab = await connectPeer(domain, participant)
   await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
   const ref = { product: participant.product, callUuid }
   const lost = await domain.calls.run(ref, { type: 'lose', sessionId: callee.id, node: callee.actor.node })
   expect(lost.ok).toBe(true)
-  const moved = done(await domain.calls.seat(desk.actor, callUuid))
+  const moved = done(await domain.calls.seat(tab.actor, callUuid))
   expect(moved.version).toBe(call.version + 2)
   isAway = false
   expect(await domain.delivery.catchUp(moved)).toBe('done')
   expect(await send(caller, callUuid, 2)).toBe('accepted')
   await node.settled()
-  await until('both are there', () => candidatesOf(desk).length >= 2)
-  expect(candidatesOf(desk)).toEqual(['candidate:1', 'candidate:2'])
+  await until('both are there', () => candidatesOf(tab).length >= 2)
+  expect(candidatesOf(tab)).toEqual(['candidate:1', 'candidate:2'])
 })
 
 test('[PLACE1] told late, a call that was answered does not ring where nobody has heard of it', async () => {
