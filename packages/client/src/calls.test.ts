@@ -337,6 +337,18 @@ describe('a call', () => {
       expect(fake.socket.events()).toEqual(['2 webrtc.ice_candidate'])
     })
 
+    test('[END4] is asked for in a new session that does not show it: its notice comes first, if there is one', async () => {
+      const { fake, call } = await answeredFake()
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      fake.socket.ok({ recovered: false, active_calls: [] })
+      expect(call.state.name).toBe('accepted')
+      expect(fake.socket.sent).toMatchObject([{ event: 'webrtc.ice_candidate', data: { candidate: null } }])
+      const ended = { call_uuid: call.callUuid, status: 'ended', reason: 'hangup', by: null, ended_at: '' }
+      fake.socket.says({ event: 'call.ended', data: ended, seq: 1 })
+      expect(call.state).toMatchObject({ name: 'over', status: 'ended', reason: 'hangup' })
+    })
+
     test('is not asked for where the service shows that it is its own, nor by whom it only rings', async () => {
       const { fake, call } = await answeredFake()
       fake.socket.says(rings(1, uuid(5), 'somebody else'))

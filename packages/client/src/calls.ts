@@ -249,7 +249,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     const { state } = it.call
     if (!active) {
       // An invite without an answer is asked again, and says itself what became of it.
-      if (!isUnanswered(it.call)) it.apply({ type: 'over', reason: ownReasons.lost })
+      if (isUnanswered(it.call)) return
+      // Who asks about a call that is over is told how it ended [END4].
+      if (hadPlace(it.call)) it.confirm()
+      else it.apply({ type: 'over', reason: ownReasons.lost })
       return
     }
     const isElsewhere = active.status !== 'ringing' && !active.holds_place

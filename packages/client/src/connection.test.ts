@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  active,
   agent,
   createFake,
   failure,
@@ -475,7 +476,7 @@ describe('close', () => {
     fake.socket.ends(1006)
     call.on('state', () => fake.client.close())
     await fake.pass(500)
-    fake.socket.ok({ session_id: 's2', active_calls: [] })
+    fake.socket.ok({ session_id: 's2', active_calls: [active(call.callUuid)] })
     expect(fake.client.state).toMatchObject({ name: 'closed', why: { code: 'client_closed' } })
     expect(fake.timers).toBe(0)
     expect(fake.socket.closedWith).toBe(1000)

@@ -247,7 +247,7 @@ describe('a session that cannot go on', () => {
     await brief.dispose()
   })
 
-  test('a call that ended meanwhile is over here, with a reason of the SDK', async () => {
+  test('[END4] a call that ended meanwhile is over here, as it ended there', async () => {
     const brief = await new Service({ RINGWIRE_RESUME_WINDOW_MS: '100' }).start()
     const way = await new TcpProxy(() => brief.url).start()
     const caller = person(brief, someone('caller'), 'customer')
@@ -260,7 +260,11 @@ describe('a session that cannot go on', () => {
     await calls.out.end()
     await Bun.sleep(600)
     way.mend()
-    expect(await stateOf(calls.in, 'over')).toMatchObject({ reason: 'sdk.lost', status: undefined, by: null })
+    expect(await stateOf(calls.in, 'over')).toMatchObject({
+      reason: 'hangup',
+      status: 'ended',
+      by: { role: 'customer' },
+    })
     await way.stop()
     await brief.dispose()
   })
