@@ -186,3 +186,12 @@ test('[WS7] hanging up and a new token are not refused for the rate; what only n
   expect(await codeOf({ ...candidate, more: 'call.end' })).toBe('RATE_LIMITED')
   expect(await codeOf({ event: 'call.end', data: {} })).toBe('RATE_LIMITED')
 })
+
+test('[ORD1] [EXT4] a hang-up of who is gone counts, and has no number: it may be sent again, with what came before it', async () => {
+  const { dispatch, answered } = setUp()
+  const gone = { ...session, extended: true }
+  expect(await dispatch.handleLast(gone, JSON.stringify({ ...candidate, n: 1 }), 0)).toEqual(nothing)
+  expect(await dispatch.handleLast(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: undefined })
+  expect(answered).toEqual([['call.end', 'CALL_NOT_FOUND']])
+  expect(await dispatch.handle(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: 2 })
+})

@@ -49,7 +49,10 @@ export interface Dispatch {
     refusal?: Refusal,
     waiter?: Waiter,
   ): MaybePromise<DispatchResult>
-  /** The same for a client that is gone: it may have hung up before it went, and nothing else is done in its name. */
+  /**
+   * The same for a client that is gone: it may have hung up before it went, and nothing else is done in its name. It has no
+   * `n`: a client that comes back sends it again, with what it asked for before it [EXT4].
+   */
   handleLast(session: SignalingSession, text: string, handled: number): MaybePromise<DispatchResult>
   /** What a request is about, as `aboutRequest` says; undefined where it is none. */
   aboutOf(text: string): readonly string[] | undefined
@@ -189,9 +192,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     handle: (session, text, handled, refusal, waiter) => dispatch(parse(text), session, handled, refusal, waiter),
     handleLast(session, text, handled) {
       const message = parse(text)
-      return message.kind === 'request' && isHangUp(message.request.event)
-        ? dispatch(message, session, handled)
-        : nothing
+      if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
+      return andThen(dispatch(message, session, handled), (result) => ({ ...result, n: undefined }))
     },
     aboutOf(text) {
       const message = parse(text)

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
-import { acceptedCall, invite, someone } from '@ringwire/testkit/flows'
+import { acceptedCall, candidate, invite, someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
+import { answeredCall, connectExtended } from '../support/extended-flows.ts'
 import { inviteOf, received, request } from '../support/sessions.ts'
 import { worldFor } from './world.ts'
 
@@ -105,4 +106,24 @@ for (const [name, nodes] of compositions) {
     await danAtOther.settle()
     expect(events(danAtOther)).toEqual(other === still ? ['auth.ok'] : ['auth.ok', 'call.ringing'])
   }, 30_000)
+
+  test.concurrent(`[EXT4] ${name}: an extended client that was gone after a stall, and comes back, has a reply to all that it asked for`, async () => {
+    const { still, other } = nodes()
+    const [callerId, calleeId] = [someone('ina'), someone('jon')]
+    const caller = await connectExtended(still, { user_id: callerId, role: 'customer' })
+    const callee = await connectExtended(other, { user_id: calleeId, role: 'agent' })
+    const callUuid = await answeredCall({ caller, callee, callerId, calleeId })
+    const asked: Promise<{ event: string }>[] = []
+    await standStill(still, async () => {
+      asked.push(caller.request('webrtc.ice_candidate', candidate(callUuid, 1)))
+      asked.push(caller.request('call.end', { call_uuid: callUuid }))
+      await caller.die()
+    })
+    // It hung up before it went.
+    await callee.next('call.ended')
+    await caller.connect()
+    expect((await Promise.all(asked)).map(({ event }) => event)).toEqual(['call.ack', 'call.ack'])
+    caller.stop()
+    callee.stop()
+  }, 60_000)
 }
