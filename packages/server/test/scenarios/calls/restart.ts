@@ -189,7 +189,8 @@ async function checkFinals(service: Service, way: Way): Promise<void> {
   expect(await errorCode(second, 'call.end', { call_uuid: endedUuid })).toBeUndefined()
 }
 
-async function checkOtherDevices(service: Service, way: Way, again: Again): Promise<void> {
+/** A call that rang on the callee's desk and phone, and that the phone answered. */
+async function answerOnPhone(service: Service) {
   const { caller, callerId, calleeId } = await connectPair(service)
   const as = (device: string) => ({ user_id: calleeId, role: 'agent', device_id: device })
   const desk = await service.connect(as('desk'))
@@ -198,6 +199,11 @@ async function checkOtherDevices(service: Service, way: Way, again: Again): Prom
   await desk.next('call.ringing')
   phone.send('call.accept', { call_uuid: callUuid })
   await caller.next('call.accepted')
+  return { callerId, as, desk, callUuid }
+}
+
+async function checkOtherDevices(service: Service, way: Way, again: Again): Promise<void> {
+  const { callerId, as, desk, callUuid } = await answerOnPhone(service)
   await restart(service, way)
   const deskBack = await service.connect(as('desk'))
   const told = await again(desk, deskBack, 'call.cancelled')
@@ -213,14 +219,7 @@ async function checkOtherDevices(service: Service, way: Way, again: Again): Prom
 }
 
 async function checkAnsweredDevice(service: Service, way: Way): Promise<void> {
-  const { caller, callerId, calleeId } = await connectPair(service)
-  const as = (device: string) => ({ user_id: calleeId, role: 'agent', device_id: device })
-  const desk = await service.connect(as('desk'))
-  const phone = await service.connect(as('phone'))
-  const callUuid = await invite(caller, calleeId)
-  await desk.next('call.ringing')
-  phone.send('call.accept', { call_uuid: callUuid })
-  await caller.next('call.accepted')
+  const { callerId, as, desk, callUuid } = await answerOnPhone(service)
   // The desk has heard of it before; only the phone is away when the call ends.
   await desk.next('call.cancelled')
   await restart(service, way)
