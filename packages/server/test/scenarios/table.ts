@@ -36,20 +36,22 @@ type Row = Readonly<Partial<Record<CompositionName, Run>>>
 const always: Row = { embedded: 'test', nodes: 'test', postgres: 'all' }
 /** What one node answers from what it has, or from one read. */
 const ofOneNode: Row = { ...always, nodes: 'all' }
+/** What nodes share of it is in the groups that run on nodes with every change. */
+const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },
-  invites: always,
+  invites: nodesLater,
   connecting: always,
   history: ofOneNode,
   mixed: always,
   // A pair of nodes is started 56 times.
-  restart: { ...always, nodes: 'all' },
-  time: always,
+  restart: nodesLater,
+  time: nodesLater,
   arrival: always,
   authentication: ofOneNode,
   closing: always,
   envelopes: ofOneNode,
-  limits: always,
+  limits: nodesLater,
   losses: always,
   places: always,
   secrecy: ofOneNode,
