@@ -37,7 +37,7 @@ function build(name) {
   }
 }
 
-const packages = ['protocol', 'client']
+const packages = ['protocol', 'client', 'ui']
 
 const [name] = process.argv.slice(2)
 if (name === 'clean')

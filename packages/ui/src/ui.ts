@@ -1,0 +1,2 @@
+/** React components for calls. They need no CSS framework; `ui.css` has what they look like. */
+export {}
