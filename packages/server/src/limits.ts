@@ -68,8 +68,16 @@ export interface LocalLimits {
   /** One request for a participant's history or ICE servers. */
   participantRequest(participant: Participant): Limit
   /** One socket that a participant opens, to resume or not. */
-  connection(participant: Participant): Limit
+  connection(participant: Participant): ConnectionLimit
 }
+
+/** `isInsistent`: it was refused often, and comes all the same. */
+export type ConnectionLimit =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly retryAfterMs: number; readonly isInsistent: boolean }
+
+/** So many sockets are refused in words, in the time for which their limit counts. */
+const politeRefusals = 20
 
 /** Counters that answer at once. */
 export interface LocalCounters {
@@ -86,10 +94,18 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
   const addresses = limitOf('rest-address', config.restRateIp)
   const participants = limitOf('rest-participant', config.restRate)
   const connections = limitOf('connections', config.connectRate)
+  const refusals = limitOf(
+    'refused-connections',
+    config.connectRate && { ...config.connectRate, count: politeRefusals },
+  )
   return {
     request: (address) => addresses(addressKey(address)),
     participantRequest: (participant) => participants(participantKey(participant)),
-    connection: (participant) => connections(participantKey(participant)),
+    connection(participant) {
+      const key = participantKey(participant)
+      const limit = connections(key)
+      return limit.ok ? limit : { ...limit, isInsistent: !refusals(key).ok }
+    },
   }
 }
 

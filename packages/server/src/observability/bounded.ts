@@ -6,7 +6,8 @@ type Level = Exclude<LogLevel, 'silent'>
 export interface BoundedLog {
   /** Whether the next line of this kind would be written. */
   hasRoom(message: string): boolean
-  write(level: Level, fields: LogFields, message: string): void
+  /** Fields that cost something are looked up where the line is written. */
+  write(level: Level, fields: LogFields | (() => LogFields), message: string): void
 }
 
 export interface BoundedLogOptions {
@@ -37,7 +38,7 @@ export function createBoundedLog({ logger, now, later }: BoundedLogOptions): Bou
     write(level, fields, message) {
       const window = windowOf(message)
       window.count++
-      if (window.count <= boundedLines) return logger[level](fields, message)
+      if (window.count <= boundedLines) return logger[level](typeof fields === 'function' ? fields() : fields, message)
       if (window.count > boundedLines + 1) return
       later(
         () => logger[level]({ count: window.count - boundedLines }, `${message}: and more of them`),

@@ -127,7 +127,7 @@ test('[LOG2] limits and failed authentications are told with their code, and not
 test('[LOG2] what anybody can bring about, again and again, is bounded, whatever it is', () => {
   const { journal, read } = setUp()
   const lines = {
-    'socket refused': () => journal.turnedAway(4401, 'token invalid', '192.0.2.1'),
+    'socket refused': () => journal.turnedAway(4401, 'token invalid', () => '192.0.2.1'),
     'over a limit': () => journal.request(who, undefined, { code: 'RATE_LIMITED', limit: 'messages' }),
     'a request failed': () => journal.failed(new StoreError('unavailable', 'it is away'), 'a request failed'),
   }

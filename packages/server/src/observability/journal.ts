@@ -19,7 +19,7 @@ export interface Journal {
   /** The service closes a socket. */
   closing(who: Who, closeCode: number, cause: string, seconds: number): void
   /** A socket is closed before it was anybody's. */
-  turnedAway(closeCode: number, cause: string, address: string | undefined): void
+  turnedAway(closeCode: number, cause: string, client: () => string | undefined): void
   /** Called with every version of a call that this process has committed. */
   committed(call: Call): void
   /** A message of a client was answered: a request, where it was one, with an error where it was refused. */
@@ -47,8 +47,8 @@ export function createJournal({ logger, isDebug, now }: JournalOptions): Journal
     closing(who, closeCode, cause, seconds) {
       logger.info({ ...of(who), closeCode, cause, seconds: tenths(seconds) }, 'socket closed')
     },
-    turnedAway(closeCode, cause, address) {
-      bounded.write('info', { closeCode, cause, address }, 'socket refused')
+    turnedAway(closeCode, cause, client) {
+      bounded.write('info', () => ({ closeCode, cause, address: client() }), 'socket refused')
     },
     committed(call) {
       if (!isLive(call)) logger.info(endOf(call), 'call ended')
@@ -62,8 +62,8 @@ export function createJournal({ logger, isDebug, now }: JournalOptions): Journal
       const { status } = response
       const isRefused = status === 401 || status === 403 || status === 429
       if (!isDebug && !isRefused) return
-      const fields = { method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) }
-      logger.debug(fields, 'request')
+      const fields = () => ({ method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) })
+      if (isDebug) logger.debug(fields(), 'request')
       if (isRefused) void tellRefusal(bounded, fields, response)
     },
     failed(error, message, fields = {}) {
@@ -129,8 +129,8 @@ interface AskedByHttp {
 }
 
 /** Its code is in its body; the path has no query. */
-async function tellRefusal(bounded: BoundedLog, fields: LogFields, response: Response): Promise<void> {
-  const message = fields.status === 429 ? 'over a limit' : 'authentication failed'
+async function tellRefusal(bounded: BoundedLog, fields: () => LogFields, response: Response): Promise<void> {
+  const message = response.status === 429 ? 'over a limit' : 'authentication failed'
   // What would not be written is not read.
   const body: unknown = bounded.hasRoom(message)
     ? await response
@@ -139,7 +139,7 @@ async function tellRefusal(bounded: BoundedLog, fields: LogFields, response: Res
         .catch(() => undefined)
     : undefined
   const code = (body as { error?: { code?: string } } | undefined)?.error?.code
-  bounded.write('warn', { ...fields, code }, message)
+  bounded.write('warn', () => ({ ...fields(), code }), message)
 }
 
 /** SQLite, PostgreSQL (53100), Redis at its `maxmemory`, and the disk itself. */

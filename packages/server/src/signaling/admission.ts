@@ -61,9 +61,11 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
     return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
   }
 
-  function admitted(claims: SessionClaims, query: URLSearchParams): Admission {
+  function admitted(claims: SessionClaims, query: URLSearchParams): Admission | Response {
     const limit = localLimits.connection(claims.participant)
     if (!limit.ok) {
+      // A WebSocket that is opened to be closed costs many times as much as this.
+      if (limit.isInsistent) return refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
       const error = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: limit.retryAfterMs })
       return { kind: 'refused', code: 4429, reason: 'too many connections', error }
     }
@@ -79,7 +81,7 @@ function hasToken(query: URLSearchParams): boolean {
 }
 
 /** An upgrade that is refused by an HTTP status, with the REST error body [WS2]; each costs a connection of its own. */
-export function refusal(code: ErrorCode, message?: string): Response {
+export function refusal(code: ErrorCode, message?: string, retryAfterMs = 1000): Response {
   const error = errorBody(code, message === undefined ? {} : { message })
   const definition = errors[code]
   const status = 'status' in definition ? definition.status : 500
@@ -88,7 +90,7 @@ export function refusal(code: ErrorCode, message?: string): Response {
     'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
-    ...(status === 503 && { 'Retry-After': '1' }),
+    ...((status === 503 || status === 429) && { 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) }),
   }
   return Response.json({ success: false, error: { code: error.code, message: error.message } }, { status, headers })
 }

@@ -328,7 +328,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, admitted, 0)
         return admitted
       }
-      if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress())
+      if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress)
       const headers = subprotocols.offered ? selected : none
       if (server.upgrade(request, { data: admitted, headers })) return undefined
       return refusal('UPGRADE_REQUIRED')

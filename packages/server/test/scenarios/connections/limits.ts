@@ -343,9 +343,27 @@ async function tooManyConnects(service: Service): Promise<void> {
       expect(refused.all[0]!.error.retry_after_ms).toBeWithin(1, 60_001)
     }
   }
+  await insistentConnects(url, token)
   // Whoever else comes, comes in, and who is there stays.
   const other = new Client({ url, token: await service.token({ user_id: someone('other'), role: 'agent' }) })
   await other.next('auth.ok')
+}
+
+/** After twenty refusals in words a short one has to do, and no socket is opened for it. */
+async function insistentConnects(url: string, token: string): Promise<void> {
+  for (let i = 4; i < 20; i++) expect(await new Client({ url, token }).closed).toMatchObject({ code: 4429 })
+  const headers = {
+    Upgrade: 'websocket',
+    Connection: 'Upgrade',
+    'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+    'Sec-WebSocket-Version': '13',
+    Authorization: `Bearer ${token}`,
+  }
+  const refused = await fetch(new URL('/v1/ws', url.replace(/^ws/, 'http')), { headers })
+  expect(refused.status).toBe(429)
+  expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } })
+  expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
+  expect(refused.headers.get('connection')).toBe('close')
 }
 
 async function everySocketHolds(service: Service): Promise<void> {
