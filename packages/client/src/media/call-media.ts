@@ -1,5 +1,6 @@
 import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
 import { createCapture, kindsOf, mediaError } from './capture.ts'
+import { createKeptMutes, pageStorage } from './kept-mutes.ts'
 import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
 import { createOpening } from './opening.ts'
@@ -25,6 +26,7 @@ export type {
   MediaErrorCode,
   MediaKind,
   MediaStats,
+  MediaStorage,
 } from './types.ts'
 
 /** While nothing flows yet, so that `connected` is told without delay. */
@@ -82,8 +84,13 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     receives: () => (call.callType === 'video' ? ['audio', 'video'] : ['audio']),
     failed,
   })
+  const kept = createKeptMutes(
+    options.storage === undefined ? pageStorage() : (options.storage ?? undefined),
+    () => call.callUuid,
+  )
   const capture = createCapture({
     environment,
+    muted: kept.load(),
     async changed(kind, track) {
       for (const old of local.getTracks()) if (old.kind === kind && old !== track) local.removeTrack(old)
       if (track) local.addTrack(track)
@@ -125,6 +132,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     prepare: () => void negotiation.prepare(),
     offer: (how) => void negotiation.offer(how),
   })
+
+  change({ muted: capture.muted() })
 
   function open(): RTCPeerConnection {
     stopWatching()
@@ -199,8 +208,13 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   }
 
   function proceed(): void {
-    if (call.state.name === 'over') close()
-    else opening.proceed()
+    if (call.state.name === 'over') {
+      kept.forget()
+      close()
+    } else {
+      kept.save(capture.muted())
+      opening.proceed()
+    }
   }
 
   function listen(): void {
@@ -281,7 +295,13 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
         if (shown.isClosed()) throw new MediaError('CLOSED', 'start: the call is over')
         await capture.open(media)
       }),
-    setMuted: (kind: MediaKind, muted) => asked('setMuted', () => capture.setMuted(kind, muted)),
+    setMuted: (kind: MediaKind, muted) =>
+      asked('setMuted', () => {
+        const done = capture.setMuted(kind, muted)
+        // At once: the page may be gone before the sender has heard of it.
+        kept.save(capture.muted())
+        return done
+      }),
     switchDevice: (kind, wish) => asked('switchDevice', () => capture.switchDevice(kind, wish)),
     shareScreen: (wish = {}) => asked('shareScreen', () => capture.shareScreen(wish)),
     stopScreen: () => asked('stopScreen', capture.stopScreen),

@@ -4,6 +4,8 @@ type Wish = string | MediaTrackConstraints | MediaStreamTrack
 
 export interface CaptureOptions {
   environment: MediaEnvironment
+  /** From the beginning. */
+  muted: Readonly<Record<MediaKind, boolean>>
   /** What shall be sent of the kind has changed: the camera, the screen, or nothing. */
   changed(kind: MediaKind, track: MediaStreamTrack | null): Promise<void>
   /** The screen is no longer shared, because the user said so in the browser's own bar. */
@@ -44,10 +46,10 @@ export function kindsOf(media: MediaStream | MediaStreamConstraints): MediaKind[
 }
 
 /** Microphone, camera and screen: who opened them, who is muted, and what is sent of each kind. */
-export function createCapture({ environment, changed, screenEnded, failed }: CaptureOptions) {
+export function createCapture({ environment, changed, screenEnded, failed, ...initial }: CaptureOptions) {
   const { mediaDevices } = environment
   const devices: Record<MediaKind, MediaStreamTrack | null> = { audio: null, video: null }
-  const muted: Record<MediaKind, boolean> = { audio: false, video: false }
+  const muted: Record<MediaKind, boolean> = { ...initial.muted }
   /** Tracks that were opened here and are ours to stop. */
   const own = new Set<MediaStreamTrack>()
   let screen: MediaStreamTrack | null = null

@@ -103,6 +103,11 @@ export interface CallMediaOptions {
    * Default: true.
    */
   readonly earlyOffer?: boolean
+  /**
+   * Keeps what is muted for the page that is loaded again, by the call's uuid. Default: sessionStorage, where there is one.
+   * `null` keeps nothing.
+   */
+  readonly storage?: MediaStorage | null
   /** Default: 1000. */
   readonly statsIntervalMs?: number
   /** How long a connection may be interrupted before ICE is restarted. Default: 1000. */
@@ -111,6 +116,13 @@ export interface CallMediaOptions {
   readonly connectTimeoutMs?: number
   /** Default: the browser's own. */
   readonly environment?: MediaEnvironment
+}
+
+/** The part of Web Storage that media uses. It answers at once: what is muted has to be known before a device is open. */
+export interface MediaStorage {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+  removeItem(key: string): void
 }
 
 /** What the browser brings, so that another implementation can stand in. */

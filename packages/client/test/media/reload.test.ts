@@ -167,3 +167,53 @@ test('an offer that only the page of before had seen: the caller makes it again 
     expect(found.ms).toBeLessThan(soon(4000))
   })
 }, 90_000)
+
+test('what is muted stays muted in the page that is loaded again, and none of it is sent before', async () => {
+  await inPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const { createPair, flowing, measureFlow, totals, until } = window.loopback
+      const pair = createPair('video', { incoming: { storage: null } })
+      const { caller, callee } = pair
+      /** Without the picture, for which an element would wait. */
+      const listen = async () => {
+        const ear = new Audio()
+        ear.srcObject = new MediaStream(callee.state.remote.getAudioTracks())
+        await ear.play()
+      }
+      // Before there is a device.
+      void caller.setMuted('audio', true)
+      void caller.setMuted('video', true)
+      await Promise.all([caller.start(), callee.start()])
+      pair.accept()
+      await Promise.all([flowing(caller), flowing(callee)])
+      await listen()
+      await measureFlow(callee, 4)
+      const first = await totals(callee)
+
+      const { call, media } = pair.reload('outgoing', caller)
+      const restored = media.state.muted
+      void media.start()
+      call.resync(true)
+      await flowing(media)
+      await until(() => callee.state.name === 'flowing' && media.state.local.getAudioTracks().length > 0)
+      await listen()
+      await measureFlow(callee, 4)
+      const again = await totals(callee)
+      await media.setMuted('video', false)
+      await until(() => callee.state.receiving.video)
+      const left = Object.entries(sessionStorage)
+      await call.end()
+      const after = sessionStorage.length
+      pair.close()
+      return { first, again, restored, left, after, peer: callee.state.muted, errors: pair.errors }
+    })
+    expect(found).toMatchObject({ restored: { audio: true, video: true }, peer: { audio: false }, errors: [] })
+    for (const { audioPackets, audioEnergy, videoPackets } of [found.first, found.again]) {
+      expect(audioPackets).toBeGreaterThan(0)
+      expect(audioEnergy).toBeLessThan(1e-6)
+      expect(videoPackets).toBe(0)
+    }
+    expect(found.left).toEqual([['ringwire.muted.stub', 'audio']])
+    expect(found.after).toBe(0)
+  })
+}, 90_000)

@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test'
+import { createKeptMutes } from './kept-mutes.ts'
+
+function createStorage() {
+  const items = new Map<string, string>()
+  return {
+    items,
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
+  }
+}
+
+const none = { audio: false, video: false }
+
+test('what is muted is found again by the same call, and by no other', () => {
+  const storage = createStorage()
+  createKeptMutes(storage, () => 'one').save({ audio: true, video: false })
+  expect(createKeptMutes(storage, () => 'one').load()).toEqual({ audio: true, video: false })
+  expect(createKeptMutes(storage, () => 'two').load()).toEqual(none)
+})
+
+test('nothing is left of a call that is over, nor of one in which nothing is muted any more', () => {
+  const storage = createStorage()
+  const before = createKeptMutes(storage, () => 'one')
+  before.save({ audio: true, video: true })
+  const after = createKeptMutes(storage, () => 'one')
+  after.load()
+  after.save(none)
+  expect(storage.items.size).toBe(0)
+  before.save({ audio: false, video: true })
+  before.forget()
+  expect(storage.items.size).toBe(0)
+})
+
+test('a call that takes another uuid keeps what is muted', () => {
+  const storage = createStorage()
+  let uuid = 'asked'
+  const kept = createKeptMutes(storage, () => uuid)
+  kept.save({ audio: false, video: true })
+  uuid = 'taken'
+  kept.save({ audio: false, video: true })
+  expect([...storage.items.keys()]).toEqual(['ringwire.muted.taken'])
+})
+
+test('without a storage, and with one that refuses, nothing is kept and nothing fails', () => {
+  const refuse = () => {
+    throw new Error('QuotaExceededError')
+  }
+  for (const storage of [undefined, { getItem: refuse, setItem: refuse, removeItem: refuse }]) {
+    const kept = createKeptMutes(storage, () => 'one')
+    expect(kept.load()).toEqual(none)
+    kept.save({ audio: true, video: true })
+    kept.forget()
+  }
+})
