@@ -2,6 +2,8 @@ import { type ClientEventName, clientEventPurposes, clientEvents } from '@ringwi
 import { closeCodes } from '@ringwire/protocol/close-codes'
 import { Envelope, messageLimits } from '@ringwire/protocol/envelope'
 import { type ErrorCode, errorBody, errors } from '@ringwire/protocol/errors'
+import { sessionIdPattern } from '@ringwire/protocol/events/auth'
+import { inviteLimits } from '@ringwire/protocol/events/call'
 import { extendedQuery } from '@ringwire/protocol/extended'
 import { type ServerEventName, serverEvents, WsError } from '@ringwire/protocol/server-events'
 import { subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
@@ -13,6 +15,8 @@ import { type Json, type JsonObject, plainSchema } from './schemas.ts'
 export const webSocketCodes = (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].where !== 'rest')
 
 const requestId = plainSchema(Envelope.properties.request_id)
+/** In a request null counts as absent [ENV1]. */
+const optionalId: JsonObject = { ...requestId, type: ['string', 'null'] }
 const requestNumber = plainSchema(Envelope.properties.n)
 
 /** Replies carry the request's id; only a request with one gets `call.ack` [EXT2, ENV4]. */
@@ -37,6 +41,15 @@ function exampleList(named: Record<string, object>): Json {
   return Object.entries(named).map(([name, payload]) => ({ name, payload: payload as JsonObject }))
 }
 
+/** What the validator leaves to a code of its own is said here [INV1]. */
+function dataOf(event: ClientEventName): JsonObject {
+  const data = plainSchema(clientEvents[event])
+  const { call_type: callType } = data.properties as Record<string, JsonObject>
+  if (callType !== undefined)
+    Object.assign(callType, { type: ['string', 'null'], pattern: inviteLimits.callTypePattern })
+  return data
+}
+
 function clientMessage(event: ClientEventName): JsonObject {
   const isOwn = event === 'auth.refresh'
   const named = Object.entries(examples.clientData[event]).flatMap(([name, data]): [string, object][] => {
@@ -53,9 +66,9 @@ function clientMessage(event: ClientEventName): JsonObject {
       required: ['event', 'data'],
       properties: {
         event: { type: 'string', const: event },
-        request_id: requestId,
+        request_id: optionalId,
         n: requestNumber,
-        data: plainSchema(clientEvents[event]),
+        data: dataOf(event),
       },
     },
     examples: exampleList(Object.fromEntries(named)),
@@ -168,7 +181,7 @@ export const queryParameters: Readonly<Record<string, { schema: JsonObject; desc
     example: '1',
   },
   [extendedQuery.resume]: {
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: sessionIdPattern },
     description: 'The session_id of the session to go on with.',
     example: examples.serverData['auth.ok']['extended session'].session_id,
   },

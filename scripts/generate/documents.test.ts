@@ -6,6 +6,7 @@ import { callStatuses } from '@ringwire/protocol/rest'
 import { Compile } from 'typebox/schema'
 import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
 import { createDocuments } from './documents.ts'
+import { tokenRequest } from './examples.ts'
 import { createOpenApi, endpointErrors } from './openapi.ts'
 import type { Json, JsonObject } from './schemas.ts'
 
@@ -69,6 +70,30 @@ describe('openapi.json', () => {
     }
   })
 
+  test('a token request: what is required is not blank, what is not may be null', () => {
+    const { TokenRequest } = (createOpenApi().components as { schemas: Record<string, JsonObject> }).schemas
+    const request = (change: object) =>
+      problems(TokenRequest, { ...tokenRequest, ...change } as JsonObject).length === 0
+    expect(request({})).toBe(true)
+    for (const field of (TokenRequest as { required: string[] }).required) {
+      for (const blank of ['', ' ', null])
+        expect({ field, blank, right: request({ [field]: blank }) }.right).toBe(false)
+      expect(request({ [field]: 'x'.repeat(256) })).toBe(false)
+    }
+    for (const field of ['product', 'device_id', 'app_version']) expect(request({ [field]: null })).toBe(true)
+  })
+
+  test('every answer may be that a body or the headers are too large; each 429 says what it counts', () => {
+    for (const [path, methods] of Object.entries(createOpenApi().paths as Record<string, JsonObject>)) {
+      for (const { responses } of Object.values(methods) as { responses: Record<string, { description: string }> }[]) {
+        expect({ path, statuses: Object.keys(responses) }.statuses).toContainValues(['413', '431'])
+        const limited = responses['429']?.description
+        if (limited !== undefined) expect(limited).toMatch(/\d+ in \d+ s \(RINGWIRE_\w+\)/)
+        if (path === '/v1/calls/history') expect(limited).not.toContain('RINGWIRE_TOKEN')
+      }
+    }
+  })
+
   test('no endpoint answers a code of call.error alone', () => {
     for (const code of Object.values(endpointErrors).flat()) expect(errors[code].where as string).not.toBe('ws')
   })
@@ -92,6 +117,30 @@ describe('asyncapi.json', () => {
       }
     }
     expect(examples).toBeGreaterThan(40)
+  })
+
+  test('what clients send has bounds: every text has a size, a pattern or fixed words', () => {
+    // A token is whatever its issuer signs; the verifier judges it.
+    const free = ['token', 'reason']
+    const messages = Object.entries((createAsyncApi().components as { messages: JsonObject }).messages)
+    for (const [name, message] of messages.filter(([key]) => key.startsWith('client'))) {
+      for (const { path, it } of objects((message as JsonObject).payload)) {
+        if (![it.type].flat().includes('string') || free.some((field) => path.endsWith(`/${field}`))) continue
+        expect({ name, path, it }).toHaveProperty(`it.${['maxLength', 'pattern', 'const'].find((key) => key in it)}`)
+      }
+    }
+  })
+
+  test('[ENV1, INV1] null counts as absent, and a call_type has a pattern', () => {
+    const { messages } = createAsyncApi().components as { messages: Record<string, { payload: JsonObject }> }
+    const invite = (data: object) =>
+      problems(messages.clientCallInvite?.payload, {
+        ...{ event: 'call.invite', request_id: null },
+        data: { callee_user_id: 'ben', callee_role: 'agent', ...data },
+      }).length === 0
+    const optional = ['context_type', 'context_id', 'call_type', 'call_uuid', 'ring_timeout_ms', 'metadata']
+    expect(invite(Object.fromEntries(optional.map((field) => [field, null])))).toBe(true)
+    expect([invite({ call_type: 'video' }), invite({ call_type: 'NO' })]).toEqual([true, false])
   })
 
   test('[ENV2] call.error has an example of every code', () => {

@@ -134,7 +134,7 @@ export const clientData = {
   'auth.refresh': { refresh: { token } },
 }
 
-const authOk: AuthOk = { ...ann, display_name: 'Ann', socket_id: 'q5Xc0mX9T3uYb1cQm1V8wA' }
+const authOk: AuthOk = { ...ann, display_name: 'Ann', socket_id: 'aK4q5Xc0mX9T3uYb1cQm1V8wA' }
 const invited: CallInvited = {
   call_uuid,
   status: 'ringing',
@@ -198,7 +198,7 @@ const activeCall: ActiveCall = {
 }
 const extendedAuthOk: ExtendedAuthOk = {
   ...authOk,
-  session_id: 'Jm2dY0wXhQz4c1uKkq7V3g',
+  session_id: 'aK4Jm2dY0wXhQz4c1uKkq7V3g',
   epoch: 'x1cQm2dY0wU',
   active_calls: [],
   resume_window_ms: 120_000,
@@ -208,7 +208,7 @@ const extendedAuthOk: ExtendedAuthOk = {
 }
 const resumed: ExtendedAuthOk = {
   ...extendedAuthOk,
-  socket_id: 'b1cQm1V8wAq5Xc0mX9T3uY',
+  socket_id: 'aK4b1cQm1V8wAq5Xc0mX9T3uY',
   server_time: at('09:05:10.000'),
   active_calls: [activeCall],
   recovered: true,

@@ -13,6 +13,7 @@ import {
 } from '@ringwire/protocol/rest'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import service from '../../packages/server/package.json' with { type: 'json' }
+import { settings } from '../../packages/server/src/config.ts'
 import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
@@ -46,6 +47,7 @@ export const endpointErrors = {
     'AUTH_TOKEN_REQUIRED',
     'AUTH_TOKEN_INVALID',
     'METHOD_NOT_ALLOWED',
+    'REQUEST_BODY_TOO_LARGE',
     'RATE_LIMITED',
     'CALL_HISTORY_FAILED',
     'INTERNAL_ERROR',
@@ -58,12 +60,13 @@ export const endpointErrors = {
     'RATE_LIMITED',
     'INTERNAL_ERROR',
   ],
-  'GET /healthz': ['METHOD_NOT_ALLOWED'],
-  'GET /readyz': ['METHOD_NOT_ALLOWED'],
+  'GET /healthz': ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE'],
+  'GET /readyz': ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE'],
   'GET /v1/ws': [
     'AUTH_TOKEN_REQUIRED',
     'AUTH_TOKEN_INVALID',
     'METHOD_NOT_ALLOWED',
+    'REQUEST_BODY_TOO_LARGE',
     'UPGRADE_REQUIRED',
     'RATE_LIMITED',
     'SERVICE_DRAINING',
@@ -99,6 +102,19 @@ function errorHeaders(status: number): JsonObject {
   return { ...noStore, ...extra }
 }
 
+/** A default as people say it: `120/60` is 120 in 60 s. */
+function rateOf({ name, default: rate }: { name: string; default: string }): string {
+  const [count, seconds] = rate.split('/')
+  return `${count} in ${seconds} s (${name})`
+}
+
+/** What is counted where a limit answers [TOK5, HTTP1]. */
+const counted: Partial<Record<RestCode, string>> = {
+  BOOTSTRAP_IP_RATE_LIMITED: `${rateOf(settings.tokenRateIp)}. Or ${rateOf(settings.tokenFailRateIp)} had product credentials that failed.`,
+  BOOTSTRAP_KEY_RATE_LIMITED: `${rateOf(settings.tokenRateKey)}.`,
+  RATE_LIMITED: `Of one participant for its history or ICE servers ${rateOf(settings.restRate)}, of one address ${rateOf(settings.restRateIp)}. Token requests have limits of their own.`,
+}
+
 function errorResponse(status: number, codes: readonly RestCode[]): JsonObject {
   const named = codes.map((code): [string, Json] => [
     code,
@@ -108,16 +124,24 @@ function errorResponse(status: number, codes: readonly RestCode[]): JsonObject {
     allOf: [reference('RestError'), { properties: { error: { properties: { code: { enum: [...codes] } } } } }],
   }
   return {
-    description: codes.map((code) => `${code}: ${errors[code].message}`).join('\n\n'),
+    description: codes
+      .map((code) => [`${code}: ${errors[code].message}`, counted[code]].filter(Boolean).join(' '))
+      .join('\n\n'),
     headers: errorHeaders(status),
     content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
   }
 }
 
+/** The runtime's own answer, before any code of the service runs. */
+const headersTooLarge: JsonObject = {
+  description: 'The request line and the headers are over 16 KiB. There is no body, and the connection is closed.',
+}
+
 function errorResponses(codes: readonly RestCode[]): JsonObject {
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort()
   const ofStatus = (status: number) => codes.filter((code) => errors[code].status === status)
-  return Object.fromEntries(statuses.map((status) => [String(status), errorResponse(status, ofStatus(status))]))
+  const named = statuses.map((status): [string, Json] => [String(status), errorResponse(status, ofStatus(status))])
+  return { ...Object.fromEntries(named), '431': headersTooLarge }
 }
 
 function answer(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { get } from 'node:http'
+import { get, type IncomingMessage, request } from 'node:http'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { closeCodes } from '@ringwire/protocol/close-codes'
 import { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
@@ -194,7 +194,7 @@ test('GET /v1/ws: every event of the service is as it is described', async () =>
   ann.raw('{"event":"call.nothing"}')
   ann.raw(`{"event":"call.accept","data":{"call_uuid":"x"}}`)
   ann.send('call.accept', cancelled)
-  ann.send('call.invite', { callee_user_id: 'ben', callee_role: 'agent', call_type: 'NO' })
+  ann.raw('{"event":"call.invite","data":{"callee_user_id":"ben","callee_role":"agent","call_type":"NO"}}')
   for (let i = 0; i < 6; i++) await ann.next('call.error')
 
   const extended = ['call.ack', 'call.status', 'call.alerting', 'ice.servers', 'auth.refreshed', 'session.reset']
@@ -278,18 +278,70 @@ test('GET /v1/ws: what is no upgrade', async () => {
   expect(await ask('POST', '/v1/ws', {}, 'GET')).toBe('METHOD_NOT_ALLOWED')
 })
 
+async function wholeResponse(response: IncomingMessage): Promise<Response> {
+  const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
+  const body = Buffer.concat(await Array.fromAsync(response)).toString()
+  return new Response(body, { status: response.statusCode ?? 0, headers })
+}
+
+/** A request with headers of that size; fetch has a bound of its own. */
+function askWithHeaders(path: string, bytes: number): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = get(service.url + path, { headers: { 'X-Padding': 'x'.repeat(bytes) } }, async (response) => {
+      const whole = await wholeResponse(response)
+      resolve({ status: whole.status, body: await whole.text() })
+    })
+    asked.on('error', reject)
+  })
+}
+
+/** A GET with a body, which fetch does not send. */
+function askWithBody(path: string, body: string): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      service.url + path,
+      { method: 'GET', headers: { 'Content-Length': body.length } },
+      async (response) => {
+        resolve(await wholeResponse(response))
+      },
+    )
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
+
+test('headers up to 16 KiB are read; over it the answer is 431 without a body', async () => {
+  expect((await askWithHeaders('/healthz', 15 * 1024)).status).toBe(200)
+  for (const path of ['/healthz', '/v1/calls/history']) {
+    expect(openApi.paths[path]?.get?.responses).toHaveProperty('431')
+    expect(await askWithHeaders(path, 16 * 1024)).toEqual({ status: 431, body: '' })
+  }
+})
+
+test('a body over 16 KiB is refused on every path', async () => {
+  const body = 'x'.repeat(17_000)
+  for (const [path, methods] of Object.entries(openApi.paths)) {
+    for (const method of Object.keys(methods)) {
+      const headers = { 'Content-Length': String(body.length) }
+      const answer =
+        method === 'get'
+          ? await askWithBody(path, body)
+          : await fetch(service.url + path, { method: 'POST', headers, body })
+      expect(await hold(answer, path, method)).toBe('REQUEST_BODY_TOO_LARGE')
+    }
+  }
+})
+
 /** A request for an upgrade that is answered without one. fetch cannot ask for it. */
 function askUpgrade(headers: Record<string, string>, query = ''): Promise<Response> {
   const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', ...headers }
   const key = { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' }
   return new Promise((resolve, reject) => {
-    const request = get(`${service.url}/v1/ws${query}`, { headers: { ...upgrade, ...key } }, async (response) => {
-      const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)])
-      const body = Buffer.concat(await Array.fromAsync(response)).toString()
-      resolve(new Response(body, { status: response.statusCode ?? 0, headers: fields }))
+    const asked = get(`${service.url}/v1/ws${query}`, { headers: { ...upgrade, ...key } }, async (response) => {
+      resolve(await wholeResponse(response))
     })
-    request.on('error', reject)
-    request.on('upgrade', () => reject(new Error('the upgrade was not refused')))
+    asked.on('error', reject)
+    asked.on('upgrade', () => reject(new Error('the upgrade was not refused')))
   })
 }
 

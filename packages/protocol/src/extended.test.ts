@@ -21,8 +21,8 @@ const activeCall = {
   expires_at: '2026-03-02T09:05:45.000Z',
   holds_place: true,
 }
-const state = { session_id: 'Wm9vbQ', epoch: 'Rm9v', active_calls: [activeCall] }
-const base = { user_id: 'ann', role: 'customer', display_name: 'Ann', socket_id: 'U29ja2V0' }
+const state = { session_id: 'aK4Jm2dY0wXhQz4c1uKkq7V3g', epoch: 'Rm9v', active_calls: [activeCall] }
+const base = { user_id: 'ann', role: 'customer', display_name: 'Ann', socket_id: 'aK4q5Xc0mX9T3uYb1cQm1V8wA' }
 const extended = {
   ...base,
   ...state,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
+import { boundedText, id, maxIdBytes, timestamp, uuid } from './text.ts'
 
 /** What a token permits; the interface's list, always whole [TOK2]. */
 export const allowedActions = [
@@ -20,30 +20,33 @@ export const headers = {
   secret: 'X-SVC-Product-Secret',
 } as const
 
-const field = (description: string) => boundedText(maxIdBytes, description)
-
 const tokenRequestFields = {
-  product: field('Product namespace. Required when the key maps to several products.'),
-  context_type: field('Application-defined context type.'),
-  context_id: field('Application-defined context ID.'),
-  user_id: field('Participant ID from the application.'),
-  role: field("Participant's role."),
-  display_name: field('Name shown in the call UI.'),
-  device_id: field('Client device ID.'),
-  app_version: field('Client application version.'),
-  allowed_peer_role: field('Receiver role this participant may call.'),
+  product: 'Product namespace. Required when the key maps to several products.',
+  context_type: 'Application-defined context type.',
+  context_id: 'Application-defined context ID.',
+  user_id: 'Participant ID from the application.',
+  role: "Participant's role.",
+  display_name: 'Name shown in the call UI.',
+  device_id: 'Client device ID.',
+  app_version: 'Client application version.',
+  allowed_peer_role: 'Receiver role this participant may call.',
 }
 
-/** POST /v1/call/session-token, as an application backend should send it. */
+const given = (description: string) => Type.Optional(Type.Union([boundedText(maxIdBytes, description), Type.Null()]))
+
+/** POST /v1/call/session-token, as an application backend should send it: what is required is there, and not blank. */
 export const TokenRequest = Type.Object({
-  ...tokenRequestFields,
-  product: Type.Optional(tokenRequestFields.product),
-  device_id: Type.Optional(tokenRequestFields.device_id),
-  app_version: Type.Optional(tokenRequestFields.app_version),
+  product: given(tokenRequestFields.product),
+  context_type: id(tokenRequestFields.context_type),
+  context_id: id(tokenRequestFields.context_id),
+  user_id: id(tokenRequestFields.user_id),
+  role: id(tokenRequestFields.role),
+  display_name: id(tokenRequestFields.display_name),
+  device_id: given(tokenRequestFields.device_id),
+  app_version: given(tokenRequestFields.app_version),
+  allowed_peer_role: id(tokenRequestFields.allowed_peer_role),
 })
 export type TokenRequest = Static<typeof TokenRequest>
-
-const given = <T extends ReturnType<typeof field>>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
 /**
  * The same body as it is checked first: types and lengths alone. A field that is missing, null or blank has a code of

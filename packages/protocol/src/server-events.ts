@@ -22,7 +22,7 @@ export const WsError = Type.Object({
   status: Type.Optional(Type.String()),
   call_uuid: Type.Optional(Type.String()),
   retryable: Type.Optional(Type.Boolean()),
-  retry_after_ms: Type.Optional(Type.Integer()),
+  retry_after_ms: Type.Optional(Type.Integer({ minimum: 0 })),
   limit: Type.Optional(Type.Enum([...limitNames], { description: 'RATE_LIMITED: which limit was reached.' })),
 })
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { sessionIdPattern } from '@ringwire/protocol/events/auth'
 import { type Participant, participantKey } from './call/call.ts'
 
 /**
@@ -6,7 +7,7 @@ import { type Participant, participantKey } from './call/call.ts'
  * found in one place wherever sessions are spread. So few bits say nothing of who it is.
  */
 const tagLength = 3
-const pattern = /^[A-Za-z0-9_-]{25}$/
+const pattern = new RegExp(sessionIdPattern)
 
 export function participantHash(participant: Participant): string {
   return createHash('sha256').update(participantKey(participant)).digest('base64url')

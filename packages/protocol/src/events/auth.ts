@@ -1,11 +1,15 @@
 import Type, { type Static } from 'typebox'
 import { timestamp, uuid } from '../text.ts'
 
+/** Sessions and sockets: 128 random bits behind three characters of a hash of the participant [ID2]. */
+export const sessionIdPattern = '^[A-Za-z0-9_-]{25}$'
+const sessionId = (description: string) => Type.String({ pattern: sessionIdPattern, description })
+
 export const AuthOk = Type.Object({
   user_id: Type.String(),
   role: Type.String(),
   display_name: Type.String(),
-  socket_id: Type.String({ description: 'Identifier of this socket: 128 random bits [ID2].' }),
+  socket_id: sessionId('Identifier of this socket, 25 characters [ID2].'),
 })
 export type AuthOk = Static<typeof AuthOk>
 
@@ -30,7 +34,7 @@ export const ActiveCall = Type.Object({
 export type ActiveCall = Static<typeof ActiveCall>
 
 const sessionState = {
-  session_id: Type.String({ description: 'Names the session in a resume.' }),
+  session_id: sessionId('Names the session in a resume.'),
   epoch: Type.String({ description: "Names the incarnation of the session's log." }),
   active_calls: Type.Array(ActiveCall),
 }
