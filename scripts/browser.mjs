@@ -41,5 +41,9 @@ const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: 
  */
 export async function startSharedBrowser() {
   const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1', ...keepsSignals })
-  return { env: { [sharedBrowserVariable]: server.wsEndpoint() }, stop: () => server.close() }
+  return {
+    env: { [sharedBrowserVariable]: server.wsEndpoint() },
+    stop: () => server.close(),
+    kill: () => server.kill(),
+  }
 }

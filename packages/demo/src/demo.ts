@@ -72,7 +72,7 @@ export function createDemo(options: DemoOptions): Demo {
     if (path === '/' || path === '/demo')
       return new Response(null, { status: 302, headers: { location: '/demo/', 'x-content-type-options': 'nosniff' } })
     return (
-      (await assets.find(path.slice('/demo/'.length), request.headers.get('host') ?? '', options.publicUrl)) ??
+      (await assets.find(request, path.slice('/demo/'.length), request.headers.get('host') ?? '', options.publicUrl)) ??
       answerJson(404, { success: false, error: { code: 'NOT_FOUND', message: 'No such file in the demo.' } })
     )
   }

@@ -104,3 +104,22 @@ test('a service that is away is said plainly, without the secret, and puts nobod
   const online = await ask('/demo/api/online', { body: { device_id: ada.device_id } })
   expect(await online?.json()).toEqual({ known: false, people: [] })
 })
+
+test('the first view is under 60 KB on the wire, and whoever takes no gzip gets the same bytes', async () => {
+  let transferred = 0
+  for (const path of ['/demo/', '/demo/page.css', '/demo/main.js', '/demo/pulse.js', '/demo/icon.svg']) {
+    const packed = await ask(path, { headers: { 'accept-encoding': 'gzip, deflate, br' } })
+    expect(packed?.headers.get('content-encoding')).toBe('gzip')
+    expect(packed?.headers.get('vary')).toBe('accept-encoding')
+    const bytes = (await packed?.bytes()) ?? new Uint8Array()
+    transferred += bytes.byteLength
+    for (const accepted of ['', 'gzip;q=0', 'br']) {
+      const plain = await ask(path, { headers: { 'accept-encoding': accepted } })
+      expect(plain?.headers.get('content-encoding')).toBeNull()
+      expect(plain?.headers.get('vary')).toBe('accept-encoding')
+      expect(await plain?.bytes()).toEqual(Bun.gunzipSync(bytes))
+    }
+  }
+  console.log(`The demo's first view: ${transferred} bytes`)
+  expect(transferred).toBeLessThan(60_000)
+})

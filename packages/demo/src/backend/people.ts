@@ -3,8 +3,8 @@ import type { SignIn } from './tokens.ts'
 /** One participant as the page shows it; one person may have the page open in several tabs. */
 export type Person = { user_id: string; role: string; display_name: string; devices: number }
 
-// A hidden tab's timers are woken once a minute, so silence is shorter than that for a live one.
-const silenceMs = 75_000
+/** A page speaks once a second, also where its tab is hidden. */
+const silenceMs = 7000
 const maxDevices = 1000
 
 /** Who is online, as the toy backend knows it: this is the application's business, not the service's. */

@@ -12,8 +12,6 @@ import type { Ring } from './ring.ts'
 import { createStageView } from './stage-view.ts'
 import { overText } from './wording.ts'
 
-const heartbeatMs = 1000
-
 /** How the page writes the SDK's states. */
 const connectionWords = {
   idle: { state: 'connecting', text: 'Connecting …' },
@@ -147,13 +145,23 @@ export function createSession({ identity, relayOnly, ring }: SessionOptions) {
     } catch {
       // The next heartbeat tries again; the connection's own state is shown beside the name.
     }
-    setTimeout(heartbeat, heartbeatMs)
+  }
+
+  function keepBeating(): void {
+    let isUnderWay = false
+    new Worker('pulse.js').addEventListener('message', async () => {
+      if (isUnderWay) return
+      isUnderWay = true
+      await heartbeat()
+      isUnderWay = false
+    })
   }
 
   return {
     start(): void {
       phone.start()
       void heartbeat()
+      keepBeating()
       setInterval(stage.tick, 500)
       setInterval(() => void readHistory(), 60_000)
       window.addEventListener('pagehide', () => reportLeave(identity))
