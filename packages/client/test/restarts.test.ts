@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { backOnline, next, online, person, ringing, stateOf, talk, until } from './support/people.ts'
 import { createStage, failure } from './support/stage.ts'
@@ -35,7 +36,7 @@ describe('the service', () => {
 
   test('[END1] hung up while it is away: over at once here, and ended with its status there when it is back', async () => {
     const mortal = await new Service().start()
-    const caller = person(mortal, someone('caller'), 'customer', { requestTimeoutMs: 100 })
+    const caller = person(mortal, someone('caller'), 'customer', { requestTimeoutMs: soon(500) })
     const callee = person(mortal, someone('callee'), 'agent')
     stage.keep(caller, callee)
     await Promise.all([online(caller), online(callee)])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { backOnline, next, online, type Person, person, ringing, stateOf, talk, until } from './support/people.ts'
@@ -131,7 +132,7 @@ describe('a socket that dies', () => {
 
   test('TIMEOUT: an invite that nobody waits for rings nobody', async () => {
     const callee = stage.add(someone('callee'), 'agent')
-    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl, requestTimeoutMs: 200 })
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl, requestTimeoutMs: soon(500) })
     await Promise.all([online(caller), online(callee)])
     stage.network.silence()
     stage.network.refuse()
@@ -162,7 +163,7 @@ describe('a socket that dies', () => {
   })
 
   test('hanging up without a network arrives when it is back', async () => {
-    const { caller, callee } = await stage.two({ requestTimeoutMs: 100 })
+    const { caller, callee } = await stage.two({ requestTimeoutMs: soon(500) })
     const calls = await talk(caller, callee)
     stage.network.refuse()
     await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
