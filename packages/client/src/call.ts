@@ -6,27 +6,16 @@ import { RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
-import {
-  type Call,
-  type CallEvents,
-  type CallState,
-  type Direction,
-  ownReasons,
-  type Participant,
-  type Peer,
-} from './types.ts'
+import { type Call, type CallEvents, ownReasons, type Participant } from './types.ts'
 
 /** What a call is about, as it is first known. */
-export interface CallSeed {
-  readonly callUuid: string
-  readonly direction: Direction
-  readonly peer: Peer
-  readonly callType: string
-  readonly contextType: string | undefined
-  readonly contextId: string | undefined
-  readonly metadata: Readonly<Record<string, unknown>> | undefined
-  readonly state: CallState
-}
+export type CallSeed = Pick<
+  Call,
+  'callUuid' | 'direction' | 'peer' | 'callType' | 'contextType' | 'contextId' | 'metadata' | 'state'
+>
+
+/** The client alone changes what applications only read. */
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 export interface CallPort {
   ask(request: Request): Promise<unknown>
@@ -66,47 +55,44 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     'glare',
   ])
   const signals = createSignals(listeners)
-  let { state, callUuid, direction, callType, contextType, contextId, metadata } = seed
-  const { peer } = seed
   let accepting: Promise<void> | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error ? reject(error) : resolve())
   })
   invited.catch(() => {})
-  if (direction === 'incoming' || (state.name === 'ringing' && state.direction === 'outgoing' && state.invited)) {
-    settleInvited()
-  }
 
   function apply(input: CallInput): void {
-    const next = nextCallState(state, input)
-    if (next === state) return
-    state = next
+    const next = nextCallState(call.state, input)
+    if (next === call.state) return
+    call.state = next
     if (next.name === 'over') {
       signals.drop()
       settleInvited((next.error as RingwireError | undefined) ?? overError())
-      port.changed(live, callUuid)
+      port.changed(live, call.callUuid)
     }
     listeners.emit('state', next)
   }
 
   function overError(): RingwireError {
+    const { state } = call
     const cause = state.name === 'over' ? state.error : undefined
     return new RingwireError('CALL_OVER', 'The call is over.', { cause })
   }
 
   function ask(event: ClientEventName, data: object = {}, more: Partial<Request> = {}): Promise<void> {
-    if (state.name === 'over' && !more.insistent) return quiet(Promise.reject(overError()))
+    if (call.state.name === 'over' && !more.insistent) return quiet(Promise.reject(overError()))
     const onReply = (reply: Reply) => {
       more.onReply?.(reply)
       if (!reply.ok) refused(event, reply.error)
     }
-    return quiet(port.ask({ event, data: { call_uuid: callUuid, ...data }, ...more, onReply }).then(() => {}))
+    return quiet(port.ask({ event, data: { call_uuid: call.callUuid, ...data }, ...more, onReply }).then(() => {}))
   }
 
   /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
   function refused(event: ClientEventName, error: RingwireError): void {
     const isOfHolder = event === 'call.connected' || event.startsWith('webrtc.')
+    const { state } = call
     const wasHolder = state.name !== 'ringing' || state.direction === 'outgoing'
     if (error.code !== 'CALL_NOT_PARTICIPANT' || !isOfHolder || !wasHolder) return
     apply({ type: 'over', status: 'accepted', reason: ownReasons.elsewhere, error })
@@ -123,7 +109,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   function accept(): Promise<void> {
-    if (state.name === 'accepted' || state.name === 'connected') return Promise.resolve()
+    if (call.state.name === 'accepted' || call.state.name === 'connected') return Promise.resolve()
     if (accepting) return accepting
     apply({ type: 'answering', on: true })
     const asked = ask('call.accept', {}, { onReply: accepted })
@@ -157,16 +143,11 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   /** Hanging up never fails [END1], so here the call is over at once. */
   function hangUp(event: 'call.cancel' | 'call.reject' | 'call.end', given: unknown): Promise<void> {
-    if (state.name === 'over') return Promise.resolve()
-    const ends = {
-      'call.cancel': ['cancelled', 'caller_cancelled'],
-      'call.reject': ['rejected', 'declined'],
-      'call.end': ['ended', 'hangup'],
-    } as const
+    if (call.state.name === 'over') return Promise.resolve()
     const [status, usual] = ends[event]
     // A click handler is called with its event, which is no reason and may have no JSON.
     const reason = typeof given === 'string' ? given : undefined
-    const isUnsent = port.withdraw(callUuid)
+    const isUnsent = port.withdraw(call.callUuid)
     const asked = isUnsent ? Promise.resolve() : ask(event, { reason }, { insistent: true })
     apply({ type: 'over', status, reason: reason ?? usual, by: port.self() })
     return quiet(
@@ -177,38 +158,18 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   function end(reason?: string): Promise<void> {
+    const { state } = call
     if (state.name !== 'ringing') return hangUp('call.end', reason)
     return hangUp(state.direction === 'outgoing' ? 'call.cancel' : 'call.reject', reason)
   }
 
-  const call: Call = {
-    get callUuid() {
-      return callUuid
-    },
-    get direction() {
-      return direction
-    },
-    get callType() {
-      return callType
-    },
-    get contextType() {
-      return contextType
-    },
-    get contextId() {
-      return contextId
-    },
-    get metadata() {
-      return metadata
-    },
-    get state() {
-      return state
-    },
-    peer,
+  const call: Mutable<Call> = {
+    ...seed,
     invited,
-    on: (event, listener) => signals.on(event, listener),
+    on: signals.on,
     accept,
     reject: end,
-    cancel: (reason) => (direction === 'outgoing' ? hangUp('call.cancel', reason) : end(reason)),
+    cancel: (reason) => (call.direction === 'outgoing' ? hangUp('call.cancel', reason) : end(reason)),
     end,
     connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
     alerting: () => ask('call.alerting'),
@@ -226,19 +187,29 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     receive: signals.receive,
     invited: (error) => settleInvited(error),
     become(next) {
-      const before = callUuid
-      ;({ callUuid, direction, callType, contextType, contextId, metadata } = {
-        ...{ callUuid, direction, callType, contextType, contextId, metadata },
-        ...next,
-      })
-      if (callUuid !== before) port.changed(live, before)
+      const before = call.callUuid
+      Object.assign(call, next)
+      if (call.callUuid !== before) port.changed(live, before)
     },
     resync(restored) {
       signals.drop()
       listeners.emit('resynced', { restored })
     },
   }
+  if (!isUnanswered(call)) settleInvited()
   return live
+}
+
+/** What each way of hanging up makes of the call: its status, and the reason where none is given. */
+const ends = {
+  'call.cancel': ['cancelled', 'caller_cancelled'],
+  'call.reject': ['rejected', 'declined'],
+  'call.end': ['ended', 'hangup'],
+} as const
+
+/** An invite of this client without an answer. */
+export function isUnanswered({ state }: Call): boolean {
+  return state.name === 'ringing' && state.direction === 'outgoing' && !state.invited
 }
 
 /** Nobody has to look at it. */

@@ -1,6 +1,6 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
-import { type CallPort, type CallSeed, createCall, type LiveCall } from './call.ts'
+import { type CallPort, type CallSeed, createCall, isUnanswered, type LiveCall } from './call.ts'
 import { overFromWire } from './call-state.ts'
 import { check, type RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
@@ -13,6 +13,7 @@ import {
   type Direction,
   ownReasons,
   type Participant,
+  type Peer,
   type RingwireErrorShape,
 } from './types.ts'
 import type { Push } from './wire.ts'
@@ -42,7 +43,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
 
   const port: CallPort = {
     ask: requests.ask,
-    withdraw: (callUuid) => requests.withdraw(({ event, data }) => event === 'call.invite' && names(data, callUuid)),
+    withdraw: requests.withdraw,
     self,
     changed(it, before) {
       live.delete(before)
@@ -70,6 +71,13 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     const it = createCall(seed, port)
     live.set(seed.callUuid, it)
     return it
+  }
+
+  /** A call that this client knows by the service's word alone. */
+  function hearOf(data: ActiveCall | CallRinging, direction: Direction, peer: Peer, state: CallState): LiveCall {
+    const { call_uuid: callUuid, call_type: callType, context_type: contextType, context_id: contextId } = data
+    const metadata = 'metadata' in data ? data.metadata : undefined
+    return add({ callUuid, direction, peer, callType, contextType, contextId, metadata, state })
   }
 
   function announce(it: LiveCall): void {
@@ -172,12 +180,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
 
   /** Both called each other at once and the peer's invite was first: both want to talk, so this call becomes that one. */
   function take(it: LiveCall, callUuid: string): void {
-    const waiting = live.get(callUuid)?.call
-    const { callType, contextType, contextId, metadata } = waiting ?? it.call
-    const expiresAt = waiting?.state.name === 'ringing' ? waiting.state.expiresAt : undefined
+    const { callType, contextType, contextId, metadata, state } = (live.get(callUuid) ?? it).call
     live.delete(callUuid)
     held.delete(callUuid)
-    it.apply({ type: 'taken', expiresAt: expiresAt ?? now() })
+    it.apply({ type: 'taken', expiresAt: (state.name === 'ringing' && state.expiresAt) || now() })
     it.become({ callUuid, direction: 'incoming', callType, contextType, contextId, metadata })
     it.accept().catch((error: RingwireError) => it.invited(error))
   }
@@ -200,17 +206,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       return
     }
     if (finished.has(callUuid)) return
-    const it = add({
-      callUuid,
-      direction: 'incoming',
-      peer: { userId: data.caller_user_id, role: data.caller_role, displayName: data.display_name },
-      callType: data.call_type,
-      contextType: data.context_type,
-      contextId: data.context_id,
-      metadata,
-      state: rings('incoming', expiresAt),
-    })
-    announceOrHold(it)
+    const peer = { userId: data.caller_user_id, role: data.caller_role, displayName: data.display_name }
+    announceOrHold(hearOf(data, 'incoming', peer, rings('incoming', expiresAt)))
   }
 
   /** What the service says about a call that this client knows. */
@@ -277,16 +274,8 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   /** A live call of this session that this page did not know. */
   function restore(active: ActiveCall): void {
     const { status, direction, peer } = active
-    const it = add({
-      callUuid: active.call_uuid,
-      direction,
-      peer: { userId: peer.user_id, role: peer.role, displayName: peer.display_name },
-      callType: active.call_type,
-      contextType: active.context_type,
-      contextId: active.context_id,
-      metadata: undefined,
-      state: status === 'ringing' ? rings(direction, localTime(active.expires_at)) : { name: status },
-    })
+    const state = status === 'ringing' ? rings(direction, localTime(active.expires_at)) : { name: status }
+    const it = hearOf(active, direction, { ...participant(peer), displayName: peer.display_name }, state)
     if (status === 'ringing' && direction === 'incoming') {
       announceOrHold(it)
       return
@@ -356,10 +345,6 @@ function rings(direction: Direction, expiresAt: number | undefined): CallState {
   return { ...ringing, ...more } as CallState
 }
 
-function names(data: object, callUuid: string): boolean {
-  return 'call_uuid' in data && data.call_uuid === callUuid
-}
-
 function find(active: readonly ActiveCall[], { call }: LiveCall): ActiveCall | undefined {
   return active.find(({ call_uuid }) => call_uuid === call.callUuid)
 }
@@ -367,10 +352,6 @@ function find(active: readonly ActiveCall[], { call }: LiveCall): ActiveCall | u
 /** Calls that ring here have one only when they are answered. */
 function hadPlace({ state }: Call): boolean {
   return state.name !== 'ringing' || (state.direction === 'outgoing' && state.invited)
-}
-
-function isUnanswered({ state }: Call): boolean {
-  return state.name === 'ringing' && state.direction === 'outgoing' && !state.invited
 }
 
 function isSame(a: Participant, b: Participant): boolean {

@@ -1,9 +1,9 @@
 import type { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
+import type { IceServer } from '@ringwire/protocol/rest'
 import { createCalls } from './calls.ts'
 import { createConnection } from './connection.ts'
 import { type Environment, globalEnvironment } from './environment.ts'
 import { check, errorFromWire, RingwireError } from './error.ts'
-import { createIce } from './ice.ts'
 import { createListeners } from './listeners.ts'
 import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
@@ -30,13 +30,16 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   /** The session that other pages leave alone, though they have a copy of the storage; unless one was there before. */
   let claimed: { readonly id: string; readonly isOurs: Promise<boolean> } | undefined
   let endListening: Unsubscribe = () => {}
+  /** Those that were told last: by the token, or by a push [EXT5]. */
+  let iceServers: readonly IceServer[] = []
 
   const report = (error: RingwireError) => listeners.emit('error', error)
   const keeper = createKeeper(options.storage, options.storageKey ?? 'ringwire', (cause) =>
     report(new RingwireError('REQUEST_FAILED', 'The storage refused.', { cause })),
   )
-  const tokens = createTokens(env, options, connectTimeoutMs, (token) => ice.fromToken(token))
-  const ice = createIce(env, tokens.localTime, (servers) => listeners.emit('iceServers', servers))
+  const tokens = createTokens(env, options, connectTimeoutMs, ({ ice_servers }) => {
+    if (ice_servers) setIceServers(ice_servers)
+  })
   const requests = createRequests(env, {
     timeoutMs: requestTimeoutMs,
     transmit: (text) => connection.send(text),
@@ -52,6 +55,11 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     now,
     localTime: tokens.localTime,
   })
+
+  function setIceServers(next: readonly IceServer[]): void {
+    iceServers = next
+    listeners.emit('iceServers', next)
+  }
 
   function claim(id: string): Promise<boolean> {
     if (!options.storage) return Promise.resolve(true)
@@ -109,14 +117,14 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   }
 
   function take(push: Push): void {
-    if (push.event === 'ice.servers') ice.told(push.data)
+    if (push.event === 'ice.servers') setIceServers(push.data.ice_servers)
     else calls.receive(push)
   }
 
   /** The log was lost under the live socket: what was said may have been lost with it [RES4]. */
   function reset({ data, seq }: Envelope): void {
     const state = data as unknown as Pick<ExtendedAuthOk, 'session_id' | 'epoch' | 'active_calls'>
-    session.reset(state)
+    session.began(state)
     if (seq !== undefined) session.see(seq)
     calls.reconcile(state.active_calls, false)
   }
@@ -167,7 +175,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       return calls.list()
     },
     get iceServers() {
-      return ice.servers()
+      return iceServers
     },
     on: listeners.on,
     find: calls.find,
@@ -181,12 +189,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       connection.connect()
     },
 
-    async freshIceServers() {
-      if (ice.areFresh()) return ice.servers()
-      const token = await tokens.current()
-      if (ice.areFresh()) return ice.servers()
-      return ice.fetch(options.url ?? token.ws_url ?? '', token.token)
-    },
+    freshIceServers: () => tokens.current().then(() => iceServers),
 
     close(): void {
       calls.hangUp()

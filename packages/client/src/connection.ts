@@ -52,11 +52,12 @@ const closing = 2
 /** Tells the service that the socket was given up; the session is not over, as after 1000 [RES1]. */
 const givenUp = 4408
 
-function because(code: WhyCode, message: string, more: Partial<Why> = {}): Why {
+/** Where nothing more is known, the code says it all. */
+function because(code: WhyCode, message: string = code, more: Partial<Why> = {}): Why {
   return { code, message, ...more }
 }
 
-const silent = because('silent', 'The service said nothing in time.')
+const silent = because('silent')
 
 function noToken(error: RingwireError): Why {
   return because('token_failed', error.message, { error })
@@ -64,7 +65,7 @@ function noToken(error: RingwireError): Why {
 
 /** One socket at a time, and the way from one to the next. It knows nothing of calls. */
 export function createConnection(env: Environment, options: ConnectionOptions, tokens: Tokens, user: ConnectionUser) {
-  let state: ConnectionState = { name: 'idle', why: because('not_started', 'connect() was not called.') }
+  let state: ConnectionState = { name: 'idle', why: because('not_started') }
   let socket: WebSocketLike | undefined
   /** Who the session is for. */
   let self: Peer | undefined
@@ -144,7 +145,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   function authenticated(envelope: Envelope): void {
     const data = readAuthOk(envelope)
     if (!data) {
-      stop(because('not_extended', 'The service has no extended mode.'))
+      stop(because('not_extended'))
       return
     }
     if (self && (self.userId !== data.user_id || self.role !== data.role)) {
@@ -157,7 +158,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     tokens.setServerTime(data.server_time)
     liveness.start()
     self = { userId: data.user_id, role: data.role, displayName: data.display_name }
-    const why = because('authenticated', 'The service took the token.')
+    const why = because('authenticated')
     const online = { name: 'online', sessionId: data.session_id, recovered: data.recovered, self, why } as const
     state = online
     user.begun(data)
@@ -232,7 +233,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
       if (state.name !== 'idle' && state.name !== 'closed') return
       failures = 0
       const mine = ++run
-      enter({ name: 'connecting', attempt: 1, why: because('started', 'connect() was called.') })
+      enter({ name: 'connecting', attempt: 1, why: because('started') })
       user.prepare().then(() => {
         if (mine === run) attempt()
       })
@@ -254,7 +255,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     doubt: liveness.doubt,
 
     close(): void {
-      if (state.name !== 'closed') stop(because('client_closed', 'close() was called.'), 1000)
+      if (state.name !== 'closed') stop(because('client_closed'), 1000)
     },
   }
 }

@@ -11,7 +11,6 @@ export interface Environment {
   /** Runs once after `ms`; the answer prevents it. */
   after(ms: number, run: () => void): () => void
   readonly WebSocket: WebSocketConstructor | undefined
-  readonly fetch: (url: string, init: { method: string; headers: Record<string, string> }) => Promise<Response>
   uuid(): string
   listen(run: (signal: Signal) => void): Unsubscribe
   /** Whether no other page that is open has claimed this name; from then on this one has, until it goes. */
@@ -37,7 +36,6 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
     get WebSocket() {
       return webSocket ?? (globalThis.WebSocket as WebSocketConstructor | undefined)
     },
-    fetch: (url, init) => fetch(url, init),
     uuid: () => globalThis.crypto?.randomUUID?.() ?? weakUuid(),
     listen,
     claim,

@@ -303,13 +303,12 @@ describe('a request that may succeed later', () => {
 })
 
 describe('taking back', () => {
-  const of = (name: string) => (request: { data: object }) =>
-    'call_uuid' in request.data && request.data.call_uuid === name
+  const invite = { event: 'call.invite', data: { call_uuid: 'a' } } as const
 
   test('leaves nothing behind where it was not sent', async () => {
     const { sent, requests } = setUp()
-    const a = requests.ask(verb('a'))
-    expect(requests.withdraw(of('a'))).toBe(true)
+    const a = requests.ask(invite)
+    expect(requests.withdraw('a')).toBe(true)
     expect(await code(a)).toBe('CONNECTION_CLOSED')
     requests.resumed(0)
     expect(sent).toEqual([])
@@ -318,8 +317,8 @@ describe('taking back', () => {
   test('[EXT4] leaves what was sent until its reply comes; it may have taken effect', async () => {
     const { fake, sent, requests, refuse } = setUp()
     requests.resumed(0)
-    const a = requests.ask(verb('a'))
-    expect(requests.withdraw(of('a'))).toBe(false)
+    const a = requests.ask(invite)
+    expect(requests.withdraw('a')).toBe(false)
     requests.pause()
     requests.resumed(0)
     expect(numbers(sent)).toEqual([1, 1])
@@ -336,9 +335,9 @@ describe('taking back', () => {
     ] as const) {
       const { fake, sent, requests, refuse } = setUp()
       requests.resumed(0)
-      const a = requests.ask(verb('a'))
+      const a = requests.ask(invite)
       refuse(sent[0]!, reason, { retryable: true, retryAfterMs: 1_000 })
-      expect(requests.withdraw(of('a'))).toBe(isUndone)
+      expect(requests.withdraw('a')).toBe(isUndone)
       expect(await code(a)).toBe(end)
       await fake.pass(60_000)
       expect(sent).toHaveLength(1)
@@ -348,10 +347,10 @@ describe('taking back', () => {
   test('after the session is gone: in the first one it may have taken effect', async () => {
     const { requests } = setUp()
     requests.resumed(0)
-    const a = requests.ask(verb('a'))
+    const a = requests.ask(invite)
     requests.pause()
     requests.restarted()
-    expect(requests.withdraw(of('a'))).toBe(false)
+    expect(requests.withdraw('a')).toBe(false)
     expect(await code(a)).toBe('UNKNOWN_OUTCOME')
   })
 })

@@ -163,9 +163,11 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       }
     },
 
-    /** It is not asked again. True where it had no effect for sure: it then never happened. */
-    withdraw(matches: (request: Request) => boolean): boolean {
-      const entry = [...entries.values()].find(matches)
+    /** The invite of a call is not asked again. True where it had no effect for sure: it then never happened. */
+    withdraw(callUuid: string): boolean {
+      const entry = [...entries.values()].find(
+        ({ event, data }) => event === 'call.invite' && 'call_uuid' in data && data.call_uuid === callUuid,
+      )
       if (!entry) return false
       entry.takenBack = true
       // One that was sent in this session keeps its number until its reply comes [EXT4].

@@ -31,7 +31,7 @@ test('[RES2] [RES4] a new session, and a log that was lost, begin again at 1', (
   session.began(authOk({ session_id: 's2' }))
   expect(session.query(0)).toContain('resume=s2&epoch=e%201&seq=0')
   session.see(1)
-  session.reset({ session_id: 's2', epoch: 'e2', active_calls: [] })
+  session.began({ session_id: 's2', epoch: 'e2', active_calls: [] })
   expect(session.query(3)).toBe('ext=1&resume=s2&epoch=e2&seq=0&n=3')
   session.forget()
   expect(session.query(0)).toBe('ext=1')

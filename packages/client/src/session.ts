@@ -6,62 +6,43 @@ type Resume = { readonly id: string; readonly epoch: string; readonly seq: numbe
 
 /** What is needed to go on with a session: its name, its epoch and the last push that was seen [RES1]. */
 export function createSession() {
-  let id: string | undefined
-  let epoch = ''
-  let seq = 0
-  /** What the page before this one saw of its replies. */
-  let repliedBefore = 0
+  /** `replied`: what the page before this one saw of its replies. */
+  let session: Resume | undefined
 
   return {
-    id: (): string | undefined => id,
+    id: (): string | undefined => session?.id,
 
     /** The query of the connection: a new session, or the one that there is. */
     query(replied: number): string {
-      if (id === undefined) return 'ext=1'
-      const [name, incarnation] = [id, epoch].map(encodeURIComponent)
-      return `ext=1&resume=${name}&epoch=${incarnation}&seq=${seq}&n=${Math.max(replied, repliedBefore)}`
+      if (!session) return 'ext=1'
+      const [name, epoch] = [session.id, session.epoch].map(encodeURIComponent)
+      return `ext=1&resume=${name}&epoch=${epoch}&seq=${session.seq}&n=${Math.max(replied, session.replied)}`
     },
 
-    began(data: ExtendedAuthOk): void {
-      if (!data.recovered) seq = 0
-      id = data.session_id
-      epoch = data.epoch
-      repliedBefore = 0
-    },
-
-    /** Its log was lost; `seq` begins again at 1 [RES4]. */
-    reset(data: SessionReset): void {
-      id = data.session_id
-      epoch = data.epoch
-      seq = 0
+    /** It is known from now on: by `auth.ok`, or by a reset after its log was lost [RES4]. Where it is new, so is `seq`. */
+    began({ session_id: id, epoch, recovered }: SessionReset & Partial<Pick<ExtendedAuthOk, 'recovered'>>): void {
+      session = { id, epoch, seq: (recovered && session?.seq) || 0, replied: 0 }
     },
 
     /** Every push comes once, in order and without gaps [EXT1]; anything else is a socket that cannot be trusted. */
-    see(pushed: number): 'next' | 'seen' | 'gap' {
-      if (pushed <= seq) return 'seen'
-      if (pushed > seq + 1) return 'gap'
-      seq = pushed
+    see(seq: number): 'next' | 'seen' | 'gap' {
+      const last = session?.seq ?? 0
+      if (seq <= last) return 'seen'
+      if (!session || seq > last + 1) return 'gap'
+      session = { ...session, seq }
       return 'next'
     },
 
     forget(): void {
-      id = undefined
-      seq = 0
-      repliedBefore = 0
+      session = undefined
     },
 
-    snapshot: (replied: number): string | undefined =>
-      id === undefined ? undefined : JSON.stringify({ id, epoch, seq, replied } satisfies Resume),
+    snapshot: (replied: number): string | undefined => session && JSON.stringify({ ...session, replied }),
 
     /** Goes on with what another page left; false where that is nothing. */
     restore(text: string | null): boolean {
-      const left = text === null ? undefined : parse(text)
-      if (!left) return false
-      id = left.id
-      epoch = left.epoch
-      seq = left.seq
-      repliedBefore = left.replied
-      return true
+      session = text === null ? undefined : parse(text)
+      return session !== undefined
     },
   }
 }

@@ -95,7 +95,7 @@ export type WhyCode =
 
 export interface Why {
   readonly code: WhyCode
-  /** For people who look at logs; it holds no token. */
+  /** For people who look at logs; it holds no token. The code itself where that says it all. */
   readonly message: string
   /** `socket_closed` and `replaced`: the WebSocket close code, and the reason that came with it. */
   readonly closeCode?: number
@@ -320,7 +320,10 @@ export interface CallClient {
    * socket is alive. Browsers do it by themselves on online, visibilitychange and pageshow.
    */
   wake(): void
-  /** `iceServers`, fetched anew where their credentials run out within a minute. */
+  /**
+   * `iceServers`, after a token was asked for where the held one ends within a minute: its TURN credentials last longer
+   * than itself [ICE1]. Rejected with TOKEN_FAILED where there is none.
+   */
   freshIceServers(): Promise<readonly IceServer[]>
   /**
    * Hangs up what this session holds (a call that rings here goes on ringing elsewhere), says goodbye with 1000 and ends

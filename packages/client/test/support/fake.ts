@@ -127,7 +127,6 @@ export function createFake(): Fake {
         }
       },
       WebSocket: Recorded,
-      fetch: () => Promise.reject(new Error('no network')),
       uuid: () => `00000000-0000-4000-8000-${String(++uuids).padStart(12, '0')}`,
       claim: async () => true,
       listen(run) {
