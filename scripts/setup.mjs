@@ -1,7 +1,8 @@
 // Installs what the lock file names, with Node and npm alone, and only where something of it is missing.
-// Every npm script goes through this file, so a fresh clone needs no step of its own.
+// Every npm script goes through this file, so a fresh clone needs no step of its own. `npm start` needs no more than the
+// service does; whatever else comes with the first script that needs it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withLock } from './lock.mjs'
@@ -9,6 +10,10 @@ import { withLock } from './lock.mjs'
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 export const bun = join(modules, '.bin', 'bun')
+/** npm's own record of what it installed. It is written last of all: an interrupted install has none, or an older one. */
+const record = join(modules, '.package-lock.json')
+/** There while packages are added to those of the service: their files may be there in part. */
+const unfinished = join(modules, '.ringwire-unfinished')
 
 /** Runs a command to its end and gives its exit code; a signal counts as a failure. */
 export function run(command, args, options = {}) {
@@ -32,15 +37,14 @@ function packagesOf(path) {
 }
 
 /**
- * Whether everything that the lock file names for this platform is there. npm writes its own record of what it
- * installed last of all, so an install that was interrupted has none, or an older one.
+ * Whether everything that the lock file names for this platform is there: `service` leaves out what develops and tests
+ * it.
  */
-function isInstalled() {
-  const record = join(modules, '.package-lock.json')
-  if (!existsSync(record)) return false
+function isInstalled(scope) {
+  if (!existsSync(record) || existsSync(unfinished)) return false
   const installed = packagesOf(record)
   return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(([path, wanted]) => {
-    if (path === '') return true
+    if (path === '' || (scope === 'service' && wanted.dev === true)) return true
     const found = installed[path]
     if (found === undefined) return wanted.optional === true
     const same = found.version === wanted.version && found.integrity === wanted.integrity
@@ -48,30 +52,52 @@ function isInstalled() {
   })
 }
 
+/** Whether what is there came with more than the service: who develops keeps that when the lock file changes. */
+function hasTools() {
+  return existsSync(record) && Object.values(packagesOf(record)).some(({ dev }) => dev === true)
+}
+
 function isBunRunnable() {
   return spawnSync(bun, ['--version']).status === 0
 }
 
-/** `npm ci`, by the npm that runs this script where there is one. */
-function install() {
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
-  const npm = process.env.npm_execpath
-  return npm?.endsWith('npm-cli.js') ? run(process.execPath, [npm, ...args]) : run('npm', args)
+/** Runs npm: the one that runs this script where there is one. stdout stays the script's own. */
+function npm(...args) {
+  const all = [...args, '--no-audit', '--no-fund', '--loglevel=error']
+  const stdio = ['inherit', 2, 2]
+  const own = process.env.npm_execpath
+  const code = own?.endsWith('npm-cli.js')
+    ? run(process.execPath, [own, ...all], { stdio })
+    : run('npm', all, { stdio })
+  requireOk(code, `npm ${args[0]}`)
 }
 
-/** Makes `node_modules` match the lock file and the pinned Bun runnable. */
-export function setup() {
+function install(scope) {
+  if (scope === 'all' && isInstalled('service')) {
+    // A service that runs keeps its files: what is missing is added, and nothing is taken away.
+    console.error('Installing what develops and tests Ringwire (npm install) …')
+    writeFileSync(unfinished, '')
+    npm('install', '--no-save', '--include=dev')
+    rmSync(unfinished)
+  } else {
+    console.error('Installing dependencies (npm ci) …')
+    npm('ci', scope === 'service' && !hasTools() ? '--omit=dev' : '--include=dev')
+  }
+}
+
+/**
+ * Makes `node_modules` match the lock file and the pinned Bun runnable.
+ * `scope` is `service`, what `npm start` needs, or `all`.
+ */
+export function setup(scope = 'all') {
   if (Number.parseInt(process.versions.node, 10) < 20) {
     console.error(`Node 20 or newer is needed; this is ${process.versions.node}.`)
     process.exit(1)
   }
-  if (isInstalled() && isBunRunnable()) return
+  if (isInstalled(scope) && isBunRunnable()) return
   // Two npm scripts may be started at once: the second waits, and finds everything done.
   withLock(root, () => {
-    if (!isInstalled()) {
-      console.error('Installing dependencies (npm ci) …')
-      requireOk(install(), 'npm ci')
-    }
+    if (!isInstalled(scope)) install(scope)
     // Some npm versions do not run install scripts; the one of `bun` puts its binary in place.
     if (!isBunRunnable()) {
       requireOk(run(process.execPath, ['install.js'], { cwd: join(modules, 'bun') }), 'Installing Bun')

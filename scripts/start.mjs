@@ -5,7 +5,7 @@ import { bun, root, setup } from './setup.mjs'
 
 // The set-up may take minutes, and npm may be gone after it.
 const links = linksToNpm()
-setup()
+setup('service')
 process.chdir(root)
 launch({
   program: bun,

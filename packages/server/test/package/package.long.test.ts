@@ -1,13 +1,21 @@
 import { afterAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
-const packages = ['protocol', 'client', 'demo', 'server'] as const
+const tsc = join(root, 'node_modules', '.bin', 'tsc')
+/** Folder and start of the tarball's name. */
+const packages = {
+  protocol: 'ringwire-protocol',
+  client: 'ringwire-client',
+  ui: 'ringwire-ui',
+  demo: 'ringwire-demo',
+  server: 'ringwire',
+}
 const productSecret = 'a-secret-that-only-tests-know-0123456789'
 
 const work = mkdtempSync(join(tmpdir(), 'ringwire-package-'))
@@ -35,6 +43,10 @@ function environment(more: Record<string, string> = {}): Record<string, string> 
   return { ...(Object.fromEntries(own) as Record<string, string>), ...more }
 }
 
+function readJson(directory: string): object {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+}
+
 async function run(directory: string, command: readonly string[]) {
   const child = Bun.spawn([...command], { cwd: directory, env: environment(), stdout: 'pipe', stderr: 'pipe' })
   const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
@@ -43,67 +55,84 @@ async function run(directory: string, command: readonly string[]) {
   return { out, err }
 }
 
-interface Packed {
-  readonly filename: string
-  readonly files: readonly { readonly path: string }[]
+/** The two commands of a package's README, with a folder of this test. */
+function installCommands(name: string): readonly string[] {
+  const readme = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8')
+  const [, block = ''] = /## Install\n.*?```sh\n(.*?)\n```/s.exec(readme) ?? []
+  return block.replaceAll('~/ringwire-packages', tarballs).split('\n')
 }
 
-test('npm pack: what a package needs is in it, and nothing else', async () => {
-  await run(work, ['mkdir', tarballs, project])
-  for (const name of packages) {
-    const directory = join(root, 'packages', name)
-    const { out } = await run(directory, ['npm', 'pack', '--json', '--pack-destination', tarballs])
-    const answer: Packed[] | Record<string, Packed> = JSON.parse(out)
-    const [packed] = Object.values(answer)
-    const paths = packed!.files.map(({ path }) => path)
+/** Runs one of them where it is meant to be run. */
+const shell = (directory: string, command = '') => run(directory, ['sh', '-ec', command])
+
+test('the first command packs what a package needs, and nothing else', async () => {
+  await shell(root, installCommands('server')[0])
+  expect(readdirSync(tarballs)).toHaveLength(Object.keys(packages).length)
+  for (const [name, title] of Object.entries(packages)) {
+    const listed = await run(tarballs, ['sh', '-c', `tar -tzf ${title}-[0-9]*.tgz`])
+    const paths = listed.out
+      .trim()
+      .split('\n')
+      .map((path) => path.replace(/^package\//, ''))
     expect(paths.filter((path) => /\.test\.ts$|^test\/|\.map$|\.db|secret\.|\.env/.test(path))).toEqual([])
     expect(paths).toContain('package.json')
+    expect(paths).toContain('LICENSE')
     // Who does not read TypeScript gets JavaScript and declarations.
     if (name === 'client') for (const path of ['dist/client.js', 'dist/client.d.ts']) expect(paths).toContain(path)
+    if (['protocol', 'client', 'server'].includes(name)) expect(paths).toContain('README.md')
     if (name === 'server') {
       expect(paths).toContain('bin/ringwire.mjs')
       expect(paths.some((path) => path.startsWith('sql/sqlite/'))).toBe(true)
     }
   }
-  expect(readdirSync(tarballs)).toHaveLength(packages.length)
 }, 90_000)
 
-test('npm install into an empty project', async () => {
-  writeFileSync(join(project, 'package.json'), '{"name":"empty","private":true}')
-  const files = readdirSync(tarballs).map((name) => join(tarballs, name))
-  await run(project, ['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...files])
-  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol'])
-}, 240_000)
-
-test('the SDK in Node, and its types in an application of its own', async () => {
-  const entries = ['client', 'client/media', 'client/react', 'client/types', 'protocol/close-codes']
-  const script = entries.map((entry) => `await import('@ringwire/${entry}')`).join('; ')
-  const use = `import { createCallClient } from '@ringwire/client'; ${script}; console.log(typeof createCallClient)`
-  // React is the application's own, if it has one at all.
-  const node = use.replace("await import('@ringwire/client/react'); ", '')
-  expect((await run(project, ['node', '--input-type=module', '-e', node])).out.trim()).toBe('function')
+test('the second command installs the SDK into an empty folder, where Node and strict TypeScript use it', async () => {
+  const application = join(work, 'application')
+  mkdirSync(application)
+  await shell(application, installCommands('client')[1])
+  expect(readdirSync(join(application, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'protocol'])
 
   writeFileSync(
-    join(project, 'phone.ts'),
+    join(application, 'program.mjs'),
     `import { createCallClient } from '@ringwire/client'
-import { createCallMedia } from '@ringwire/client/media'
-import type { Call } from '@ringwire/client/types'
+import '@ringwire/client/media'
+import { shouldReconnect } from '@ringwire/protocol/close-codes'
+const { state, close } = createCallClient({ getToken: () => Promise.reject(new Error('none')) })
+close()
+console.log(state.name, shouldReconnect(4409), shouldReconnect(1006))
+`,
+  )
+  expect((await run(application, ['node', 'program.mjs'])).out).toBe('idle false true\n')
+
+  const readme = readFileSync(join(root, 'packages', 'client', 'README.md'), 'utf8')
+  const [, phone = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
+  writeFileSync(join(application, 'phone.ts'), phone)
+  writeFileSync(
+    join(application, 'wrong.ts'),
+    `import { createCallClient } from '@ringwire/client'
 const client = createCallClient({ getToken: async () => ({ token: '', expires_at: '' }) })
-export const call: Call = client.call({ userId: 'ben', role: 'agent' })
-export const muted: boolean = createCallMedia(call, { client }).state.muted.audio
 // @ts-expect-error: a user has no number
 client.call({ userId: 5, role: 'agent' })
 `,
   )
-  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  // Node resolves files of a package by its type.
+  writeFileSync(join(application, 'package.json'), JSON.stringify({ ...readJson(application), type: 'module' }))
   for (const resolution of [
+    ['--module', 'node16'],
     ['--module', 'nodenext'],
     ['--module', 'esnext', '--moduleResolution', 'bundler'],
   ]) {
     const options = ['--strict', '--noEmit', '--target', 'esnext', '--types', '', '--lib', 'esnext,dom,dom.iterable']
-    await run(project, [tsc, 'phone.ts', ...options, ...resolution])
+    await run(application, [tsc, 'phone.ts', 'wrong.ts', ...options, ...resolution])
   }
-}, 90_000)
+}, 240_000)
+
+test('the second command installs the service into an empty folder', async () => {
+  mkdirSync(project)
+  await shell(project, installCommands('server')[1])
+  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol', 'ui'])
+}, 240_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])
