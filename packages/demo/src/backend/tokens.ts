@@ -50,7 +50,7 @@ export async function mintToken(options: DemoOptions, signIn: SignIn): Promise<R
         device_id: signIn.device_id,
         allowed_peer_role: peerRoles[signIn.role],
       }),
-      signal: AbortSignal.timeout(5000),
+      signal: AbortSignal.timeout(10_000),
     })
     const body = (await response.json()) as { error?: { code?: unknown; message?: unknown } }
     if (response.ok) return { ok: true, value: body }

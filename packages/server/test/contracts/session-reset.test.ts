@@ -7,6 +7,7 @@ import type { Participant } from '../../src/call/call.ts'
 import { createCalls } from '../../src/calls.ts'
 import { createDelivery } from '../../src/delivery.ts'
 import { createRelay } from '../../src/relay.ts'
+import { newSessionId } from '../../src/session-id.ts'
 import { createSteadyClock } from '../../src/steady-clock.ts'
 import { durations } from './call-life.ts'
 import { createSocket, type Socket } from './session-parts.ts'
@@ -74,7 +75,7 @@ interface Person {
 async function arrive({ arrivals, sessions }: Composed, participant: Participant, peerRole: string): Promise<Person> {
   const session = {
     participant,
-    sessionId: crypto.randomUUID(),
+    sessionId: newSessionId(participant),
     deviceId: 'phone',
     node: 'one',
     displayName: participant.userId,
@@ -146,7 +147,7 @@ test('[RES4] after it the session goes on: pushes, and a resume under the new ep
   const { sessionId } = caller.session
   const comeBack = async (named: string, seq: number) => {
     const socket = createSocket()
-    const session = { ...caller.session, sessionId: crypto.randomUUID() }
+    const session = { ...caller.session, sessionId: newSessionId(caller.session.participant) }
     const arrival = await composed.arrivals.arrive(session, socket, { sessionId, epoch: named, seq })
     composed.sessions.ready(arrival.sessionId)
     return { arrival, socket }
@@ -169,7 +170,7 @@ test('[RES4] nobody without a socket is told, and nobody comes back as if nothin
   await composed.lose()
   expect(caller.socket.told).toHaveLength(told)
   expect(lastOf(callee)?.event).toBe('session.reset')
-  const session = { ...caller.session, sessionId: crypto.randomUUID() }
+  const session = { ...caller.session, sessionId: newSessionId(caller.session.participant) }
   const request = { sessionId: caller.session.sessionId, epoch: caller.epoch, seq: told }
   const arrival = await composed.arrivals.arrive(session, createSocket(), request)
   expect(arrival).toMatchObject({ sessionId: session.sessionId, recovered: false })
