@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Parser } from '@asyncapi/parser'
-import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import type { ClientEventName } from '@ringwire/protocol/client-events'
+import { type ErrorCode, errors, limitNames } from '@ringwire/protocol/errors'
 import { callStatuses } from '@ringwire/protocol/rest'
 import { Compile } from 'typebox/schema'
+import { loadConfig, settings } from '../../packages/server/src/config.ts'
 import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
 import { createDocuments } from './documents.ts'
 import { tokenRequest } from './examples.ts'
+import { whileDeveloping } from './limits.ts'
 import { createOpenApi, endpointErrors } from './openapi.ts'
+import { requestErrors } from './request-errors.ts'
 import type { Json, JsonObject } from './schemas.ts'
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -154,6 +158,33 @@ describe('the pages', () => {
 
   test('errors.md has every code', () => {
     for (const code of Object.keys(errors)) expect(pageOf('errors.md')).toContain(`\`${code}\``)
+  })
+
+  test('errors.md: each code says for what it is sent, and what to do', () => {
+    const rows = pageOf('errors.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+    for (const row of rows) expect(row.split(' | ').map((cell) => cell.trim())).not.toContain('')
+    const rowOf = (code: string) => rows.findLast((row) => row.startsWith(`| \`${code}\``)) ?? ''
+    // What `decide` and `decideInvite` say, and what is refused before them.
+    expect(rowOf('CALL_GLARE')).toContain('| `call.invite` |')
+    expect(rowOf('CALL_ALREADY_ANSWERED')).toContain('| `call.accept` |')
+    expect(rowOf('RELAY_BUFFER_FULL')).toContain('| `webrtc.*` |')
+    for (const event of ['call.end', 'call.cancel', 'call.reject']) {
+      expect(rowOf('CALL_INVALID_STATE')).not.toContain(event)
+      expect(requestErrors().get(event as ClientEventName)).not.toContain('RATE_LIMITED')
+    }
+  })
+
+  test('limits.md has every limit of the configuration and every name of RATE_LIMITED', () => {
+    const page = pageOf('limits.md')
+    const limits = Object.values(settings).filter(
+      ({ type, name }) => /count|burst/.test(type.label) || /_MAX_/.test(name),
+    )
+    expect(limits.length).toBeGreaterThan(10)
+    for (const { name } of limits) expect(page).toContain(`\`${name}\``)
+    for (const name of limitNames) expect(page).toContain(`limit: "${name}"`)
+    expect(loadConfig(whileDeveloping)).toMatchObject({ ok: true, warnings: [] })
   })
 
   test('tables have as many cells in every row as in their head', () => {

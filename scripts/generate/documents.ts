@@ -1,8 +1,10 @@
 import { createAsyncApi } from './asyncapi.ts'
 import { callStatesPage } from './call-states.ts'
 import { clientApiPage } from './client-api.ts'
+import { closeCodesPage, errorsPage } from './error-guide.ts'
+import { limitsPage } from './limits.ts'
 import { createOpenApi } from './openapi.ts'
-import { closeCodesPage, configurationPage, errorsPage } from './tables.ts'
+import { configurationPage } from './tables.ts'
 
 /** Every document by its file name. The same code gives the same text: no dates, no random values. */
 export function createDocuments(): Map<string, string> {
@@ -12,6 +14,7 @@ export function createDocuments(): Map<string, string> {
     ['asyncapi.json', json(createAsyncApi())],
     ['errors.md', errorsPage()],
     ['close-codes.md', closeCodesPage()],
+    ['limits.md', limitsPage()],
     ['configuration.md', configurationPage()],
     ['call-states.md', callStatesPage()],
     ['client-api.md', clientApiPage()],

@@ -248,6 +248,8 @@ export function isLast({ kind }: Pick<Push, 'kind'>): boolean {
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
 export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
+/** What waits for a socket [PLACE5], and for the accept [REL2]. */
+export const waitingLimits = { entries: 256, bytes: 256 * 1024 } as const
 
 /**
  * Where sessions are, and the log of each: one `append` carries every delivery.

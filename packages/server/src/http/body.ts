@@ -1,5 +1,5 @@
 /** The bound of a request body [HTTP1]. */
-const maxBodyBytes = 16 * 1024
+export const maxBodyBytes = 16 * 1024
 
 /** The runtime's own: none, for its refusal has no REST error body. Bodies are measured where they are read [HTTP1]. */
 export const runtimeBodyBound = Number.POSITIVE_INFINITY

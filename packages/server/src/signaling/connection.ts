@@ -51,7 +51,7 @@ export interface ConnectionTiming {
 }
 
 /** Unsent bytes at which a reader counts as too slow [WS7]. */
-const maxUnsentBytes = 1024 * 1024
+export const maxUnsentBytes = 1024 * 1024
 /** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
 const proofIntervalMs = 1_000
 /** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
@@ -62,7 +62,7 @@ const readingMs = 100
 const keepAlive = 'no pong to a keep-alive'
 const unprovenPush = 'no pong after a push'
 const probed = 'no answer to a probe'
-const maxMalformed = 10
+export const maxMalformed = 10
 /** Replies that are kept for a resume [EXT2]. */
 const maxReplies = 512
 /** Stands for bytes that are no text: no envelope either [ENV1]. */

@@ -1,8 +1,7 @@
-import { type Push, sessionLogLimits } from '../../ports.ts'
+import { type Push, sessionLogLimits, waitingLimits } from '../../ports.ts'
 
-/** Bounds of a log with a socket [RES1], and of one that waits for a socket [REL2]. */
+/** Bounds of a log with a socket [RES1]; one that waits for a socket has those of `waitingLimits`. */
 const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const
-const detachedBounds = { entries: 256, bytes: 256 * 1024 } as const
 
 export interface LogEntry {
   readonly seq: number
@@ -47,7 +46,7 @@ export class SessionLog {
 
   /** Appends where nobody reads yet; undefined when it is full. Call events always have room: they are few. */
   appendWaiting(push: Push, at: number): number | undefined {
-    const full = this.size >= detachedBounds.entries || this.bytes + push.text.length > detachedBounds.bytes
+    const full = this.size >= waitingLimits.entries || this.bytes + push.text.length > waitingLimits.bytes
     if (full && push.kind === 'relay') return undefined
     this.add(push, at)
     return this.lastSeq

@@ -7,6 +7,7 @@ import {
   type SessionIdentity,
   type Sink,
   type Upstream,
+  waitingLimits,
 } from '../../ports.ts'
 import { type LogEntry, SessionLog } from './session-log.ts'
 
@@ -70,7 +71,6 @@ export interface Kept {
   taken: boolean
 }
 
-const keptBounds = { entries: 256, bytes: 256 * 1024 } as const
 const mostOver = 64
 const mostPassed = 32
 
@@ -280,7 +280,7 @@ export function keep(session: Session, push: Push): KeepResult {
   session.kept ??= new Map()
   const kept = session.kept.get(push.call) ?? { pushes: [], bytes: 0, taken: false }
   if (kept.taken) return 'closed'
-  if (kept.pushes.length >= keptBounds.entries || kept.bytes + push.text.length > keptBounds.bytes) return 'full'
+  if (kept.pushes.length >= waitingLimits.entries || kept.bytes + push.text.length > waitingLimits.bytes) return 'full'
   kept.pushes.push(push)
   kept.bytes += push.text.length
   session.kept.set(push.call, kept)
