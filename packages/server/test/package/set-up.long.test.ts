@@ -4,7 +4,7 @@ import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 
-const root = join(import.meta.dir, '..')
+const root = join(import.meta.dir, '..', '..', '..', '..')
 const directory = await makeTemporaryDirectory()
 const clone = join(directory.path, 'clone')
 const modules = join(clone, 'node_modules')
