@@ -68,6 +68,14 @@ const rules: Record<string, Case[]> = {
       breaks(`packages/client/src/react/x${i}.ts`, from),
     ),
   ],
+  'ui imports React and the client': [
+    passes('packages/ui/src/a.ts', 'react'),
+    passes('packages/ui/src/b.ts', './line.ts'),
+    passes('packages/ui/src/c.ts', '@ringwire/client/media'),
+    ...['react-dom', '@ringwire/protocol/close-codes', 'node:fs', '../../client/src/client.ts'].map((from, i) =>
+      breaks(`packages/ui/src/x${i}.ts`, from),
+    ),
+  ],
   'call/ is pure': [
     passes(server('call/a.ts'), './call.ts'),
     { file: server('call/b.ts'), code: types('CallStatus', '@ringwire/protocol/rest'), broken: undefined },

@@ -37,7 +37,7 @@ export function usesService({ file }: Job): boolean {
 
 /** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
 export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^packages\/(demo\/test|client\/test\/(browser|docs|media|react))\b/.test(file)
+  return /^packages\/((demo|ui)\/test|client\/test\/(browser|docs|media|react))\b/.test(file)
 }
 
 /** What takes a minute or more begins first; what needs no service takes a moment. */

@@ -1,2 +1,15 @@
+// biome-ignore-all lint/performance/noBarrelFile: the one face of the package
 /** React components for calls. They need no CSS framework; `ui.css` has what they look like. */
-export {}
+export { CallControls, type CallControlsProps } from './call-controls.tsx'
+export { CallStage, type CallStageProps } from './call-stage.tsx'
+export { CallTimer, type CallTimerProps } from './call-timer.tsx'
+export { DeviceMenu } from './device-menu.tsx'
+export { DevicePreview } from './device-preview.tsx'
+export { IncomingDialog } from './incoming-dialog.tsx'
+export type { Phase } from './line.ts'
+export type { PartProps } from './part.ts'
+export { PeerTile } from './peer-tile.tsx'
+export { CallProvider, type CallProviderProps, type CallUi, useCallUi } from './provider.tsx'
+export { RestorableCalls } from './restorable-calls.tsx'
+export { SelfView } from './self-view.tsx'
+export { english, type Words } from './words.ts'

@@ -1,0 +1,137 @@
+import { useCallMedia } from '@ringwire/client/react'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { CallControls } from './call-controls.tsx'
+import { CallTimer } from './call-timer.tsx'
+import { usePeerState, useReception, useStats } from './hooks.ts'
+import { classes, type PartProps } from './part.ts'
+import { PeerTile } from './peer-tile.tsx'
+import { useCallUi, useWords } from './provider.tsx'
+import { SelfView } from './self-view.tsx'
+import { newMediaState } from './upcoming.ts'
+import { nameOf } from './words.ts'
+
+export interface CallStageProps extends PartProps {
+  /** What stands here without a call. */
+  idle?: ReactNode
+  /** Tells whether media goes direct or relayed, its size and its round trip. Default: false. */
+  details?: boolean | undefined
+  /** M mutes, V turns the camera off and on, Escape cancels a call that still rings. Default: false. */
+  keys?: boolean | undefined
+  /** When the call went live, where the application knows better than this page; see CallTimer. */
+  since?: number | undefined
+}
+
+/** A whole call: the peer, oneself and the controls, laid out for what room there is. */
+export function CallStage({ className, idle, details, keys, since }: CallStageProps) {
+  const { call, phase, media, ended } = useCallUi()
+  const words = useWords()
+  const muted = useCallMedia(media)?.muted
+  const onStage = phase === 'incoming' ? undefined : call
+  return (
+    <section
+      className={classes('rw-stage', className)}
+      aria-label={words.stage}
+      data-phase={phase === 'incoming' ? 'idle' : phase}
+      data-type={onStage?.callType}
+      data-call={onStage?.callUuid}
+      data-muted={muted?.audio ? '' : undefined}
+      data-camera-off={muted?.video ? '' : undefined}
+      data-testid="stage"
+    >
+      <Announcement />
+      {onStage && (
+        <>
+          <PeerTile />
+          <div className="rw-top">
+            <p className="rw-who">
+              <strong data-testid="call-name">{nameOf(onStage)}</strong>
+              <span data-testid="call-state">
+                <StateText since={since} />
+              </span>
+            </p>
+            {details && <Details />}
+          </div>
+          <SelfView />
+          <CallControls keys={keys} />
+        </>
+      )}
+      {ended && <Ended />}
+      {!onStage && !ended && idle}
+    </section>
+  )
+}
+
+/** What the call does now; undefined while it is simply live. */
+function useStateWords(): string | undefined {
+  const { call, media, phase } = useCallUi()
+  const words = useWords()
+  const name = useCallMedia(media)?.name
+  const reception = useReception(media)
+  if (phase === 'calling') {
+    const state = call?.state
+    const alerts = state?.name === 'ringing' && state.direction === 'outgoing' && state.alerting
+    return alerts ? words.ringing : words.calling
+  }
+  if (name === 'interrupted') return words.reconnecting
+  if (phase === 'connecting') return words.connecting
+  return reception === 'nothing' || newMediaState(media).silent ? words.silent : undefined
+}
+
+function StateText({ since }: { since: number | undefined }) {
+  return useStateWords() ?? <CallTimer since={since} />
+}
+
+/** The one place that speaks to a screen reader: what changed last, once, and never the time. */
+function Announcement() {
+  const { call, media, phase, ended } = useCallUi()
+  const words = useWords()
+  const now = useStateWords()
+  const { away } = usePeerState(call)
+  useCallMedia(media)
+  let text = ''
+  if (ended) text = words.over(ended)
+  else if (call && away) text = words.away(nameOf(call))
+  else if (newMediaState(media).quality === 'poor') text = words.poor
+  else if (call && phase !== 'incoming') text = now ?? words.live
+  return (
+    <p className="rw-read" role="status" data-testid="announcement">
+      {text}
+    </p>
+  )
+}
+
+function Details() {
+  const { media } = useCallUi()
+  const words = useWords()
+  const stats = useStats(media)
+  if (!stats?.path) return null
+  const { path, picture, roundTripMs } = stats
+  const parts = [path === 'relay' ? words.relayed : words.direct]
+  if (picture) parts.push(`${picture.width}×${picture.height}`)
+  if (roundTripMs !== undefined) parts.push(`${Math.round(roundTripMs)} ms`)
+  return (
+    <span className="rw-chip" data-path={path} data-testid="call-path">
+      {parts.join(' · ')}
+    </span>
+  )
+}
+
+/** How the last call ended. It takes the focus that went with the controls. */
+function Ended() {
+  const { ended, dismiss } = useCallUi()
+  const words = useWords()
+  const close = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (document.activeElement === document.body) close.current?.focus({ preventScroll: true })
+  }, [])
+  if (!ended) return null
+  return (
+    <div className="rw-ended" data-testid="ended">
+      {/* The announcement has read it. */}
+      <p aria-hidden="true">{words.over(ended)}</p>
+      <button ref={close} type="button" className="rw-button" data-testid="dismiss" onClick={dismiss}>
+        {words.close}
+      </button>
+    </div>
+  )
+}

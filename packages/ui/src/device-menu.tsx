@@ -1,0 +1,116 @@
+import type { CallMedia } from '@ringwire/client/media'
+import { useCallMedia } from '@ringwire/client/react'
+import { useEffect, useId, useState } from 'react'
+import { classes, type PartProps } from './part.ts'
+import { useContextOfCall, useLine } from './provider.tsx'
+import { newMediaState, retryDevices } from './upcoming.ts'
+import type { Words } from './words.ts'
+
+const kinds = [
+  { kind: 'videoinput', of: 'video', word: 'camera' },
+  { kind: 'audioinput', of: 'audio', word: 'microphone' },
+  { kind: 'audiooutput', of: undefined, word: 'speaker' },
+] as const
+
+/** Which camera, microphone and speaker: of the call, or of the next one. What was refused can be asked for again. */
+export function DeviceMenu({ className }: PartProps) {
+  const { media, devices: chosen } = useLine()
+  const { line, words } = useContextOfCall()
+  const state = useCallMedia(media)
+  const devices = useDevices(state)
+  return (
+    <div className={classes('rw-menu', className)} data-testid="device-menu">
+      {kinds.map(({ kind, of, word }) => {
+        const list = devices.filter((device) => device.kind === kind && device.deviceId !== '')
+        const track = of && state?.local.getTracks().find((candidate) => candidate.kind === of)
+        const current = state?.sharing && of === 'video' ? undefined : track?.getSettings().deviceId
+        return list.length === 0 ? null : (
+          <Choice
+            key={kind}
+            {...{ list, words }}
+            name={words[word]}
+            value={current ?? chosen[kind] ?? ''}
+            choose={(id) => line.chooseDevice(kind, id)}
+          />
+        )
+      })}
+      {media && <Lacking media={media} />}
+    </div>
+  )
+}
+
+function Choice(props: {
+  list: readonly MediaDeviceInfo[]
+  words: Words
+  name: string
+  value: string
+  choose(id: string): void
+}) {
+  const { list, words, name, value, choose } = props
+  const id = useId()
+  return (
+    <p className="rw-choice">
+      <label htmlFor={id}>{name}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+        {!list.some(({ deviceId }) => deviceId === value) && <option value="">{words.defaultDevice}</option>}
+        {list.map(({ deviceId, label }, index) => (
+          <option key={deviceId} value={deviceId}>
+            {label || words.device(name, index + 1)}
+          </option>
+        ))}
+      </select>
+    </p>
+  )
+}
+
+/** Why a kind is not sent, and the way to ask again. */
+function Lacking({ media }: { media: CallMedia }) {
+  const { words } = useContextOfCall()
+  const { errors = {} } = newMediaState(media)
+  const lines = (['audio', 'video'] as const).flatMap((kind) => {
+    const code = errors[kind]
+    if (!code) return []
+    const name = kind === 'audio' ? words.microphone : words.camera
+    if (code === 'NOT_ALLOWED') return words.notAllowed(name)
+    if (code === 'NOT_FOUND') return words.notFound(name)
+    return code === 'IN_USE' ? words.inUse(name) : words.unavailable(name)
+  })
+  if (lines.length === 0) return null
+  return (
+    <div className="rw-lacking" data-testid="device-errors">
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+      <button
+        type="button"
+        className="rw-button"
+        data-testid="retry-devices"
+        onClick={() => void retryDevices(media).catch(() => undefined)}
+      >
+        {words.tryAgain}
+      </button>
+    </div>
+  )
+}
+
+/** The devices of this machine, as they come and go. Their labels are known once one of them was opened. */
+function useDevices(changed: unknown): readonly MediaDeviceInfo[] {
+  const [devices, setDevices] = useState<readonly MediaDeviceInfo[]>([])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the labels come with what has changed
+  useEffect(() => {
+    const { mediaDevices } = navigator
+    if (!mediaDevices) return
+    let isGone = false
+    const read = async () => {
+      const list = await mediaDevices.enumerateDevices().catch(() => [])
+      if (!isGone) setDevices(list)
+    }
+    void read()
+    mediaDevices.addEventListener('devicechange', read)
+    return () => {
+      isGone = true
+      mediaDevices.removeEventListener('devicechange', read)
+    }
+  }, [changed])
+  return devices
+}

@@ -1,0 +1,101 @@
+import type { CallMedia, MediaStats } from '@ringwire/client/media'
+import type { Call } from '@ringwire/client/types'
+import { type RefObject, useCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { type Fit, fitOf } from './fit.ts'
+import { createReception, type Reception } from './reception.ts'
+import { onPeer, type PeerState, peerStateOf } from './upcoming.ts'
+
+/** The time of now, in ms since the epoch, anew each second while it is `on`. */
+export function useClock(on: boolean): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    if (!on) return
+    setNow(Date.now())
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [on])
+  return now
+}
+
+/** The video plays the stream. */
+export function useStream(video: RefObject<HTMLVideoElement | null>, stream: MediaStream | undefined): void {
+  useEffect(() => {
+    const element = video.current
+    if (!element || !stream) return
+    element.srcObject = stream
+    const play = () => void element.play().catch(() => undefined)
+    element.addEventListener('loadedmetadata', play)
+    return () => {
+      element.removeEventListener('loadedmetadata', play)
+      element.srcObject = null
+    }
+  }, [video, stream])
+}
+
+/** How the picture of the video goes into its frame, as both change. */
+export function useFit(video: RefObject<HTMLVideoElement | null>, isScreen: boolean): Fit {
+  const [fit, setFit] = useState<Fit>('contain')
+  useEffect(() => {
+    const element = video.current
+    if (!element) return
+    const measure = () => {
+      const { videoWidth: width, videoHeight: height, clientWidth, clientHeight } = element
+      setFit(fitOf({ width, height }, { width: clientWidth, height: clientHeight }, isScreen))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    element.addEventListener('resize', measure)
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('resize', measure)
+    }
+  }, [video, isScreen])
+  return fit
+}
+
+/** Whether the peer is away, and what it says that it sends. */
+export function usePeerState(call: Call | undefined): PeerState {
+  const subscribe = useCallback((changed: () => void) => onPeer(call, changed), [call])
+  const read = () => peerStateOf(call)
+  return useSyncExternalStore(subscribe, read, read)
+}
+
+/** The statistics of the last interval; undefined before the first. */
+export function useStats(media: CallMedia | undefined): MediaStats | undefined {
+  const [last, setLast] = useState<{ media: CallMedia; stats: MediaStats }>()
+  useEffect(() => media?.on('stats', (stats) => setLast({ media, stats })), [media])
+  return last?.media === media ? last?.stats : undefined
+}
+
+export function useReception(media: CallMedia | undefined): Reception {
+  const [reception, setReception] = useState<Reception>('all')
+  useEffect(() => {
+    setReception('all')
+    const receive = createReception()
+    return media?.on('stats', (stats) => setReception(receive(stats)))
+  }, [media])
+  return reception
+}
+
+/** What only a browser knows; false on a server and while its page is taken over. */
+export function useBrowserHas(check: () => boolean): boolean {
+  return useSyncExternalStore(
+    () => () => {},
+    check,
+    () => false,
+  )
+}
+
+/** Whether an element is in the state that a pair of its events begins and ends. */
+export function useDocumentState(event: string, read: () => boolean): boolean {
+  const subscribe = useCallback(
+    (changed: () => void) => {
+      // Captured: the events of picture in picture are the video's.
+      document.addEventListener(event, changed, true)
+      return () => document.removeEventListener(event, changed, true)
+    },
+    [event],
+  )
+  return useSyncExternalStore(subscribe, read, () => false)
+}

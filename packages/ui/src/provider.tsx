@@ -1,0 +1,96 @@
+import type { CallMedia, CallMediaOptions } from '@ringwire/client/media'
+import type { Call, CallClient, CallOptions } from '@ringwire/client/types'
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from 'react'
+import { type Line, type LineState, lineOf, type Phase } from './line.ts'
+import { onRestorable, type RestorableCall, restorableOf } from './upcoming.ts'
+import { english, type Words } from './words.ts'
+
+export interface CallProviderProps {
+  client: CallClient
+  /** For the media of each call. */
+  media?: CallMediaOptions | undefined
+  /** What a call that comes during another gets. Default: 'reject'. */
+  busy?: 'reject' | 'hold' | undefined
+  /** Texts in place of the English ones. */
+  words?: Partial<Words> | undefined
+  children?: ReactNode
+}
+
+export interface CallUi {
+  readonly client: CallClient
+  readonly call: Call | undefined
+  readonly media: CallMedia | undefined
+  readonly phase: Phase
+  /** When media first came on this page, in ms since the epoch. */
+  readonly since: number | undefined
+  /** The last call, in the phase `over`. */
+  readonly ended: LineState['ended']
+  /** Calls; during a call it gives that one. */
+  place(options: CallOptions): Call
+  accept(options?: { video?: boolean }): void
+  decline(reason?: string): void
+  hangUp(): void
+  dismiss(): void
+  readonly restorable: readonly RestorableCall[]
+  /** Rejoins one of `restorable`. */
+  resume(restorable: RestorableCall): void
+}
+
+const Context = createContext<{ client: CallClient; line: Line; words: Words } | undefined>(undefined)
+
+/** Holds the current call and its media. The call outlives it: a provider mounted again with the same client goes on. */
+export function CallProvider({ client, media, busy, words, children }: CallProviderProps) {
+  const line = lineOf(client)
+  useEffect(() => line.configure({ media, busy }), [line, media, busy])
+  useEffect(() => line.attach(), [line])
+  const value = useMemo(() => ({ client, line, words: { ...english, ...words } }), [client, line, words])
+  return <Context.Provider value={value}>{children}</Context.Provider>
+}
+
+export function useContextOfCall() {
+  const context = useContext(Context)
+  if (!context) throw new Error('This component of @ringwire/ui needs a CallProvider above it.')
+  return context
+}
+
+export function useWords(): Words {
+  return useContextOfCall().words
+}
+
+export function useLine(): LineState {
+  const { line } = useContextOfCall()
+  return useSyncExternalStore(line.subscribe, line.get, line.get)
+}
+
+/** The current call and what can be done with it. */
+export function useCallUi(): CallUi {
+  const { client, line } = useContextOfCall()
+  const { call, media, phase, since, ended } = useLine()
+  const restorable = useRestorableCalls(client)
+  return useMemo(
+    () => ({
+      client,
+      call,
+      media,
+      phase,
+      since,
+      ended,
+      restorable,
+      place: line.place,
+      accept: line.accept,
+      decline: line.decline,
+      hangUp: line.hangUp,
+      dismiss: line.dismiss,
+      resume: (call) => line.resume(call.resume()),
+    }),
+    [client, call, media, phase, since, ended, restorable, line],
+  )
+}
+
+function useRestorableCalls(client: CallClient): readonly RestorableCall[] {
+  const [subscribe, read] = useMemo(
+    () => [(changed: () => void) => onRestorable(client, changed), () => restorableOf(client)] as const,
+    [client],
+  )
+  return useSyncExternalStore(subscribe, read, read)
+}

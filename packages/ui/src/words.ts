@@ -1,0 +1,112 @@
+import type { Call } from '@ringwire/client/types'
+import type { OverState } from './line.ts'
+
+/** What the components say. `name` is the other side's. */
+export const english = {
+  calling: 'Calling …',
+  ringing: 'Ringing …',
+  connecting: 'Connecting …',
+  reconnecting: 'Reconnecting …',
+  silent: 'Nothing arrives …',
+  live: 'Connected',
+  incoming: (video: boolean) => (video ? 'Video call' : 'Audio call'),
+  incomingAlert: (name: string, video: boolean) => `${video ? 'Video' : 'Audio'} call from ${name}`,
+  accept: 'Accept',
+  acceptWithoutCamera: 'Accept without camera',
+  decline: 'Decline',
+  stage: 'Call',
+  controls: 'Call controls',
+  mute: 'Mute microphone',
+  cameraOff: 'Turn camera off',
+  shareScreen: 'Share screen',
+  devices: 'Devices',
+  fullScreen: 'Full screen',
+  hangUp: 'Hang up',
+  cancel: 'Cancel the call',
+  fill: 'Fill the frame',
+  pictureInPicture: 'Picture in picture',
+  peerMuted: (name: string) => `${name} is muted`,
+  peerCameraOff: (name: string) => `${name} has the camera off`,
+  peerShares: (name: string) => `${name} shares the screen`,
+  noPicture: 'No picture',
+  poor: 'Poor connection',
+  away: (name: string) => `${name} lost the connection`,
+  awayLeft: (name: string, left: string) => `${name} lost the connection, ${left} left`,
+  you: 'You',
+  direct: 'Direct',
+  relayed: 'Relayed by TURN',
+  close: 'Close',
+  camera: 'Camera',
+  microphone: 'Microphone',
+  speaker: 'Speaker',
+  defaultDevice: 'Default',
+  device: (kind: string, number: number) => `${kind} ${number}`,
+  preview: 'Preview of your camera and microphone',
+  level: 'Microphone level',
+  notAllowed: (kind: string) => `${kind}: not allowed. Allow it in the browser, then try again.`,
+  notFound: (kind: string) => `${kind}: none found.`,
+  inUse: (kind: string) => `${kind}: another program uses it.`,
+  unavailable: (kind: string) => `${kind}: cannot be used.`,
+  tryAgain: 'Try again',
+  restorable: (name: string) => `The call with ${name} goes on`,
+  rejoin: 'Rejoin',
+  end: 'End call',
+  over: (ended: { call: Call; state: OverState }) => overText(ended),
+}
+
+export type Words = typeof english
+
+export function nameOf({ peer }: Pick<Call, 'peer'>): string {
+  return peer.displayName ?? peer.userId
+}
+
+/** What a person reads when a call is over. */
+export function overText({ call, state: { status, reason, by, error } }: { call: Call; state: OverState }): string {
+  const name = nameOf(call)
+  const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
+  if (error) return errorText(error, name)
+  if (reason === 'answered_elsewhere') return 'Answered on another of your devices.'
+  if (reason === 'rejected_elsewhere') return 'Declined on another of your devices.'
+  if (reason === 'peer_lost') return `${name} did not come back.`
+  if (reason === 'max_duration') return 'The call reached its longest duration.'
+  if (reason === 'superseded') return 'A newer call replaced this one.'
+  switch (status) {
+    case 'missed':
+      return call.direction === 'outgoing' ? `${name} did not answer.` : `You missed a call from ${name}.`
+    case 'rejected':
+      if (mine) return 'You declined.'
+      return reason === 'busy' ? `${name} is busy.` : `${name} declined.`
+    case 'busy':
+      return `${name} is busy.`
+    case 'cancelled':
+      return mine ? 'You cancelled the call.' : `${name} cancelled the call.`
+    default:
+      return mine ? 'You hung up.' : `The call with ${name} has ended.`
+  }
+}
+
+function errorText(error: NonNullable<OverState['error']>, name: string): string {
+  switch (error.code) {
+    case 'CALLEE_BUSY':
+      return `${name} is busy.`
+    case 'CALL_ALREADY_ANSWERED':
+      return 'Answered on another of your devices.'
+    case 'CALL_INVALID_STATE':
+    case 'CALL_NOT_FOUND':
+      return 'This call is already over.'
+    case 'CALL_NOT_PARTICIPANT':
+      return 'This call goes on in another tab or on another device.'
+    case 'RATE_LIMITED':
+      return 'Too many calls in a short time. Wait a moment.'
+    default:
+      return error.message || error.code
+  }
+}
+
+/** 65 s are 1:05. */
+export function durationText(seconds: number): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  const whole = Math.max(0, Math.floor(seconds))
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
+}

@@ -1,0 +1,87 @@
+import { join } from 'node:path'
+import { limitsAsShipped, Service } from '@ringwire/testkit/service'
+import type { BunPlugin } from 'bun'
+
+const packages = join(import.meta.dir, '..', '..', '..')
+
+/** As an application does it that has Preact in place of React. */
+const onPreact: BunPlugin = {
+  name: 'preact',
+  setup(build) {
+    const names: Record<string, string> = {
+      react: 'preact/compat',
+      'react-dom': 'preact/compat',
+      'react-dom/client': 'preact/compat/client',
+      'react/jsx-runtime': 'preact/jsx-runtime',
+      'react/jsx-dev-runtime': 'preact/jsx-runtime',
+    }
+    build.onResolve({ filter: /^react(-dom)?(\/.*)?$/ }, ({ path }) => {
+      const name = names[path]
+      return name === undefined ? undefined : { path: Bun.resolveSync(name, join(packages, 'demo')) }
+    })
+  },
+}
+
+export type Runtime = 'react' | 'preact'
+
+export async function bundlePage(entry: string, runtime: Runtime = 'react'): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    target: 'browser',
+    minify: true,
+    conditions: ['bun'],
+    define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: runtime === 'preact' ? [onPreact] : [],
+  })
+  return outputs[0]!.text()
+}
+
+export const styles = Bun.file(join(packages, 'ui', 'src', 'ui.css'))
+
+const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <title>Phone</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <link rel="stylesheet" href="/ui.css" />
+    <style>
+      body { margin: 0; font-family: system-ui, sans-serif; }
+      main { display: grid; height: 100dvh; grid-template-rows: auto auto 1fr; }
+      h1 { margin: 4px; font-size: 14px; }
+    </style>
+  </head>
+  <body><div id="root"></div><script type="module" src="/page.js"></script></body>
+</html>`
+
+/** The real service, and an application's server in front: the page, its script, and `/token` for who is signed in. */
+export async function openSite(script: string) {
+  const service = await new Service({ ...limitsAsShipped }).start()
+  const typed = (body: BodyInit, type: string) => new Response(body, { headers: { 'content-type': type } })
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch({ url }) {
+      const { pathname, searchParams } = new URL(url)
+      const get = (name: string) => searchParams.get(name) ?? ''
+      if (pathname === '/page.js') return typed(script, 'text/javascript')
+      if (pathname === '/ui.css') return typed(await styles.text(), 'text/css')
+      if (pathname !== '/token') return typed(html, 'text/html')
+      const user = {
+        ...{ user_id: get('user'), role: get('role'), allowed_peer_role: get('peer') },
+        ...{ display_name: get('name'), device_id: get('device') },
+      }
+      return Response.json(await service.issue(user))
+    },
+  })
+  return {
+    service,
+    url: `http://127.0.0.1:${server.port}/`,
+    async close() {
+      await server.stop(true)
+      await service.dispose()
+    },
+  }
+}
+
+export type Site = Awaited<ReturnType<typeof openSite>>
