@@ -105,9 +105,9 @@ function Details() {
   const words = useWords()
   const stats = useStats(media)
   if (!stats?.path) return null
-  const { path, picture, roundTripMs } = stats
+  const { path, picture, roundTripMs, inbound } = stats
   const parts = [path === 'relay' ? words.relayed : words.direct]
-  if (picture) parts.push(`${picture.width}×${picture.height}`)
+  if (picture && inbound.video.packets > 0) parts.push(`${picture.width}×${picture.height}`)
   if (roundTripMs !== undefined) parts.push(`${Math.round(roundTripMs)} ms`)
   return (
     <span className="rw-chip" data-path={path} data-testid="call-path">

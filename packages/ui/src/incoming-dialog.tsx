@@ -50,7 +50,9 @@ export function IncomingDialog({ className }: PartProps) {
     >
       <Avatar name={name} waits />
       <h2 id={`${id}name`}>{name}</h2>
-      <p id={`${id}about`}>{words.incoming(isVideo)}</p>
+      <p id={`${id}about`} data-testid="alert">
+        {words.incoming(shown)}
+      </p>
       <div className="rw-answers">
         <button ref={first} type="button" className="rw-answer rw-green" data-testid="accept" onClick={() => accept()}>
           <Icon name="accept" />

@@ -1,39 +1,187 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
-import type { Browser } from 'playwright-core'
-import { at, inCall, openTwo, phase } from './support/people.ts'
+import type { Browser, Page } from 'playwright-core'
+import { serious } from './support/axe.ts'
+import { at, inCall, openTwo, phase, seesPeer } from './support/people.ts'
+import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
-/* A call between two pages that are made of the components alone, in StrictMode. */
+/* Calls between two pages that are made of the components alone, in StrictMode. */
 
-let site: Site
+const page = join(import.meta.dir, 'page', 'phone.tsx')
 let browser: Browser
-
 beforeAll(async () => {
-  const script = await bundlePage(join(import.meta.dir, 'page', 'phone.tsx'))
-  ;[site, browser] = await Promise.all([openSite(script), openBrowser()])
+  browser = await openBrowser()
 }, 90_000)
+afterAll(() => browser?.close())
 
-afterAll(async () => {
-  await browser?.close()
-  await site?.close()
+function withSite(runtime: 'react' | 'preact'): { site: Site } {
+  const held = {} as { site: Site }
+  beforeAll(async () => {
+    held.site = await openSite(await bundlePage(page, runtime))
+  }, 90_000)
+  afterAll(() => held.site?.close())
+  return held
+}
+
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute('data-testid') ?? null)
+
+async function tabTo(page: Page, testId: string): Promise<void> {
+  for (let presses = 0; presses < 30; presses++) {
+    if ((await focused(page)) === testId) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab never reached ${testId}`)
+}
+
+describe('on React', () => {
+  const held = withSite('react')
+
+  test('the pointer: a video call, each state of it accessible in light and in dark', async () => {
+    const two = await openTwo(browser, held.site)
+    const { ann, ben } = two
+    expect(await serious(ann)).toEqual([])
+    await ann.click(at('call-video'))
+    await phase(ann, 'calling')
+    await ben.waitForSelector(at('incoming'))
+    await picture(ann, 'calling')
+    await picture(ben, 'incoming')
+    expect(await serious(ann)).toEqual([])
+    expect(await serious(ben)).toEqual([])
+
+    await ben.click(at('accept'))
+    await Promise.all([seesPeer(ann), seesPeer(ben)])
+    expect(await ben.textContent(at('call-name'))).toBe('Ann Lee')
+    expect(await ben.textContent(at('announcement'))).toBe('Connected')
+    await picture(ben, 'live')
+    expect(await serious(ben)).toEqual([])
+
+    // One way of saying "muted": the name stays, the state changes.
+    await ben.click(at('mute'))
+    await ben.waitForSelector(`${at('mute')}[aria-pressed=true][aria-label="Mute microphone"]`)
+    await ben.click(at('camera'))
+    await ann.waitForSelector(at('no-picture'))
+    await picture(ann, 'no-picture')
+    expect(await serious(ann)).toEqual([])
+    await ben.click(at('camera'))
+    await ann.waitForSelector(at('no-picture'), { state: 'detached' })
+
+    await ben.click(at('devices'))
+    await ben.waitForSelector(`${at('device-menu')} select`)
+    await picture(ben, 'devices')
+    expect(await serious(ben)).toEqual([])
+
+    await ann.click(at('hangup'))
+    await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
+    expect(await ann.textContent(at('ended'))).toContain('You hung up.')
+    expect(await ben.textContent(at('announcement'))).toBe('The call with Ann Lee has ended.')
+    await picture(ben, 'ended')
+    expect(await serious(ben)).toEqual([])
+    await two.close()
+  }, 120_000)
+
+  test('the keyboard alone: call, cancel, accept, mute, hang up', async () => {
+    const two = await openTwo(browser, held.site)
+    const { ann, ben } = two
+    await tabTo(ann, 'call-video')
+    await ann.keyboard.press('Enter')
+    await ben.waitForSelector(at('incoming'))
+    await ann.keyboard.press('Escape')
+    await ben.waitForSelector(at('incoming'), { state: 'detached' })
+    await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
+    // The controls are gone, and the focus is not lost with them.
+    expect(await focused(ann)).toBe('dismiss')
+    for (const page of [ann, ben]) {
+      await tabTo(page, 'dismiss')
+      await page.keyboard.press('Enter')
+      await phase(page, 'idle')
+    }
+
+    await tabTo(ann, 'call-video')
+    await ann.keyboard.press('Enter')
+    await ben.waitForSelector(at('incoming'))
+    const ring: (string | null)[] = []
+    for (let presses = 0; presses < 6; presses++) {
+      ring.push(await focused(ben))
+      await ben.keyboard.press('Tab')
+    }
+    expect(ring[0]).toBe('accept')
+    // The focus may pass the browser's own controls, and never what is behind the dialog.
+    expect(new Set(ring.filter((id) => id !== null))).toEqual(new Set(['accept', 'reject', 'accept-without-camera']))
+    await tabTo(ben, 'accept')
+    await ben.keyboard.press('Enter')
+    await Promise.all([seesPeer(ann), seesPeer(ben)])
+    expect(await ben.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Call controls')
+
+    await ben.keyboard.press('m')
+    await ben.waitForSelector(`${at('mute')}[aria-pressed=true]`)
+    await ben.keyboard.press('v')
+    await ben.waitForSelector(`${at('camera')}[aria-pressed=true]`)
+    await tabTo(ben, 'devices')
+    await ben.keyboard.press('Enter')
+    await ben.waitForSelector(`${at('device-menu')} select`)
+    await ben.keyboard.press('Tab')
+    // Whoever chooses a device by its first letter does not mean the microphone.
+    await ben.keyboard.press('m')
+    await ben.keyboard.press('Escape')
+    await ben.waitForSelector(at('device-menu'), { state: 'detached' })
+    expect(await focused(ben)).toBe('devices')
+    expect(await ben.getAttribute(at('mute'), 'aria-pressed')).toBe('true')
+    await tabTo(ben, 'hangup')
+    await ben.keyboard.press('Enter')
+    await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
+    await two.close()
+  }, 120_000)
+
+  test('the hang-up button is reached and no control is cut off, upright and lying', async () => {
+    const two = await openTwo(browser, held.site, { viewport: { width: 390, height: 844 } })
+    await inCall(two)
+    for (const [width, height] of [
+      [390, 844],
+      [844, 390],
+      [320, 568],
+    ] as const) {
+      await two.ann.setViewportSize({ width, height })
+      const outside = await two.ann.evaluate(() =>
+        [...document.querySelectorAll('.rw-stage button')].flatMap((button) => {
+          const { left, top, right, bottom, x, y, width, height } = button.getBoundingClientRect()
+          const isInside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight
+          const hit = document.elementFromPoint(x + width / 2, y + height / 2)
+          return isInside && button.contains(hit) ? [] : [button.getAttribute('aria-label')]
+        }),
+      )
+      expect([width, height, ...outside]).toEqual([width, height])
+    }
+    await two.ann.click(at('hangup'))
+    await phase(two.ben, 'over')
+    await two.close()
+  }, 120_000)
 })
 
-test('a video call: answered, muted, hung up', async () => {
-  const two = await openTwo(browser, site)
-  const { ann, ben } = two
-  await inCall(two)
-  expect(await ben.textContent(at('call-name'))).toBe('Ann Lee')
-  await ben.click(at('mute'))
-  await ben.waitForSelector(`${at('mute')}[aria-pressed=true][aria-label="Mute microphone"]`)
-  await ben.click(at('camera'))
-  await ann.waitForSelector(at('no-picture'))
-  await ben.click(at('camera'))
-  await ann.waitForSelector(at('no-picture'), { state: 'detached' })
-  await ann.click(at('hangup'))
-  await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
-  expect(await ann.textContent(at('ended'))).toContain('You hung up.')
-  expect(await ben.textContent(at('announcement'))).toBe('The call with Ann Lee has ended.')
-  await two.close()
-}, 90_000)
+describe('on Preact', () => {
+  const held = withSite('preact')
+
+  test('a video call: declined, then answered without camera, camera on, hung up', async () => {
+    const two = await openTwo(browser, held.site)
+    const { ann, ben } = two
+    await ann.click(at('call-video'))
+    await ben.waitForSelector(at('incoming'))
+    expect(await focused(ben)).toBe('accept')
+    await ben.keyboard.press('Escape')
+    await phase(ann, 'over')
+    expect(await ann.textContent(at('ended'))).toContain('declined')
+    await ann.click(at('dismiss'))
+
+    await ann.click(at('call-video'))
+    await ben.click(at('accept-without-camera'))
+    await seesPeer(ben)
+    await ann.waitForSelector(at('no-picture'))
+    expect(await ben.getAttribute(at('camera'), 'aria-pressed')).toBe('true')
+    await ben.click(at('camera'))
+    await seesPeer(ann)
+    await ann.click(at('hangup'))
+    await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
+    await two.close()
+  }, 120_000)
+})

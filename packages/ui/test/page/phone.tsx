@@ -9,9 +9,11 @@ const query = new URLSearchParams(location.search)
 const peer = { userId: query.get('calls') ?? '', role: query.get('peer') ?? '' }
 
 const client = createCallClient({
-  getToken: () => fetch(`/token${location.search}`),
+  getToken: () => fetch('/call-token', { method: 'POST' }),
   storage: sessionStorage,
 })
+
+const media = { statsIntervalMs: 500 }
 
 function Idle() {
   const { place } = useCallUi()
@@ -30,7 +32,7 @@ function Idle() {
 
 function Phone() {
   return (
-    <CallProvider client={client} media={{ statsIntervalMs: 500 }}>
+    <CallProvider client={client} media={media} busy={query.get('busy') === 'hold' ? 'hold' : 'reject'}>
       <main>
         <h1>Phone</h1>
         <RestorableCalls />

@@ -10,20 +10,22 @@ export interface Two {
   close(): Promise<void>
 }
 
+export interface OpenOptions extends BrowserContextOptions {
+  /** More of the page's query. */
+  readonly query?: Record<string, string>
+  readonly ids?: { ann: string; ben: string }
+}
+
 /** Ann and Ben, each in a browser context of their own, signed in and online. */
-export async function openTwo(browser: Browser, site: Site, options: BrowserContextOptions = {}): Promise<Two> {
-  const ids = { ann: someone('ann'), ben: someone('ben') }
+export async function openTwo(browser: Browser, site: Site, options: OpenOptions = {}): Promise<Two> {
+  const { query = {}, ids = { ann: someone('ann'), ben: someone('ben') }, ...context } = options
   const failures: string[] = []
   const open = async (me: 'ann' | 'ben', name: string): Promise<Page> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
-    context.setDefaultTimeout(60_000)
-    const page = await context.newPage()
+    const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context })).newPage()
+    page.setDefaultTimeout(60_000)
     page.on('pageerror', ({ message }) => failures.push(message))
     const [role, peer, calls] = me === 'ann' ? ['customer', 'agent', ids.ben] : ['agent', 'customer', ids.ann]
-    const query = new URLSearchParams({ user: ids[me], role, peer, calls, name, device: crypto.randomUUID() })
-    const isOnline = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
-    await page.goto(`${site.url}?${query}`)
-    await isOnline
+    await goOnline(page, site, { ...query, user: ids[me], role, peer, calls, name })
     return page
   }
   const [ann, ben] = await Promise.all([open('ann', 'Ann Lee'), open('ben', 'Ben Ortiz')])
@@ -34,6 +36,12 @@ export async function openTwo(browser: Browser, site: Site, options: BrowserCont
       if (failures.length > 0) throw new Error(`Errors in the page: ${failures.join('; ')}`)
     },
   }
+}
+
+export async function goOnline(page: Page, site: Site, query: Record<string, string>): Promise<void> {
+  const isOnline = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'))
+  await page.goto(`${site.url}?${new URLSearchParams({ device: crypto.randomUUID(), ...query })}`)
+  await isOnline
 }
 
 export async function phase(page: Page, name: string): Promise<void> {

@@ -17,26 +17,34 @@ const onPreact: BunPlugin = {
     }
     build.onResolve({ filter: /^react(-dom)?(\/.*)?$/ }, ({ path }) => {
       const name = names[path]
-      return name === undefined ? undefined : { path: Bun.resolveSync(name, join(packages, 'demo')) }
+      return name === undefined ? undefined : { path: Bun.resolveSync(name, join(packages, 'ui')) }
     })
   },
 }
 
 export type Runtime = 'react' | 'preact'
 
-export async function bundlePage(entry: string, runtime: Runtime = 'react'): Promise<string> {
+export interface Bundle {
+  readonly script: string
+  /** What the page imports of it; else the sheet of the package is linked. */
+  readonly styles: string
+}
+
+/** React as it is while one develops: there StrictMode mounts everything twice. */
+export async function bundlePage(entry: string, runtime: Runtime = 'react'): Promise<Bundle> {
   const { outputs } = await Bun.build({
     entrypoints: [entry],
     target: 'browser',
-    minify: true,
     conditions: ['bun'],
-    define: { 'process.env.NODE_ENV': '"production"' },
+    define: { 'process.env.NODE_ENV': runtime === 'react' ? '"development"' : '"production"' },
     plugins: runtime === 'preact' ? [onPreact] : [],
   })
-  return outputs[0]!.text()
+  const text = async (extension: string) => outputs.find(({ path }) => path.endsWith(extension))?.text()
+  const [script, styles] = await Promise.all([text('.js'), text('.css')])
+  return { script: script ?? '', styles: styles ?? (await sheet.text()) }
 }
 
-export const styles = Bun.file(join(packages, 'ui', 'src', 'ui.css'))
+const sheet = Bun.file(join(packages, 'ui', 'src', 'ui.css'))
 
 const html = `<!doctype html>
 <html lang="en">
@@ -47,26 +55,29 @@ const html = `<!doctype html>
     <link rel="stylesheet" href="/ui.css" />
     <style>
       body { margin: 0; font-family: system-ui, sans-serif; }
-      main { display: grid; height: 100dvh; grid-template-rows: auto auto 1fr; }
+      main { display: flex; flex-direction: column; height: 100dvh; }
+      .rw-stage { flex: 1; }
       h1 { margin: 4px; font-size: 14px; }
     </style>
   </head>
   <body><div id="root"></div><script type="module" src="/page.js"></script></body>
 </html>`
 
-/** The real service, and an application's server in front: the page, its script, and `/token` for who is signed in. */
-export async function openSite(script: string) {
+/** The real service, and an application's server in front: the page, its script, and `/call-token` for who is signed in. */
+export async function openSite({ script, styles }: Bundle) {
   const service = await new Service({ ...limitsAsShipped }).start()
   const typed = (body: BodyInit, type: string) => new Response(body, { headers: { 'content-type': type } })
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    async fetch({ url }) {
-      const { pathname, searchParams } = new URL(url)
-      const get = (name: string) => searchParams.get(name) ?? ''
+    async fetch({ url, headers }) {
+      const { pathname } = new URL(url)
       if (pathname === '/page.js') return typed(script, 'text/javascript')
-      if (pathname === '/ui.css') return typed(await styles.text(), 'text/css')
-      if (pathname !== '/token') return typed(html, 'text/html')
+      if (pathname === '/ui.css') return typed(styles, 'text/css')
+      if (pathname !== '/call-token') return typed(html, 'text/html')
+      // The query of the page stands for a cookie.
+      const { searchParams } = new URL(headers.get('referer') ?? url)
+      const get = (name: string) => searchParams.get(name) ?? ''
       const user = {
         ...{ user_id: get('user'), role: get('role'), allowed_peer_role: get('peer') },
         ...{ display_name: get('name'), device_id: get('device') },

@@ -1,0 +1,54 @@
+import { expect, test } from 'bun:test'
+import type { Call } from '@ringwire/client/types'
+import type { OverState } from './line.ts'
+import { durationText, overText } from './words.ts'
+
+const ben = { userId: 'ben', role: 'agent', displayName: 'Ben' }
+const ann = { userId: 'ann', role: 'customer' }
+
+function over(state: Partial<OverState>, call: Partial<Call> = {}): string {
+  return overText({
+    call: { peer: ben, direction: 'outgoing', ...call } as Call,
+    state: { name: 'over', status: 'ended', reason: 'hangup', by: null, error: undefined, ...state },
+  })
+}
+
+test('who hung up, declined or cancelled is told from who is the peer', () => {
+  expect(over({ by: ann })).toBe('You hung up.')
+  expect(over({ by: ben })).toBe('The call with Ben has ended.')
+  expect(over({ status: 'rejected', reason: 'declined', by: ben })).toBe('Ben declined.')
+  expect(over({ status: 'rejected', reason: 'declined', by: ann })).toBe('You declined.')
+  expect(over({ status: 'rejected', reason: 'busy', by: ben })).toBe('Ben is busy.')
+  expect(over({ status: 'cancelled', by: ann })).toBe('You cancelled the call.')
+  expect(over({ status: 'cancelled', by: ben }, { direction: 'incoming' })).toBe('Ben cancelled the call.')
+})
+
+test('the same id in another role is another participant', () => {
+  expect(over({ by: { userId: 'ben', role: 'customer' } })).toBe('You hung up.')
+})
+
+test('a missed call reads otherwise at each side', () => {
+  expect(over({ status: 'missed', reason: 'timeout' })).toBe('Ben did not answer.')
+  expect(over({ status: 'missed', reason: 'timeout' }, { direction: 'incoming' })).toBe('You missed a call from Ben.')
+})
+
+test('a reason of the service comes before the status', () => {
+  expect(over({ reason: 'peer_lost' })).toBe('Ben did not come back.')
+  expect(over({ status: 'accepted', reason: 'answered_elsewhere' })).toBe('Answered on another of your devices.')
+})
+
+test('a peer without a name is called by its id', () => {
+  expect(over({ by: ben }, { peer: { ...ben, displayName: null } })).toBe('The call with ben has ended.')
+})
+
+test('durations are minutes and seconds, with hours where there are any', () => {
+  expect([0, 59.9, 60, 103, 3600, 36_061].map(durationText)).toEqual([
+    '0:00',
+    '0:59',
+    '1:00',
+    '1:43',
+    '1:00:00',
+    '10:01:01',
+  ])
+  expect(durationText(-3)).toBe('0:00')
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/* What the components add to an application that has React and the client already. */
+
+const source = join(import.meta.dir, '..', 'src')
+const gzipped = (text: string) => Bun.gzipSync(text, { level: 9 }).byteLength
+
+async function bundle(file: string): Promise<string> {
+  const { outputs } = await Bun.build({
+    entrypoints: [join(source, file)],
+    minify: true,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    target: 'browser',
+    external: ['react', 'react/*', '@ringwire/client', '@ringwire/client/*'],
+  })
+  return outputs[0]!.text()
+}
+
+test('the components are under 10 KB, minified and gzipped, and bring no dependency', async () => {
+  const text = await bundle('ui.ts')
+  const size = gzipped(text)
+  console.log(`the components: ${text.length} bytes minified, ${size} gzipped`)
+  expect(size).toBeLessThan(10_000)
+  const imported = [...text.matchAll(/from\s*"([^"]+)"/g)].map(([, name]) => name)
+  expect(imported.length).toBeGreaterThan(0)
+  for (const name of imported) expect(name).toMatch(/^(react|@ringwire\/client)(\/|$)/)
+})
+
+test('the style sheet is under 3.5 KB, minified and gzipped', async () => {
+  const size = gzipped(await bundle('ui.css'))
+  console.log(`the style sheet: ${size} bytes gzipped`)
+  expect(size).toBeLessThan(3500)
+})
+
+test('the style sheet styles no class that no component has', () => {
+  const files = readdirSync(source).filter((file) => file.endsWith('.tsx') && !file.includes('.test.'))
+  const code = files.map((file) => readFileSync(join(source, file), 'utf8')).join('\n')
+  const names = (text: string, pattern: RegExp) => [...new Set([...text.matchAll(pattern)].map(([, name]) => name))]
+  const used = names(code, /(?<![-\w])(rw-[a-z-]+)/g)
+  const styled = names(readFileSync(join(source, 'ui.css'), 'utf8'), /\.(rw-[a-z-]+)/g)
+  expect(styled.filter((name) => !used.includes(name))).toEqual([])
+})
