@@ -8,8 +8,9 @@ import { settings } from '../../packages/server/src/config.ts'
 import { maxBodyBytes } from '../../packages/server/src/http/body.ts'
 import { maxTokenBytes } from '../../packages/server/src/http/session-token.ts'
 import { sessionLogLimits, waitingLimits } from '../../packages/server/src/ports.ts'
-import { maxMalformed, maxUnsentBytes } from '../../packages/server/src/signaling/connection.ts'
+import { maxMalformed } from '../../packages/server/src/signaling/connection.ts'
 import { inboxLimits } from '../../packages/server/src/signaling/inbox.ts'
+import { maxUnsentBytes } from '../../packages/server/src/signaling/outlet.ts'
 import { code, page, table } from './tables.ts'
 
 type Setting = (typeof settings)[keyof typeof settings]

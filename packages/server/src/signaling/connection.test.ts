@@ -3,8 +3,9 @@ import { errorBody } from '@ringwire/protocol/errors'
 import type { Call } from '../call/call.ts'
 import type { Waiter } from '../calls.ts'
 import { createBacklog } from './backlog.ts'
-import { Connection, type ConnectionTiming } from './connection.ts'
+import { Connection } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
+import type { ConnectionTiming } from './outlet.ts'
 import { createSenders } from './senders.ts'
 
 const session: SignalingSession = {

@@ -9,18 +9,9 @@ import type { Sink, Upstream } from '../ports.ts'
 import type { Backlog } from './backlog.ts'
 import { type Dispatch, type DispatchResult, encodeError, type Refusal, type SignalingSession } from './dispatch.ts'
 import { Inbox, type InboxOwner, type Message } from './inbox.ts'
+import { type ConnectionTiming, Outlet, type OutletOwner, type Socket } from './outlet.ts'
 import { RateGate } from './rate-gate.ts'
 import type { Senders } from './senders.ts'
-
-/** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
-export interface Socket {
-  send(text: string): number
-  ping(data: Uint8Array): number
-  cork<T>(send: () => T): T
-  /** Says so at once by the close event; Bun lets go of the connection a few seconds later, whatever the client does. */
-  close(code: number, reason: string): void
-  getBufferedAmount(): number
-}
 
 export interface ConnectionOptions {
   readonly socket: Socket
@@ -43,54 +34,25 @@ export interface ConnectionOptions {
   readonly onClosing: (connection: Connection, code: CloseCode, cause: string) => void
 }
 
-/** Milliseconds [WS6, PLACE4]. */
-export interface ConnectionTiming {
-  readonly pingIntervalMs: number
-  readonly pongTimeoutMs: number
-  readonly probeTimeoutMs: number
-}
-
-/** Unsent bytes at which a reader counts as too slow [WS7]. */
-export const maxUnsentBytes = 1024 * 1024
-/** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
-const proofIntervalMs = 1_000
-/** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
-const proofPushes = 32
-/** After a timer that may have been late: time to read what came while the process was away, in ms. */
-const readingMs = 100
-/** Why a client was asked for a sign of life that did not come [LOG2]. */
-const keepAlive = 'no pong to a keep-alive'
-const unprovenPush = 'no pong after a push'
-const probed = 'no answer to a probe'
 export const maxMalformed = 10
 /** Replies that are kept for a resume [EXT2]. */
 const maxReplies = 512
 /** Stands for bytes that are no text: no envelope either [ENV1]. */
 const unreadable = '\0'
 
-interface OutstandingPing {
-  readonly counter: number
-  /** What its pong proves: every push, and every reply, up to here. */
-  readonly seq: number
-  readonly replied: number
-  readonly sentAt: number
-  /** What the log says when its pong does not come [LOG2]. */
-  readonly cause: string
-}
-
 /**
  * One client on one socket: messages in one after another [ORD1], texts out once a turn of the event loop, signs of
  * life [WS6]. It decides nothing about calls.
  */
-export class Connection implements Sink, InboxOwner {
+export class Connection implements Sink, InboxOwner, OutletOwner {
   session: SignalingSession
   readonly openedAt: number
   private readonly options: ConnectionOptions
   /** Made when its client sends something: hardly any socket of those that wait for a call ever does. */
   private gate: RateGate | undefined
-  private outbox: string[] = []
   private readonly inbox: Inbox
-  private upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+  private readonly outlet: Outlet
+  upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
   private whenIdle: (() => void)[] = []
   /** After a stall it is asked who is at the other end. */
   private asking = false
@@ -100,22 +62,13 @@ export class Connection implements Sink, InboxOwner {
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
   private parting: { code: CloseCode; reason: string; cause: string } | undefined
-  private pingCounter = 0
-  private pings: OutstandingPing[] = []
-  private lastPingAt: number
-  private pushedSeq = 0
-  private written = 0
-  private provenSeq = 0
-  /** The last push before the last ping. */
-  private pingedSeq = 0
-  private probing: { promise: Promise<boolean>; settle: (alive: boolean) => void } | undefined
 
   constructor(options: ConnectionOptions) {
     this.options = options
     this.session = options.session
     this.inbox = new Inbox(this)
     this.openedAt = options.now()
-    this.lastPingAt = this.openedAt
+    this.outlet = new Outlet(this, options.socket, options.timing, this.openedAt)
   }
 
   get isClosed(): boolean {
@@ -263,9 +216,8 @@ export class Connection implements Sink, InboxOwner {
     this.asking = true
     // Before the end of the socket is seen to: its own end is no move.
     const moved = this.options.hasMoved(this)
-    const before = this.probing?.promise
     // The pong of a probe that began before may be among what waits.
-    Promise.all([moved, Promise.resolve(before).then(() => this.probe())])
+    Promise.all([moved, Promise.resolve(this.outlet.probe).then(() => this.probe())])
       .then(([hasMoved, isAlive]) => this.readOn(hasMoved, isAlive))
       .catch(() => this.close(1011, 'internal error'))
   }
@@ -295,86 +247,34 @@ export class Connection implements Sink, InboxOwner {
   }
 
   send(text: string): void {
-    if (this.state !== 'open') return
-    if (this.outbox.length === 0) this.options.requestFlush(this)
-    this.outbox.push(text)
+    if (this.state === 'open') this.outlet.send(text)
   }
 
   pushed(seq: number): void {
-    if (seq <= this.pushedSeq) {
-      // The log began again [RES4]: what is under way proves nothing of it.
-      this.provenSeq = 0
-      this.written = 0
-      this.pingedSeq = 0
-      this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
-    }
-    this.pushedSeq = seq
+    this.outlet.pushed(seq)
   }
 
   get writtenSeq(): number {
-    return this.written
+    return this.outlet.writtenSeq
+  }
+
+  onUnwritten(): void {
+    this.options.requestFlush(this)
   }
 
   /** Writes everything that this turn of the event loop had for the client, in one go. */
   flush(now: number): void {
-    this.write()
-    if (this.state === 'open' && this.needsProof(now)) this.ping(now, unprovenPush)
-  }
-
-  private write(): void {
-    const texts = this.outbox
-    if (this.state !== 'open' || texts.length === 0) return
-    this.outbox = []
-    const { socket } = this.options
-    if (texts.length === 1) socket.send(texts[0]!)
-    else socket.cork(() => texts.forEach((text) => void socket.send(text)))
-    this.written = this.pushedSeq
-    this.checkUnsent()
-  }
-
-  /** Answers to pings of the client wait there, too: they are nobody's writes [WS7]. */
-  private checkUnsent(): void {
-    if (this.options.socket.getBufferedAmount() > maxUnsentBytes) this.close(4008, 'reads too slowly')
-  }
-
-  private needsProof(now: number): boolean {
-    const isOwed = this.pushedSeq > this.provenSeq || this.upstream.replies.length > 0
-    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.pushedSeq - this.pingedSeq >= proofPushes)
+    this.outlet.flush(now)
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
   allow(ms: number): void {
-    this.pings = this.pings.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
+    this.outlet.allow(ms)
   }
 
   /** Looks after the signs of life; called about twice a second. */
   tick(now: number): void {
-    if (this.state !== 'open') return
-    this.checkUnsent()
-    const oldest = this.pings[0]
-    if (oldest !== undefined && now - oldest.sentAt >= this.options.timing.pongTimeoutMs)
-      this.close(4408, 'no pong', oldest.cause)
-    else if (now - this.lastPingAt >= this.options.timing.pingIntervalMs) this.ping(now, keepAlive)
-    else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now, unprovenPush)
-  }
-
-  private isProofUnderWay(): boolean {
-    const last = this.pings.at(-1)
-    return last !== undefined && last.seq === this.pushedSeq && last.replied === this.upstream.handled
-  }
-
-  /** Pings; what the ping would prove has to be on its way before it. */
-  private ping(now: number, cause: string): void {
-    this.write()
-    if (this.state !== 'open') return
-    this.pingCounter++
-    this.lastPingAt = now
-    this.pingedSeq = this.pushedSeq
-    const { handled } = this.upstream
-    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now, cause })
-    const payload = new Uint8Array(4)
-    new DataView(payload.buffer).setUint32(0, this.pingCounter)
-    this.options.socket.ping(payload)
+    if (this.state === 'open') this.outlet.tick(now)
   }
 
   /** A ping of the client; it was answered already. */
@@ -386,72 +286,33 @@ export class Connection implements Sink, InboxOwner {
 
   /** Only the answer to a ping of ours proves anything; a pong that nobody asked for counts as a ping [WS7]. */
   pong(data: Uint8Array): void {
-    const answered = this.answeredBy(data)
-    if (answered === undefined) {
-      this.pinged()
-      return
-    }
-    const { counter } = answered
-    this.pings = this.pings.filter((ping) => ping.counter > counter)
-    if (answered.seq > this.provenSeq) {
-      this.provenSeq = answered.seq
-      this.options.onProven(this.session.sessionId, answered.seq)
-    }
-    this.dropReplies(answered.replied)
-    this.probing?.settle(true)
+    if (!this.outlet.pong(data)) this.pinged()
   }
 
-  private answeredBy(data: Uint8Array): OutstandingPing | undefined {
-    if (data.byteLength !== 4) return undefined
-    const counter = new DataView(data.buffer, data.byteOffset, 4).getUint32(0)
-    return this.pings.find((ping) => ping.counter === counter)
-  }
-
-  /** Replies up to this request have arrived. */
-  dropReplies(n: number): void {
-    const { replies } = this.upstream
-    let arrived = 0
-    while (arrived < replies.length && replies[arrived]!.n <= n) arrived++
-    if (arrived > 0) replies.splice(0, arrived)
+  onProven(seq: number): void {
+    this.options.onProven(this.session.sessionId, seq)
   }
 
   probe(): Promise<boolean> {
-    if (this.state !== 'open') return Promise.resolve(false)
-    if (this.probing !== undefined) return this.probing.promise
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const { probeTimeoutMs } = this.options.timing
-    const expire = () => this.close(4408, 'no pong', probed)
-    let timer = setTimeout(() => {
-      timer = setTimeout(expire, readingMs)
-    }, probeTimeoutMs)
-    const settle = (alive: boolean) => {
-      clearTimeout(timer)
-      this.probing = undefined
-      resolve(alive)
-    }
-    this.probing = { promise, settle }
-    // A pong to a ping of before the question proves nothing about now.
-    this.pings = []
-    this.ping(this.options.now(), probed)
-    return promise
+    return this.state === 'open' ? this.outlet.startProbe(this.options.now()) : Promise.resolve(false)
   }
 
   close(code: CloseCode, reason: string, cause = reason): void {
     if (this.state !== 'open') return
-    this.write()
-    if (this.state !== 'open') return
+    this.outlet.write()
+    // Who reads too slowly was closed just now.
+    if (!this.isOpen) return
     this.state = 'closing'
     this.options.onClosing(this, code, cause)
     this.options.socket.close(code, reason)
-    this.probing?.settle(false)
+    this.outlet.settleProbe(false)
   }
 
   /** The socket is gone. */
   closed(): void {
     this.state = 'closed'
-    this.outbox = []
     if (this.gate !== undefined) this.options.senders?.leave(this.gate.sender, this.options.now())
-    this.probing?.settle(false)
+    this.outlet.close()
   }
 }
 

@@ -16,6 +16,7 @@ import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
+import { dropReplies } from './outlet.ts'
 import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
@@ -213,7 +214,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const { sessionId, upstream } = arrival
       if (extended !== undefined) {
         connection.adopt({ ...session, sessionId }, upstream)
-        connection.dropReplies(extended.replied)
+        dropReplies(upstream, extended.replied)
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
       } else if (!isWelcomed) connection.send(authOk(session))

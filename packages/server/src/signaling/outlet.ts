@@ -1,0 +1,222 @@
+import type { CloseCode } from '@ringwire/protocol/close-codes'
+import type { Upstream } from '../ports.ts'
+
+/** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
+export interface Socket {
+  send(text: string): number
+  ping(data: Uint8Array): number
+  cork<T>(send: () => T): T
+  /** Says so at once by the close event; Bun lets go of the connection a few seconds later, whatever the client does. */
+  close(code: number, reason: string): void
+  getBufferedAmount(): number
+}
+
+/** Milliseconds [WS6, PLACE4]. */
+export interface ConnectionTiming {
+  readonly pingIntervalMs: number
+  readonly pongTimeoutMs: number
+  readonly probeTimeoutMs: number
+}
+
+/** Whose texts these are. */
+export interface OutletOwner {
+  readonly isOpen: boolean
+  /** Its replies are proven as its pushes are [EXT2]. */
+  readonly upstream: Upstream
+  /** Asks for a `flush` at the end of this turn of the event loop. */
+  onUnwritten(): void
+  /** The client has received every push up to `seq` [PLACE5]. */
+  onProven(seq: number): void
+  close(code: CloseCode, reason: string, cause?: string): void
+}
+
+/** Unsent bytes at which a reader counts as too slow [WS7]. */
+export const maxUnsentBytes = 1024 * 1024
+/** Call pushes are followed by a ping at most this often, or after so many [PLACE5]. In ms. */
+const proofIntervalMs = 1_000
+/** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
+const proofPushes = 32
+/** After a timer that may have been late: time to read what came while the process was away, in ms. */
+const readingMs = 100
+/** Why a client was asked for a sign of life that did not come [LOG2]. */
+const keepAlive = 'no pong to a keep-alive'
+const unprovenPush = 'no pong after a push'
+const probed = 'no answer to a probe'
+
+interface OutstandingPing {
+  readonly counter: number
+  /** What its pong proves: every push, and every reply, up to here. */
+  readonly seq: number
+  readonly replied: number
+  readonly sentAt: number
+  /** What the log says when its pong does not come [LOG2]. */
+  readonly cause: string
+}
+
+/** What one socket is sent: texts, once a turn of the event loop, and the pings whose pongs prove that they arrived. */
+export class Outlet {
+  private readonly owner: OutletOwner
+  private readonly socket: Socket
+  private readonly timing: ConnectionTiming
+  private texts: string[] = []
+  private pingCounter = 0
+  private pings: OutstandingPing[] = []
+  private lastPingAt: number
+  private pushedSeq = 0
+  private written = 0
+  private provenSeq = 0
+  /** The last push before the last ping. */
+  private pingedSeq = 0
+  private probing: { promise: Promise<boolean>; settle: (alive: boolean) => void } | undefined
+
+  constructor(owner: OutletOwner, socket: Socket, timing: ConnectionTiming, now: number) {
+    this.owner = owner
+    this.socket = socket
+    this.timing = timing
+    this.lastPingAt = now
+  }
+
+  send(text: string): void {
+    if (this.texts.length === 0) this.owner.onUnwritten()
+    this.texts.push(text)
+  }
+
+  pushed(seq: number): void {
+    if (seq <= this.pushedSeq) {
+      // The log began again [RES4]: what is under way proves nothing of it.
+      this.provenSeq = 0
+      this.written = 0
+      this.pingedSeq = 0
+      this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
+    }
+    this.pushedSeq = seq
+  }
+
+  /** Up to which push everything was written. */
+  get writtenSeq(): number {
+    return this.written
+  }
+
+  /** Writes everything that this turn of the event loop had for the client, in one go. */
+  flush(now: number): void {
+    this.write()
+    if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
+  }
+
+  write(): void {
+    const { texts, socket } = this
+    if (!this.owner.isOpen || texts.length === 0) return
+    this.texts = []
+    if (texts.length === 1) socket.send(texts[0]!)
+    else socket.cork(() => texts.forEach((text) => void socket.send(text)))
+    this.written = this.pushedSeq
+    this.checkUnsent()
+  }
+
+  /** Answers to pings of the client wait there, too: they are nobody's writes [WS7]. */
+  private checkUnsent(): void {
+    if (this.socket.getBufferedAmount() > maxUnsentBytes) this.owner.close(4008, 'reads too slowly')
+  }
+
+  private needsProof(now: number): boolean {
+    const isOwed = this.pushedSeq > this.provenSeq || this.owner.upstream.replies.length > 0
+    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.pushedSeq - this.pingedSeq >= proofPushes)
+  }
+
+  /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
+  allow(ms: number): void {
+    this.pings = this.pings.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
+  }
+
+  /** Looks after the signs of life. */
+  tick(now: number): void {
+    this.checkUnsent()
+    const oldest = this.pings[0]
+    if (oldest !== undefined && now - oldest.sentAt >= this.timing.pongTimeoutMs)
+      this.owner.close(4408, 'no pong', oldest.cause)
+    else if (now - this.lastPingAt >= this.timing.pingIntervalMs) this.ping(now, keepAlive)
+    else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now, unprovenPush)
+  }
+
+  private isProofUnderWay(): boolean {
+    const last = this.pings.at(-1)
+    return last !== undefined && last.seq === this.pushedSeq && last.replied === this.owner.upstream.handled
+  }
+
+  /** Pings; what the ping would prove has to be on its way before it. */
+  private ping(now: number, cause: string): void {
+    this.write()
+    if (!this.owner.isOpen) return
+    this.pingCounter++
+    this.lastPingAt = now
+    this.pingedSeq = this.pushedSeq
+    const { handled } = this.owner.upstream
+    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now, cause })
+    const payload = new Uint8Array(4)
+    new DataView(payload.buffer).setUint32(0, this.pingCounter)
+    this.socket.ping(payload)
+  }
+
+  /** False for a pong that answers no ping of ours: that proves nothing. */
+  pong(data: Uint8Array): boolean {
+    const answered = this.answeredBy(data)
+    if (answered === undefined) return false
+    const { counter } = answered
+    this.pings = this.pings.filter((ping) => ping.counter > counter)
+    if (answered.seq > this.provenSeq) {
+      this.provenSeq = answered.seq
+      this.owner.onProven(answered.seq)
+    }
+    dropReplies(this.owner.upstream, answered.replied)
+    this.settleProbe(true)
+    return true
+  }
+
+  private answeredBy(data: Uint8Array): OutstandingPing | undefined {
+    if (data.byteLength !== 4) return undefined
+    const counter = new DataView(data.buffer, data.byteOffset, 4).getUint32(0)
+    return this.pings.find((ping) => ping.counter === counter)
+  }
+
+  /** The answer to the question that was asked last, if it is still open. */
+  get probe(): Promise<boolean> | undefined {
+    return this.probing?.promise
+  }
+
+  /** Asks the client for a sign of life at once; false after the time for that, when the socket is closed [PLACE4]. */
+  startProbe(now: number): Promise<boolean> {
+    if (this.probing !== undefined) return this.probing.promise
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const expire = () => this.owner.close(4408, 'no pong', probed)
+    let timer = setTimeout(() => {
+      timer = setTimeout(expire, readingMs)
+    }, this.timing.probeTimeoutMs)
+    const settle = (alive: boolean) => {
+      clearTimeout(timer)
+      this.probing = undefined
+      resolve(alive)
+    }
+    this.probing = { promise, settle }
+    // A pong to a ping of before the question proves nothing about now.
+    this.pings = []
+    this.ping(now, probed)
+    return promise
+  }
+
+  settleProbe(alive: boolean): void {
+    this.probing?.settle(alive)
+  }
+
+  /** The socket is gone: what was not written never is. */
+  close(): void {
+    this.texts = []
+    this.settleProbe(false)
+  }
+}
+
+/** Replies up to the n-th request have arrived. */
+export function dropReplies({ replies }: Upstream, n: number): void {
+  let arrived = 0
+  while (arrived < replies.length && replies[arrived]!.n <= n) arrived++
+  if (arrived > 0) replies.splice(0, arrived)
+}
