@@ -1,4 +1,4 @@
-import { settingRows } from '../../packages/server/src/config.ts'
+import { fileVariable, settingRows } from '../../packages/server/src/config.ts'
 
 export const printed = '<!-- Printed from the code by `npm run generate`. -->'
 
@@ -19,7 +19,9 @@ export function configurationPage(): string {
     code(name),
     unit === '' ? type : `${type}, ${unit}`,
     /^unset\b/.test(unset) || unset === 'random' ? unset : code(unset),
-    secret ? `${description} Secret: it is never shown.` : description,
+    secret
+      ? `${description} Secret: it is never shown. Or in the file that ${code(fileVariable(name))} names.`
+      : description,
   ])
   return page(
     'Configuration',

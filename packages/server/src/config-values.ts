@@ -206,13 +206,13 @@ function isAddress(value: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value)
 }
 
-/** `kid:base64url,…`; the first signs, all verify [TOK2]. */
+/** `kid:base64url,…`, in a file also one a line; the first signs, all verify [TOK2]. */
 export function jwtSecrets(): ValueType<readonly JwtSecret[] | null> {
   return {
     label: 'kid:base64url,…',
     parse(value) {
       const secrets: JwtSecret[] = []
-      for (const [index, entry] of items(value).entries()) {
+      for (const [index, entry] of items(value.replaceAll('\n', ',')).entries()) {
         const [, kid, encoded] = /^([\w.-]{1,64}):([\w-]+)={0,2}$/.exec(entry) ?? []
         if (kid === undefined || encoded === undefined) return bad(`entry ${index + 1} is not kid:base64url`)
         const key = Buffer.from(encoded, 'base64url')

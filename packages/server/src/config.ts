@@ -5,6 +5,8 @@
  *   loadConfig(env)      → { ok: true, config, warnings } | { ok: false, problems, warnings }
  *   settingRows()        → one row per variable, for documents and help
  *   describeConfig(env)  → one row per variable with what it is set to; secrets do not show
+ *
+ * A secret may be in a file instead, which NAME_FILE names.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -23,6 +25,7 @@ import {
   oneOf,
   origins,
   orOff,
+  type Parsed,
   postgresUrl,
   type Rate,
   rate,
@@ -33,6 +36,7 @@ import {
   type ValueType,
   workers,
 } from './config-values.ts'
+import { readSecretFile } from './secret-files.ts'
 
 export type { BootstrapKey, JwtSecret, MessageRate, Rate, TrustProxy }
 export { isLoopbackHost }
@@ -296,6 +300,9 @@ export const settings = {
 type Settings = typeof settings
 export type Config = {
   readonly [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never
+} & {
+  /** The files that secrets were read from. */
+  readonly secretFiles: readonly string[]
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -308,18 +315,21 @@ export type LoadedConfig =
 export function loadConfig(env: Environment): LoadedConfig {
   const problems: string[] = []
   const warnings: string[] = []
-  const values: Record<string, unknown> = {}
+  const secretFiles: string[] = []
+  const values: Record<string, unknown> = { secretFiles }
   for (const [field, entry] of Object.entries<Setting<unknown>>(settings)) {
-    const given = readVariable(env, entry.name)
+    const given = readSetting(env, entry)
     if (given === undefined) {
       values[field] = entry.fallback()
       continue
     }
-    const parsed = entry.type.parse(given)
+    const { variable, path, text: read } = given
+    if (path !== undefined) secretFiles.push(path)
+    const parsed = read.ok ? entry.type.parse(read.value) : read
     if (parsed.ok) {
       values[field] = parsed.value
-      for (const warning of parsed.warnings ?? []) warnings.push(`${entry.name}: ${warning}`)
-    } else problems.push(`${entry.name} ${parsed.problem}`)
+      for (const warning of parsed.warnings ?? []) warnings.push(`${variable}: ${warning}`)
+    } else problems.push(`${variable} ${parsed.problem}`)
   }
   warnings.push(...unknownVariables(env))
   // A variable that could not be read is not judged a second time together with others.
@@ -334,8 +344,33 @@ function readVariable(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value
 }
 
+interface Given {
+  /** What problems name. */
+  readonly variable: string
+  /** Of the file that the variable names. */
+  readonly path?: string
+  readonly text: Parsed<string>
+}
+
+/** The text that a setting is given, by its variable or, if it is a secret, by a file; undefined where it is not set. */
+function readSetting(env: Environment, { name, secret }: Setting<unknown>): Given | undefined {
+  const value = readVariable(env, name)
+  const path = secret ? readVariable(env, fileVariable(name)) : undefined
+  if (path === undefined) return value === undefined ? undefined : { variable: name, text: { ok: true, value } }
+  if (value !== undefined) {
+    return { variable: name, text: { ok: false, problem: `and ${fileVariable(name)} exclude each other` } }
+  }
+  return { variable: fileVariable(name), path, text: readSecretFile(path) }
+}
+
+/** The variable that names the file of a secret. */
+export function fileVariable(name: string): string {
+  return `${name}_FILE`
+}
+
 function unknownVariables(env: Environment): string[] {
-  const known = new Set(Object.values<Setting<unknown>>(settings).map(({ name }) => name))
+  const all = Object.values<Setting<unknown>>(settings)
+  const known = new Set(all.flatMap(({ name, secret }) => (secret ? [name, fileVariable(name)] : [name])))
   const unknown = Object.keys(env).filter((name) => name.startsWith('RINGWIRE_') && !known.has(name))
   return unknown.sort().map((name) => `${name} is not a setting of Ringwire; it is ignored`)
 }
@@ -396,11 +431,12 @@ export function settingRows(): SettingRow[] {
   }))
 }
 
-/** What each variable is set to. A secret shows only that it is set. */
+/** What each variable is set to. A secret shows only that it is set, or that a file has it. */
 export function describeConfig(env: Environment): { name: string; value: string; source: 'set' | 'default' }[] {
   return Object.values<Setting<unknown>>(settings).map(({ name, secret, ...entry }) => {
     const given = readVariable(env, name)
-    if (given === undefined) return { name, value: entry.default, source: 'default' }
-    return { name, value: secret ? '(set, not shown)' : given, source: 'set' }
+    if (given !== undefined) return { name, value: secret ? '(set, not shown)' : given, source: 'set' }
+    const isInFile = secret && readVariable(env, fileVariable(name)) !== undefined
+    return isInFile ? { name, value: '(from file)', source: 'set' } : { name, value: entry.default, source: 'default' }
   })
 }

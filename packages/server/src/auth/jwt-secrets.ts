@@ -28,11 +28,7 @@ export function loadJwtSecrets(config: Pick<Config, 'jwtSecrets' | 'dataDir'>): 
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   const path = join(config.dataDir, jwtSecretsFile)
   const made = `k${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64url')}\n`
-  const parsed = jwtSecrets().parse(
-    readOrCreateSecret(path, made)
-      .trim()
-      .replaceAll(/\s*\n\s*/g, ','),
-  )
+  const parsed = jwtSecrets().parse(readOrCreateSecret(path, made))
   if (!parsed.ok || parsed.value === null) throw new Error(`${path} ${parsed.ok ? 'is empty' : parsed.problem}`)
   return parsed.value
 }

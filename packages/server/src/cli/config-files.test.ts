@@ -22,8 +22,10 @@ test('a file that cannot be opened is named, with the reason', () => {
 
 test('secrets that every account may read are warned of, with what to do', () => {
   const tlsKey = join(dataDir, 'key.pem')
-  const files = [join(dataDir, 'jwt-secrets'), join(dataDir, 'demo-secret'), join(dataDir, 'ringwire.db'), tlsKey]
-  const warnings = () => fileWarnings({ dataDir, tlsKey }, 'linux')
+  const named = join(dataDir, 'turn-secret')
+  const made = ['jwt-secrets', 'demo-secret', 'ringwire.db'].map((name) => join(dataDir, name))
+  const files = [...made, named, tlsKey]
+  const warnings = () => fileWarnings({ dataDir, tlsKey, secretFiles: [named] }, 'linux')
   expect(warnings()).toEqual([])
   for (const file of files) writeFileSync(file, '')
   for (const mode of [0o600, 0o640]) {
@@ -31,7 +33,7 @@ test('secrets that every account may read are warned of, with what to do', () =>
     expect(warnings()).toEqual([])
   }
   for (const file of files) chmodSync(file, 0o644)
-  expect(warnings()).toHaveLength(4)
+  expect(warnings()).toHaveLength(5)
   for (const [index, file] of files.entries()) expect(warnings()[index]).toContain(`chmod o-rwx ${file}`)
-  expect(fileWarnings({ dataDir, tlsKey }, 'win32')).toEqual([])
+  expect(fileWarnings({ dataDir, tlsKey, secretFiles: [named] }, 'win32')).toEqual([])
 })

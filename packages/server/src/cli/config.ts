@@ -1,10 +1,10 @@
 /** `ringwire config …`: what the environment says. */
-import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config.ts'
+import { openToAll, whyUnreadable } from '../secret-files.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
 
 export function addConfigCommands(program: Command, surroundings: Surroundings): void {
@@ -38,6 +38,7 @@ function check(surroundings: Surroundings, options: { json?: boolean }): void {
 }
 
 type FileSettings = Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>
+type SecretFiles = Pick<Config, 'dataDir' | 'tlsKey' | 'secretFiles'>
 
 /** Files that are named have to be there before the service starts. */
 export function fileProblems(config: FileSettings): string[] {
@@ -53,26 +54,11 @@ export function fileProblems(config: FileSettings): string[] {
   })
 }
 
-function whyUnreadable(path: string): string | undefined {
-  try {
-    if (statSync(path).isDirectory()) return 'a directory'
-    accessSync(path, constants.R_OK)
-    return undefined
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error)
-  }
-}
-
 /** Whoever reads one of these can issue tokens, read calls, or be taken for this service. */
-export function fileWarnings({ dataDir, tlsKey }: Pick<Config, 'dataDir' | 'tlsKey'>, platform: string): string[] {
-  if (platform === 'win32') return []
-  const own = [jwtSecretsFile, demoKeyFile, storeFile].map((name) => join(dataDir, name))
-  return [...own, ...(tlsKey === null ? [] : [tlsKey])].flatMap((path) => {
-    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
-    // A group may be how a key is passed on; everybody is nobody's choice.
-    const isOpen = (mode & 0o007) !== 0
-    return isOpen ? [`every account of this machine may use ${path}, a secret: chmod o-rwx ${path}`] : []
-  })
+export function fileWarnings(config: SecretFiles, platform: string): string[] {
+  const own = [jwtSecretsFile, demoKeyFile, storeFile].map((name) => join(config.dataDir, name))
+  const named = [...config.secretFiles, ...(config.tlsKey === null ? [] : [config.tlsKey])]
+  return [...own, ...named].flatMap((path) => openToAll(path, platform) ?? [])
 }
 
 function list(surroundings: Surroundings, options: { json?: boolean }): void {

@@ -533,10 +533,15 @@ describe('call history', () => {
 describe('config', () => {
   test('check shows every setting and no secret', async () => {
     const secret = 'x'.repeat(40)
-    const env = { RINGWIRE_TURN_URLS: 'turn:a', RINGWIRE_TURN_SECRET: secret, RINGWIRE_PORT: '99' }
+    const file = join(dataDir, 'bootstrap-keys')
+    writeFileSync(file, `shop-1:${secret}:shop\n`, { mode: 0o644 })
+    const turn = { RINGWIRE_TURN_URLS: 'turn:a', RINGWIRE_TURN_SECRET: secret }
+    const env = { ...turn, RINGWIRE_BOOTSTRAP_KEYS_FILE: file, RINGWIRE_PORT: '99' }
     const { code, out, err } = await run('config check', { env })
     expect(code).toBe(0)
     expect(out).toMatch(/RINGWIRE_PORT +99 +set/)
+    expect(out).toMatch(/RINGWIRE_BOOTSTRAP_KEYS +\(from file\) +set/)
+    expect(err).toContain(`warning: every account of this machine may use ${file}, a secret: chmod o-rwx ${file}`)
     expect(out + err).not.toContain(secret)
     expect(err).toContain('The configuration is good.')
   })
