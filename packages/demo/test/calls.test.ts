@@ -223,7 +223,7 @@ test('a camera that goes off leaves no frozen picture behind, and its picture co
       const video = document.querySelector('[data-testid=remote-video]') as Element
       return getComputedStyle(video).opacity === value
     }, value)
-  const portrait = agent.page.locator('[data-testid=stage] > .portrait')
+  const portrait = agent.page.locator('[data-testid=stage] .rw-portrait')
   await agent.page.waitForSelector('[data-testid=call-path]:has-text("×")')
   await opacity('1')
   expect(await portrait.isVisible()).toBe(false)
@@ -248,7 +248,7 @@ test('where neither sound nor picture comes, the page says that, too', async () 
     for (const sender of window.ringwireDemo.peerConnection?.getSenders() ?? []) await sender.replaceTrack(null)
   })
   await agent.page.waitForSelector('[data-testid=call-state]:has-text("Nothing arrives")')
-  await agent.page.waitForSelector('[data-testid=stage][data-no-picture]')
+  await agent.page.waitForSelector('[data-testid=no-picture]')
   await close()
 }, 90_000)
 

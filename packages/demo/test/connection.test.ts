@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { measureFlow } from './support/flow.ts'
-import { connect, goOnlineTogether } from './support/participant.ts'
+import { connect, goOnlineTogether, openEntries } from './support/participant.ts'
 import { withServiceAndBrowser } from './support/stage.ts'
 
 const stage = withServiceAndBrowser()
@@ -126,6 +126,7 @@ test('[LOG1] the log hides even a token that came in an envelope', async () => {
   const token = tokens.at(-1)?.token ?? 'none'
   sockets.at(-1)?.toPage(JSON.stringify({ event: 'test.leak', data: { deep: [`Bearer ${token}`] } }))
   await logged(page, '[data-event="test.leak"]')
+  await openEntries(page)
   const log = await page.textContent('[data-testid=log-list]')
   expect(log).toContain('Bearer (token)')
   expect(log).not.toContain(token)

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
 import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import type { Browser } from 'playwright-core'
 import { expectFlow, measureFlow, selectedPair } from './support/flow.ts'
 import { connect, goOnlineTogether, type Participant } from './support/participant.ts'
-import { drawAsCamera, portraits } from './support/portrait.ts'
 import { DemoService } from './support/service.ts'
 
 let turn: TurnServer
@@ -59,33 +56,3 @@ test('[ICE1] relay only: coturn carries the call with the credentials of the tok
   }
   await close()
 }, 90_000)
-
-// Not a test: `RINGWIRE_SCREENSHOT=1` renews the picture that the documents show.
-if (process.env.RINGWIRE_SCREENSHOT === '1') {
-  test('a picture of a running call', async () => {
-    const { customer, agent, close } = await goOnlineTogether(browser, service.url, {
-      names: { customer: 'Ann', agent: 'Ben' },
-      prepare: (page, role) => drawAsCamera(page, portraits[role]),
-    })
-    // A history to show: one call that was declined and one that was missed.
-    await agent.call(customer, 'audio')
-    await customer.incoming()
-    await agent.click('hangup')
-    await customer.note('cancelled')
-    await customer.call(agent, 'audio')
-    await agent.incoming()
-    await agent.click('reject')
-    await customer.note('declined')
-    await connect(customer, agent, 'video')
-    // The picture grows sharp as the bandwidth estimate does.
-    for (const { page } of [customer, agent]) {
-      await page.waitForSelector('[data-testid=call-path]:has-text("1280×720")', { timeout: 40_000 })
-    }
-    await customer.page.click('[data-testid=log-list] > [data-event="call.accepted"] summary')
-    await customer.page.mouse.move(0, 0)
-    const images = join(import.meta.dir, '..', '..', '..', 'docs', 'images')
-    await mkdir(images, { recursive: true })
-    await customer.page.screenshot({ path: join(images, 'call.png') })
-    await close()
-  }, 90_000)
-}

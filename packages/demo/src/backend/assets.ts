@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { BunPlugin } from 'bun'
 
 const pageDirectory = new URL('../page/', import.meta.url)
-const styles = ['base.css', 'sign-in.css', 'frame.css', 'stage.css', 'incoming.css', 'log.css', 'layout.css']
+const styles = ['base.css', 'sign-in.css', 'frame.css', 'log.css', 'layout.css']
 
 /**
  * The page loads nothing from elsewhere, nothing may be injected into it, and it talks to its service alone. Some browsers
@@ -51,7 +51,9 @@ async function bundleScript(name: string): Promise<string> {
 }
 
 async function joinStyles(): Promise<string> {
-  const texts = await Promise.all(styles.map((name) => Bun.file(new URL(name, pageDirectory)).text()))
+  const own = styles.map((name) => new URL(name, pageDirectory))
+  const files = [new URL(import.meta.resolve('@ringwire/ui/ui.css')), ...own]
+  const texts = await Promise.all(files.map((file) => Bun.file(file).text()))
   return texts.join('\n')
 }
 
@@ -74,7 +76,7 @@ export function createAssets() {
     '': { type: 'text/html; charset=utf-8', load: file('index.html') },
     'page.css': { type: 'text/css; charset=utf-8', load: joinStyles },
     'icon.svg': { type: 'image/svg+xml', load: file('icon.svg') },
-    'main.js': { type: 'text/javascript; charset=utf-8', load: () => bundleScript('main.ts') },
+    'main.js': { type: 'text/javascript; charset=utf-8', load: () => bundleScript('main.tsx') },
     'pulse.js': { type: 'text/javascript; charset=utf-8', load: () => bundleScript('pulse.ts') },
   }
   const contents = new Map<string, Promise<Content>>()

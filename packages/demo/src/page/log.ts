@@ -1,10 +1,46 @@
-import { icon, make } from './dom.ts'
+// What passes over the wire, as entries that a person can read.
+
+import { createStore } from './store.ts'
+
+export type Family = 'auth' | 'call' | 'webrtc' | 'error'
+export const families: readonly Family[] = ['auth', 'call', 'webrtc', 'error']
+
+type Envelope = Readonly<Record<string, unknown>>
+
+/** Envelopes of one event that follow each other are one entry, where nobody reads each of them. */
+export type LogEntry = {
+  readonly id: number
+  /** In ms since the epoch. */
+  readonly at: number
+} & (
+  | { readonly note: string }
+  | {
+      readonly direction: 'sent' | 'received'
+      readonly event: string
+      readonly family: Family | undefined
+      readonly about: string
+      readonly envelopes: readonly Envelope[]
+    }
+)
+export type EnvelopeEntry = Extract<LogEntry, { event: string }>
 
 const maxEntries = 400
 const tokenShape = /eyJ[\w-]+\.[\w-]+\.[\w-]+/g
+const foldable = new Set(['webrtc.ice_candidate', 'call.ack'])
+
+/** Tokens travel outside of envelopes; one that got into one is hidden, as are the passwords of TURN servers. */
+export function readEnvelope(message: string): Envelope {
+  try {
+    const hide = (key: string, value: unknown) => (key === 'credential' ? '(credential)' : value)
+    const value: unknown = JSON.parse(message.replace(tokenShape, '(token)'), hide)
+    return typeof value === 'object' && value !== null ? { ...value } : { unreadable: true }
+  } catch {
+    return { unreadable: true }
+  }
+}
 
 /** The signal that a person most wants to see without opening the entry. */
-function summary(envelope: Record<string, unknown>): string {
+function aboutOf(envelope: Envelope): string {
   const data = (envelope.data ?? {}) as Record<string, unknown>
   const error = envelope.error as { code?: unknown } | undefined
   if (error?.code) return String(error.code)
@@ -14,71 +50,68 @@ function summary(envelope: Record<string, unknown>): string {
   return status.length > 0 ? status.join(' · ') : String(data.display_name ?? data.callee_user_id ?? '')
 }
 
-/** JSON in colours, built from text nodes: nothing of a message becomes markup. */
-function colouredJson(value: unknown): HTMLElement {
-  const pre = make('pre', { tabindex: '0' })
-  const json = JSON.stringify(value, null, 2)
-  const pattern = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-  let at = 0
-  for (const match of json.matchAll(pattern)) {
-    pre.append(json.slice(at, match.index))
-    const kind = match[2] ? 'key' : match[1] ? 'string' : 'plain'
-    pre.append(make('span', { class: `json-${kind}` }, match[1] ?? match[0]), match[2] ?? '')
-    at = match.index + match[0].length
-  }
-  pre.append(json.slice(at))
-  return pre
+function entryOf(id: number, at: number, direction: 'sent' | 'received', envelope: Envelope): EnvelopeEntry {
+  const event = typeof envelope.event === 'string' ? envelope.event : 'unreadable'
+  const family = event === 'call.error' ? 'error' : families.find((name) => event.startsWith(`${name}.`))
+  return { id, at, direction, event, family, about: aboutOf(envelope), envelopes: [envelope] }
 }
 
-/** Shows every envelope as it passes. Tokens travel outside of envelopes; one that got into one would still be hidden. */
-export function createLogPanel(list: HTMLElement, clearButton: HTMLElement) {
-  clearButton.addEventListener('click', () => list.replaceChildren())
+function isFoldable(entry: LogEntry): entry is EnvelopeEntry {
+  return 'event' in entry && foldable.has(entry.event)
+}
 
-  function add(entry: HTMLElement): void {
-    const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40
-    list.append(entry)
-    while (list.childElementCount > maxEntries) list.firstElementChild?.remove()
-    if (atEnd) list.scrollTop = list.scrollHeight
-  }
-
-  function time(): HTMLElement {
-    const now = new Date()
-    const two = (value: number) => String(value).padStart(2, '0')
-    const clock = `${two(now.getHours())}:${two(now.getMinutes())}:${two(now.getSeconds())}`
-    return make('time', {}, `${clock}.${String(now.getMilliseconds()).padStart(3, '0')}`)
-  }
-
-  function envelope(direction: 'sent' | 'received', message: string): void {
-    let value: Record<string, unknown> = { unreadable: true }
-    try {
-      value = JSON.parse(message.replace(tokenShape, '(token)'))
-    } catch {
-      // Shown as unreadable.
+/**
+ * Candidates and acknowledgements come in bursts: each joins the entry of its event and direction, unless something else
+ * has passed since.
+ */
+export function fold(entries: readonly LogEntry[], entry: LogEntry): readonly LogEntry[] {
+  if (isFoldable(entry)) {
+    for (let at = entries.length - 1; at >= 0; at--) {
+      const before = entries[at]
+      if (!before || !isFoldable(before)) break
+      if (before.event !== entry.event || before.direction !== entry.direction) continue
+      const words = new Set([...before.about.split(', '), entry.about].filter(Boolean))
+      const about = [...words].join(', ')
+      return entries.with(at, { ...before, about, envelopes: [...before.envelopes, ...entry.envelopes] })
     }
-    const event = typeof value.event === 'string' ? value.event : 'unreadable'
-    const family = event === 'call.error' ? 'error' : (event.split('.')[0] ?? '')
-    const head = make(
-      'summary',
-      {},
-      make('span', { class: 'log-arrow', title: direction }, icon(direction === 'sent' ? 'up' : 'down')),
-      make('span', { class: 'sr-only' }, `${direction} `),
-      make('span', { class: 'log-event' }, event),
-      make('span', { class: 'log-about' }, summary(value)),
-      time(),
-    )
-    const details = make('details', {}, head)
-    const attributes = { class: 'log-entry', 'data-direction': direction, 'data-event': event, 'data-family': family }
-    details.append(colouredJson(value))
-    add(make('li', attributes, details))
+  }
+  return [...entries, entry].slice(-maxEntries)
+}
+
+/**
+ * For others to read, as in a report: what is shown, without what belongs to this machine and this call alone. A
+ * description holds the keys of the connection; it and the candidates hold addresses.
+ */
+export function copyText(entries: readonly LogEntry[]): string {
+  const shorten = (key: string, value: unknown) => {
+    if (key === 'sdp' && typeof value === 'string') return `(${value.split('\r\n').length} lines)`
+    if (key === 'candidate' && typeof value === 'string') return `(${value.match(/typ \w+/)?.[0] ?? 'end'})`
+    return key === 'usernameFragment' ? undefined : value
+  }
+  const plain = entries.map((entry) => {
+    const at = new Date(entry.at).toISOString()
+    return 'note' in entry ? { at, note: entry.note } : { at, [entry.direction]: entry.envelopes }
+  })
+  return JSON.stringify(plain, shorten, 2)
+}
+
+export function createLog() {
+  const entries = createStore<readonly LogEntry[]>([])
+  let next = 0
+
+  function add(direction: 'sent' | 'received', message: string): Envelope {
+    const envelope = readEnvelope(message)
+    entries.set(fold(entries.get(), entryOf(next++, Date.now(), direction, envelope)))
+    return envelope
   }
 
   return {
-    sent: (message: string) => envelope('sent', message),
-    received: (message: string) => envelope('received', message),
-    note(message: string): void {
-      add(make('li', { class: 'log-note' }, make('span', {}, message), time()))
-    },
+    entries,
+    sent: (message: string): void => void add('sent', message),
+    received: (message: string): Envelope => add('received', message),
+    note: (note: string): void => entries.set(fold(entries.get(), { id: next++, at: Date.now(), note })),
+    clear: (): void => entries.set([]),
   }
 }
 
-export type LogPanel = ReturnType<typeof createLogPanel>
+export type Log = ReturnType<typeof createLog>

@@ -1,7 +1,7 @@
-import type { LogPanel } from './log.ts'
+type Log = { sent(message: string): void; received(message: string): void; note(note: string): void }
 
 /** The browser's WebSocket, with everything that passes shown in the log. */
-export function createLoggedSocket(log: LogPanel) {
+export function createLoggedSocket(log: Log) {
   return class LoggedSocket extends WebSocket {
     constructor(url: string, protocols: string[]) {
       super(url, protocols)

@@ -25,6 +25,7 @@ export type Participant = {
   errors: string[]
   call(peer: Participant, type: 'audio' | 'video'): Promise<void>
   click(testId: string): Promise<void>
+  /** `idle`: in no call; the end of the last one may still be shown. */
   phase(phase: 'idle' | 'calling' | 'connecting' | 'live'): Promise<void>
   incoming(): Promise<void>
   note(text: string): Promise<void>
@@ -103,13 +104,14 @@ export async function goOnline(browser: Browser, url: string, options: Participa
     call: (peer, type) => page.click(`${at('person')}[data-user="${peer.userId}"] ${at(`call-${type}`)}`),
     click: (testId) => page.click(at(testId)),
     phase: async (phase) => {
-      await page.waitForSelector(`${at('stage')}[data-phase=${phase}]`, { state: 'attached' })
+      const phases = phase === 'idle' ? ':is([data-phase=idle], [data-phase=over])' : `[data-phase=${phase}]`
+      await page.waitForSelector(`${at('stage')}${phases}`, { state: 'attached' })
     },
     incoming: async () => {
       await page.waitForSelector(`${at('incoming')}[open]`)
     },
     note: async (text) => {
-      await page.waitForSelector(`${at('note')}:has-text("${text}")`)
+      await page.waitForSelector(`${at('announcement')}:has-text("${text}")`, { state: 'attached' })
     },
     holdRinging: async () => {
       const held = await holdRinging(page)
@@ -120,6 +122,14 @@ export async function goOnline(browser: Browser, url: string, options: Participa
     },
     close: () => context.close(),
   }
+}
+
+/** Opens every entry of the log. */
+export async function openEntries(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll('details')) details.open = true
+  })
+  await page.waitForFunction(() => !document.querySelector('details:not(:has(pre))'))
 }
 
 /** The same person once more, in a tab of its own. */

@@ -1,0 +1,155 @@
+import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { connect, goOnlineTogether } from './support/participant.ts'
+import { withServiceAndBrowser } from './support/stage.ts'
+
+const stage = withServiceAndBrowser()
+
+/**
+ * Counts the page's notifications as they are made and closed, and lets the page be hidden at will. Chromium without a
+ * screen denies them whatever was granted, and no tab of it is ever hidden.
+ */
+async function watchNotifications(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const shown: string[] = []
+    class Noted extends Notification {
+      static override readonly permission = 'granted'
+      constructor(title: string, options?: NotificationOptions) {
+        super(title, options)
+        shown.push(title)
+      }
+      override close(): void {
+        super.close()
+        shown.splice(shown.indexOf(this.title), 1)
+      }
+    }
+    let hidden = false
+    Object.defineProperty(document, 'hidden', { get: () => hidden })
+    Object.assign(window, {
+      Notification: Noted,
+      shownNotifications: shown,
+      hide(is: boolean) {
+        hidden = is
+        document.dispatchEvent(new Event('visibilitychange'))
+      },
+    })
+  })
+}
+
+const notifications = (page: Page, count: number) =>
+  page.waitForFunction(
+    (count) => (window as unknown as { shownNotifications: string[] }).shownNotifications.length === count,
+    count,
+  )
+const hide = (page: Page, is: boolean) =>
+  page.evaluate((is) => (window as unknown as { hide(is: boolean): void }).hide(is), is)
+const focused = (page: Page) =>
+  page.evaluate(() => document.activeElement?.id || document.activeElement?.getAttribute('aria-label'))
+
+test('a call that rings in a hidden tab is notified; a missed one is counted until it was seen, and called back', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, {
+    prepare: watchNotifications,
+  })
+  const { page } = customer
+  expect(await focused(page)).toBe('people-title')
+
+  await hide(page, true)
+  await agent.call(customer, 'video')
+  await customer.incoming()
+  await notifications(page, 1)
+  expect(await page.title()).toContain('calls')
+  await agent.page.keyboard.press('Escape')
+  await customer.phase('idle')
+  await notifications(page, 0)
+  await hide(page, false)
+
+  const badge = page.locator('[data-testid=missed]')
+  expect(await badge.textContent()).toBe('1 missed')
+  await page.hover('[data-testid=history-panel]')
+  await badge.waitFor({ state: 'detached' })
+  await page.reload()
+  await page.waitForSelector('[data-testid=record][data-kind=missed]')
+  expect(await badge.count()).toBe(0)
+
+  await customer.click('call-back')
+  await agent.incoming()
+  await notifications(agent.page, 0)
+  await agent.click('accept')
+  await Promise.all([customer.phase('live'), agent.phase('live')])
+  expect(await page.getAttribute('[data-testid=stage]', 'data-type')).toBe('video')
+  expect(await focused(agent.page)).toBe('Call controls')
+  await close()
+}, 90_000)
+
+test('the stage grows as the log is folded, is whole on a phone on its side, and hears M and V', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  const { page } = customer
+  const width = async () => (await page.locator('[data-testid=stage]').boundingBox())?.width ?? 0
+  await connect(customer, agent, 'video')
+  const beside = await width()
+  await customer.click('log-toggle')
+  await page.waitForSelector('[data-testid=log]', { state: 'detached' })
+  expect(await width()).toBeGreaterThan(beside + 300)
+
+  // A button that is on looks on, also while the pointer that pressed it is still there.
+  const mute = page.locator('[data-testid=mute]')
+  const look = () =>
+    mute.evaluate((button) => {
+      const { color, backgroundColor } = getComputedStyle(button)
+      return { color, backgroundColor, isUnderPointer: button.matches(':hover') }
+    })
+  await mute.click()
+  await page.waitForSelector('[data-testid=mute][aria-pressed=true]')
+  const pressed = { color: 'rgb(16, 32, 42)', backgroundColor: 'rgb(255, 255, 255)' }
+  expect(await look()).toEqual({ ...pressed, isUnderPointer: true })
+  await page.mouse.move(0, 0)
+  expect(await look()).toEqual({ ...pressed, isUnderPointer: false })
+  await page.keyboard.press('m')
+  await page.waitForSelector('[data-testid=stage]:not([data-muted])')
+
+  for (const viewport of [
+    { width: 844, height: 390 },
+    { width: 390, height: 844 },
+  ]) {
+    await page.setViewportSize(viewport)
+    for (const button of ['mute', 'camera', 'hangup']) {
+      const box = await page.locator(`[data-testid=${button}]`).boundingBox()
+      expect(box && box.x >= 0 && box.x + box.width <= viewport.width).toBe(true)
+      expect(box && box.y >= 0 && box.y + box.height <= viewport.height).toBe(true)
+    }
+  }
+  await page.keyboard.press('m')
+  await page.keyboard.press('v')
+  await page.waitForSelector('[data-testid=stage][data-muted][data-camera-off]')
+  await close()
+}, 90_000)
+
+test('[LOG1] the log can be filtered, copied without what is secret, and cleared', async () => {
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  const { page, context, tokens } = customer
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await connect(customer, agent, 'audio')
+  const entries = (selector = '') => page.locator(`[data-testid=log-list] > li${selector}`)
+  await entries('[data-event="webrtc.answer"]').first().waitFor()
+
+  const candidates = entries('[data-event="webrtc.ice_candidate"][data-direction=sent]').first()
+  const sent = Number(await candidates.getAttribute('data-count'))
+  expect(sent).toBeGreaterThan(1)
+  expect(await candidates.textContent()).toContain(`×${sent}`)
+
+  await customer.click('log-copy')
+  await page.waitForSelector('[data-testid=log]:has-text("Copied")')
+  const copied = await page.evaluate(() => navigator.clipboard.readText())
+  const events = (JSON.parse(copied) as { sent?: { event: string }[] }[]).flatMap(({ sent = [] }) => sent)
+  expect(events.map(({ event }) => event)).toContain('webrtc.offer')
+  for (const { token } of tokens) expect(copied).not.toContain(token)
+  expect(copied).not.toMatch(/ice-pwd|fingerprint:|127\.0\.0\.1 \d+ typ/)
+
+  await customer.click('log-webrtc')
+  expect(await entries('[data-family=webrtc]').count()).toBe(0)
+  expect(await entries('[data-family=call]').count()).toBeGreaterThan(0)
+  await customer.click('log-webrtc')
+  await customer.click('log-clear')
+  expect(await entries('[data-event="call.invite"]').count()).toBe(0)
+  await close()
+}, 90_000)
