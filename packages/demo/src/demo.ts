@@ -2,17 +2,23 @@ import { createAssets } from './backend/assets.ts'
 import {
   answerJson,
   isForwarded,
+  isFromNetworks,
   isLoopbackAddress,
   isLoopbackHost,
   isSameOriginPost,
+  type Networks,
   readJsonObject,
 } from './backend/guard.ts'
 import { createPeople } from './backend/people.ts'
 import { mintToken, parseSignIn } from './backend/tokens.ts'
 
 export type DemoOptions = {
-  /** Where the service answers, for example `http://127.0.0.1:8080`; asked at each use, for the port may be any. */
-  serviceUrl: () => string
+  /** Where the service answers, as `http://127.0.0.1:8080`, for a request of the page; the port may be any. */
+  serviceUrl: (request: Request) => string
+  /** How it is asked. Default: `fetch`. */
+  ask?: (request: Request) => Response | Promise<Response>
+  /** Networks whose people may use the demo, too. Default: none. */
+  networks?: Networks
   /** Where `ws_url` leads, if that is not where the page is. */
   publicUrl?: string | null
   keyId: string
@@ -28,6 +34,7 @@ export type Demo = {
 /**
  * The demo page and a toy application backend. It lets anyone who reaches it sign in under any name, so it answers
  * nobody but this machine: the listener, the peer's address and the Host header (DNS rebinding) must all be loopback.
+ * Where `networks` are given, these answer for the peer's address and the Host header, too.
  */
 export function createDemo(options: DemoOptions): Demo {
   const assets = createAssets()
@@ -36,7 +43,7 @@ export function createDemo(options: DemoOptions): Demo {
   async function token(request: Request): Promise<Response> {
     const signIn = parseSignIn(await readJsonObject(request))
     if (!signIn.ok) return answerJson(400, { error: { code: signIn.code, message: signIn.message } })
-    const minted = await mintToken(options, signIn.value)
+    const minted = await mintToken(options, request, signIn.value)
     // 502: the page did nothing wrong; what stands behind this backend refused it or is away.
     if (!minted.ok) return answerJson(502, { error: { code: minted.code, message: minted.message } })
     people.join(signIn.value)
@@ -83,9 +90,13 @@ export function createDemo(options: DemoOptions): Demo {
       const path = URL.parse(request.url)?.pathname
       if (path === undefined) return undefined
       if (path !== '/' && path !== '/demo' && !path.startsWith('/demo/')) return undefined
-      const isOwn = isLoopbackAddress(remoteAddress) && isLoopbackHost(request.headers.get('host'))
-      if (!isOwn) return forbidden('The demo answers on this machine only.')
-      if (isForwarded(request.headers)) return forbidden('The demo answers this machine only, and no proxy.')
+      const host = request.headers.get('host')
+      const isOwn = isLoopbackAddress(remoteAddress) && isLoopbackHost(host)
+      const { networks } = options
+      if (!isOwn && networks === undefined) return forbidden('The demo answers on this machine only.')
+      if (!isOwn && networks !== undefined && !isFromNetworks(networks, remoteAddress, host))
+        return forbidden('The demo answers in the local networks of this machine only, at its address.')
+      if (isForwarded(request.headers)) return forbidden('The demo answers no proxy.')
       return answer(request, path)
     },
   }

@@ -57,6 +57,21 @@ test('a caller from elsewhere is refused, and so is one whose address is not kno
   for (const from of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) expect((await ask('/demo/', { from }))?.status).toBe(200)
 })
 
+test('with networks: who is in one of them, and asks for an address that this machine has there', async () => {
+  const networks = { addresses: ['192.168.1.20'], has: (address: string) => address.startsWith('192.168.1.') }
+  const open = createDemo({ ...options, networks })
+  const status = async (from: string | undefined, host: string) =>
+    (await open.fetch(new Request(`http://${host}/demo/`, { headers: { host } }), from))?.status
+  expect(await status('192.168.1.31', '192.168.1.20:8080')).toBe(200)
+  expect(await status('127.0.0.1', 'localhost:8080')).toBe(200)
+  // A site may point its name at that address; other networks and unknown peers are none of these.
+  expect(await status('192.168.1.31', 'evil.example:8080')).toBe(403)
+  expect(await status('192.168.1.31', '192.168.1.20.evil.example')).toBe(403)
+  expect(await status('192.168.1.31', '127.0.0.1:8080')).toBe(403)
+  expect(await status('10.0.0.1', '192.168.1.20:8080')).toBe(403)
+  expect(await status(undefined, '192.168.1.20:8080')).toBe(403)
+})
+
 test('whoever comes through a proxy is refused: behind one everybody looks like this machine', async () => {
   for (const name of ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Real-IP', 'Via']) {
     expect((await ask('/demo/', { headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)

@@ -99,6 +99,18 @@ export function flag(): ValueType<boolean> {
   }
 }
 
+/** Whether there is a demo, and for whom: `true` is for this machine, `lan` for its local networks, too. */
+export function demo(): ValueType<boolean | 'lan'> {
+  return {
+    label: '0, 1 or lan',
+    parse(value) {
+      if (value === 'lan') return ok(value)
+      const parsed = flag().parse(value)
+      return parsed.ok ? parsed : bad('must be 1, 0 or lan')
+    },
+  }
+}
+
 export function oneOf<const T extends string>(...choices: readonly T[]): ValueType<T> {
   return {
     label: choices.join(', '),

@@ -334,6 +334,15 @@ describe('what belongs together', () => {
     }
   })
 
+  test('the demo for local networks has any host, and https', () => {
+    const tls = { RINGWIRE_TLS_CERT: 'cert.pem', RINGWIRE_TLS_KEY: 'key.pem' }
+    expect(load({ ...tls, RINGWIRE_DEMO: 'lan', RINGWIRE_HOST: '0.0.0.0' }).demo).toBe('lan')
+    expect(problems({ RINGWIRE_DEMO: 'lan', RINGWIRE_HOST: '0.0.0.0' })).toEqual([
+      expect.stringContaining('RINGWIRE_TLS_CERT'),
+    ])
+    expect(problems({ ...tls, RINGWIRE_DEMO: 'wan' })).toEqual([expect.stringContaining('RINGWIRE_DEMO')])
+  })
+
   test('the demo refuses several workers: each would know other people', () => {
     const shared = {
       DATABASE_URL: 'postgres://127.0.0.1/calls',

@@ -13,6 +13,7 @@ import {
   type BootstrapKey,
   baseUrl,
   bootstrapKeys,
+  demo,
   flag,
   host,
   iceUrls,
@@ -281,9 +282,9 @@ export const settings = {
   ),
   demo: setting(
     'RINGWIRE_DEMO',
-    flag(),
+    demo(),
     '0',
-    '1 serves a demo page on this machine only, with a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
+    '1 serves a demo page on this machine only; lan, which ringwire serve --lan sets, to its local networks, too. It has a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
   ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
   logParticipants: setting(
@@ -378,7 +379,7 @@ function unknownVariables(env: Environment): string[] {
 /** What single values cannot show. A field is undefined here where its own value was bad. */
 function contradictions(config: Partial<Config>): string[] {
   const problems: string[] = []
-  const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, demo, host: address } = config
+  const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, host: address } = config
   const hasWorkers = config.workers !== undefined && config.workers > 1
   if (tlsCert && tlsKey === null) problems.push('RINGWIRE_TLS_KEY is required with RINGWIRE_TLS_CERT')
   if (tlsKey && tlsCert === null) problems.push('RINGWIRE_TLS_CERT is required with RINGWIRE_TLS_KEY')
@@ -399,13 +400,18 @@ function contradictions(config: Partial<Config>): string[] {
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
-  } else if (config.redisUrl === null && hasWorkers && !demo) {
+  } else if (config.redisUrl === null && hasWorkers && !config.demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
   }
-  if (demo && address !== undefined && !isLoopbackHost(address)) {
-    problems.push('RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1')
+  if (config.demo === true && address !== undefined && !isLoopbackHost(address)) {
+    problems.push(
+      'RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1 (ringwire serve --lan opens it to the local network)',
+    )
   }
-  if (demo && hasWorkers) {
+  if (config.demo === 'lan' && tlsCert === null) {
+    problems.push('RINGWIRE_DEMO=lan needs RINGWIRE_TLS_CERT: browsers give https pages a camera (--lan makes one)')
+  }
+  if (config.demo && hasWorkers) {
     problems.push('RINGWIRE_DEMO is for one process: it knows its people there alone, so RINGWIRE_WORKERS must be 1')
   }
   return problems

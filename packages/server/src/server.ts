@@ -20,6 +20,7 @@ import { runtimeBodyBound } from './http/body.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
 import { failure } from './http/replies.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
+import { localNetworks } from './lan.ts'
 import { createLimits, createLocalLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
 import { createJournal, type Journal } from './observability/journal.ts'
@@ -147,7 +148,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       history: createHistory({ calls: stores.calls }),
       health,
     })
-    const demo = config.demo ? await mountDemo(stores, config, clock, () => url) : undefined
+    const demo = config.demo ? await mountDemo({ stores, config, clock, app, url: () => url }) : undefined
     const server = listen({ config, clientAddress, gateway, app, demo, journal })
     const url = urlOf(server, config)
     gateway.start()
@@ -258,10 +259,29 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
 
 type Demo = ReturnType<typeof createDemo>
 
-async function mountDemo(stores: Stores, config: Config, clock: Clock, url: () => string): Promise<Demo> {
-  if (!isLoopbackHost(config.host)) throw new Error('RINGWIRE_DEMO needs RINGWIRE_HOST to be a loopback address')
+interface DemoDeps {
+  readonly stores: Stores
+  readonly config: Config
+  readonly clock: Clock
+  readonly app: ReturnType<typeof createHttpApp>
+  readonly url: () => string
+}
+
+async function mountDemo({ stores, config, clock, app, url }: DemoDeps): Promise<Demo> {
+  const isForLan = config.demo === 'lan'
+  if (!isForLan && !isLoopbackHost(config.host))
+    throw new Error('RINGWIRE_DEMO needs RINGWIRE_HOST to be a loopback address')
   const key = await ensureDemoKey(stores.products, config, clock.now())
-  return createDemo({ serviceUrl: url, publicUrl: config.publicUrl, ...key })
+  const options = { publicUrl: config.publicUrl, ...key }
+  if (!isForLan) return createDemo({ ...options, serviceUrl: url })
+  return createDemo({
+    ...options,
+    networks: localNetworks(),
+    // ws_url is made from it: the page finds the service where it found itself.
+    serviceUrl: (request) => new URL(request.url).origin,
+    // Over the network, the certificate that this machine made would be refused.
+    ask: (request) => app.fetch(request, '127.0.0.1'),
+  })
 }
 
 interface Listening {

@@ -23,6 +23,18 @@ export function isLoopbackHost(host: string | null): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || isLoopbackAddress(name)
 }
 
+/** Networks around this machine: which addresses are in them, and which of them are its own. */
+export interface Networks {
+  readonly addresses: readonly string[]
+  has(address: string): boolean
+}
+
+/** Whether a request comes from these networks and was meant for this machine's own address there, no name of a site. */
+export function isFromNetworks(networks: Networks, address: string | undefined, host: string | null): boolean {
+  const name = /^([\d.]+)(?::\d{1,5})?$/.exec(host ?? '')?.[1]
+  return address !== undefined && networks.has(address) && name !== undefined && networks.addresses.includes(name)
+}
+
 /** Every browser sends Origin with a POST; a caller without one is no browser and carries nobody's authority. */
 export function isSameOriginPost(request: Request): boolean {
   const origin = request.headers.get('origin')

@@ -31,9 +31,10 @@ export function parseSignIn(body: Record<string, unknown>): Result<SignIn> {
  * What an application backend does once it has decided that its user may call: one request with the product's
  * credentials. They stay here; the page gets the answer and never sees them.
  */
-export async function mintToken(options: DemoOptions, signIn: SignIn): Promise<Result<unknown>> {
+export async function mintToken(options: DemoOptions, page: Request, signIn: SignIn): Promise<Result<unknown>> {
+  const { ask = fetch } = options
   try {
-    const response = await fetch(new URL('/v1/call/session-token', options.serviceUrl()), {
+    const request = new Request(new URL('/v1/call/session-token', options.serviceUrl(page)), {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -52,6 +53,7 @@ export async function mintToken(options: DemoOptions, signIn: SignIn): Promise<R
       }),
       signal: AbortSignal.timeout(10_000),
     })
+    const response = await ask(request)
     const body = (await response.json()) as { error?: { code?: unknown; message?: unknown } }
     if (response.ok) return { ok: true, value: body }
     return refused(String(body.error?.code ?? 'TOKEN_REFUSED'), String(body.error?.message ?? 'No token was issued.'))

@@ -13,6 +13,7 @@ import { findSlip, isHidden } from './command-table.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
+import { lanEnvironment } from './lan.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addPhoneCommand } from './phone/phone.ts'
 import { addProductCommands } from './products.ts'
@@ -39,6 +40,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such key or token n
 
 interface ServeFlags {
   readonly workers?: string
+  readonly lan?: boolean
   readonly asWorkerOfThisNode?: number
   readonly asChildOfTheLauncher?: boolean
 }
@@ -78,15 +80,19 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
       '--workers <count>',
       'processes that share the port, or auto: one a core (default: RINGWIRE_WORKERS, which is 1)',
     )
+    .option('--lan', 'show the demo to phones in the same network, over https with a certificate that is made for it')
     .addOption(new Option(`${workerOption} <number>`, 'be one of them').argParser(readWorker).hideHelp())
     .addOption(new Option(launchedOption, 'end with the launcher').hideHelp())
-    .action(async ({ workers, asWorkerOfThisNode: worker, asChildOfTheLauncher: isLaunched = false }: ServeFlags) => {
-      const env = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
+    .action(async ({ workers, lan, asWorkerOfThisNode: worker, asChildOfTheLauncher: isLaunched }: ServeFlags) => {
+      const given = workers === undefined ? surroundings.env : { ...surroundings.env, RINGWIRE_WORKERS: workers }
+      const env = lan ? lanEnvironment({ ...surroundings, env: given }) : given
       const { config, warnings } = requireConfig({ ...surroundings, env })
       const problems = fileProblems(config)
       if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
       const all = [...warnings, ...fileWarnings(config, process.platform)]
-      exit(await surroundings.serve(config, worker === undefined ? all : [], { worker, isLaunched }))
+      exit(
+        await surroundings.serve(config, worker === undefined ? all : [], { worker, isLaunched: isLaunched === true }),
+      )
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)

@@ -1,5 +1,6 @@
 /** `ringwire serve`: from start to the signal that ends it. */
 import type { Config } from '../config.ts'
+import { localNetworks } from '../lan.ts'
 import type { Logger } from '../observability/logger.ts'
 import { exitCodes } from './command.ts'
 import { listenForStop, type StopSignalSource } from './stop-signal.ts'
@@ -54,7 +55,16 @@ export async function serve(options: ServeOptions): Promise<number> {
 /** What scripts wait for on stdout: the first line is the URL. */
 export function listensText(url: string, config: Config): string {
   const demo = config.demo ? `Open ${url}/demo/ in two browser tabs: sign in as a customer and as an agent.\n` : ''
-  return `Ringwire listens on ${url}\n${demo}`
+  return `Ringwire listens on ${url}\n${config.demo === 'lan' ? lanText(url) : demo}`
+}
+
+/** A phone is told what can be typed into it. */
+function lanText(url: string): string {
+  const { port } = new URL(url)
+  const pages = localNetworks().addresses.map((address) => `  https://${address}:${port}/demo/\n`)
+  return `On this machine and on a phone in the same network, open
+${pages.join('')}and sign in as a customer and as an agent. This machine made the certificate: each browser warns once.
+`
 }
 
 async function endOrphaned({ logger, service, exit }: ServeOptions): Promise<number> {

@@ -106,7 +106,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 
 function routesOf(deps: HttpDeps): Route[] {
   const { config, clock, health } = deps
-  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo })
+  const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
   const token = createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) })
   const history = createCallHistoryEndpoint(deps)
   const iceServers = createIceServersEndpoint(deps)
