@@ -43,7 +43,6 @@ const [name] = process.argv.slice(2)
 if (name === 'clean')
   for (const each of packages) rmSync(join(root, 'packages', each, 'dist'), { recursive: true, force: true })
 else {
-  // The client's declarations name those of the protocol.
-  if (name === 'client') build('protocol')
-  build(name)
+  // The declarations of one name those of the packages before it.
+  for (const each of packages.slice(0, packages.indexOf(name) + 1)) build(each)
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { someone } from '@ringwire/testkit/flows'
 import type { Browser, Page } from 'playwright-core'
 import { serious } from './support/axe.ts'
-import { at, inCall, openTwo, phase, seesPeer } from './support/people.ts'
+import { at, goOnline, inCall, openTwo, phase, seesPeer } from './support/people.ts'
 import { picture } from './support/pictures.ts'
 import { bundlePage, openSite, type Site } from './support/site.ts'
 
@@ -155,6 +156,26 @@ describe('on React', () => {
     }
     await two.ann.click(at('hangup'))
     await phase(two.ben, 'over')
+    await two.close()
+  }, 120_000)
+
+  test('a reload goes on with the call; one that comes meanwhile is held until this one is over', async () => {
+    const two = await openTwo(browser, held.site, { query: { busy: 'hold' } })
+    const { ann, ben } = two
+    await inCall(two)
+    await ben.reload()
+    await Promise.all([seesPeer(ben), phase(ben, 'live')])
+
+    const cem = await ann.context().newPage()
+    const calls = new URL(ben.url()).searchParams.get('user') ?? ''
+    await goOnline(cem, held.site, { user: someone('cem'), role: 'customer', peer: 'agent', calls, name: 'Cem' })
+    await cem.click(at('call-audio'))
+    await cem.waitForSelector(`${at('call-state')}:has-text("Calling")`)
+    expect(await ben.locator(at('incoming')).count()).toBe(0)
+    await ann.click(at('hangup'))
+    await ben.waitForSelector(`${at('incoming')}:has-text("Cem")`)
+    await ben.click(at('accept'))
+    await Promise.all([phase(ben, 'live'), phase(cem, 'live')])
     await two.close()
   }, 120_000)
 })

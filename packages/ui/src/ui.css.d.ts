@@ -1,0 +1,2 @@
+// So that TypeScript takes the import of the style sheet.
+export {}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { makeTemporaryDirectory } from '@ringwire/testkit/process'
+import type { Browser } from 'playwright-core'
+import { checkTypes, writeApplication } from '../../client/test/docs/blocks.ts'
+import { at, openTwo, phase, seesPeer } from './support/people.ts'
+import { bundlePage, openSite, type Runtime, type Site } from './support/site.ts'
+
+/* The words of the README, run. */
+
+const folder = join(import.meta.dir, '..')
+const readme = readFileSync(join(folder, 'README.md'), 'utf8')
+const runtimes: readonly Runtime[] = ['react', 'preact']
+
+let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
+let browser: Browser
+const sites = {} as Record<Runtime, Site>
+
+beforeAll(async () => {
+  directory = await makeTemporaryDirectory()
+  const [, example = ''] = /```tsx\n(.*?)```/s.exec(readme) ?? []
+  writeApplication(directory.path, { 'phone.tsx': example })
+  browser = await openBrowser()
+  for (const runtime of runtimes) {
+    sites[runtime] = await openSite(await bundlePage(join(directory.path, 'phone.tsx'), runtime))
+  }
+}, 90_000)
+
+afterAll(async () => {
+  await browser?.close()
+  for (const site of Object.values(sites)) await site.close()
+  await directory?.remove()
+})
+
+test('the example has the types of the packages', async () => {
+  expect(await checkTypes(directory.path)).toBe('')
+}, 90_000)
+
+for (const runtime of runtimes) {
+  test(`the example on ${runtime}: a call with picture, and its end`, async () => {
+    const two = await openTwo(browser, sites[runtime], { ids: { ann: 'ann', ben: 'ben' } })
+    await two.ann.click('button:has-text("Call Ben")')
+    await two.ben.click(at('accept'))
+    await Promise.all([seesPeer(two.ann), seesPeer(two.ben)])
+    await two.ben.click(at('hangup'))
+    await phase(two.ann, 'over')
+    await two.close()
+  }, 90_000)
+}
+
+test('the README names every variable with its default, and no other', () => {
+  const css = readFileSync(join(folder, 'src', 'ui.css'), 'utf8')
+  const [root = ''] = /:where\(:root\) \{[^}]*\}/.exec(css) ?? []
+  const defaults = [...root.matchAll(/(--rw-[a-z-]+): ([^;]+);/g)].map(([, name, value]) => [name, value])
+  const named = [...readme.matchAll(/^\| `(--rw-[a-z-]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, value])
+  expect(defaults.length).toBeGreaterThan(5)
+  expect(named).toEqual(defaults)
+})
