@@ -26,9 +26,12 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
   const { call, phase, media, ended } = useCallUi()
   const words = useWords()
   const muted = useCallMedia(media)?.muted
+  const stage = useRef<HTMLElement>(null)
   const onStage = phase === 'incoming' ? undefined : call
   return (
     <section
+      ref={stage}
+      tabIndex={-1}
       className={classes('rw-stage', className)}
       aria-label={words.stage}
       data-phase={phase === 'incoming' ? 'idle' : phase}
@@ -55,7 +58,7 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
           <CallControls keys={keys} />
         </>
       )}
-      {ended && <Ended />}
+      {ended && <Ended closed={() => stage.current?.focus({ preventScroll: true })} />}
       {!onStage && !ended && idle}
     </section>
   )
@@ -116,20 +119,24 @@ function Details() {
   )
 }
 
-/** How the last call ended. It takes the focus that went with the controls. */
-function Ended() {
+/** How the last call ended. It takes the focus that went with the controls, and leaves it to the stage. */
+function Ended({ closed }: { closed(): void }) {
   const { ended, dismiss } = useCallUi()
   const words = useWords()
-  const close = useRef<HTMLButtonElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
   useEffect(() => {
-    if (document.activeElement === document.body) close.current?.focus({ preventScroll: true })
+    if (document.activeElement === document.body) button.current?.focus({ preventScroll: true })
   }, [])
   if (!ended) return null
+  const close = () => {
+    closed()
+    dismiss()
+  }
   return (
     <div className="rw-ended" data-testid="ended">
       {/* The announcement has read it. */}
       <p aria-hidden="true">{words.over(ended)}</p>
-      <button ref={close} type="button" className="rw-button" data-testid="dismiss" onClick={dismiss}>
+      <button ref={button} type="button" className="rw-button" data-testid="dismiss" onClick={close}>
         {words.close}
       </button>
     </div>

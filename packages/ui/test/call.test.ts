@@ -68,6 +68,17 @@ describe('on React', () => {
     await ben.click(at('camera'))
     await ann.waitForSelector(at('no-picture'), { state: 'detached' })
 
+    await ben.click(at('screen'))
+    await ben.waitForSelector(`${at('screen')}[aria-pressed=true]`)
+    await ben.waitForSelector(`${at('local-video')}:not([data-mirror])`)
+    await ben.click(at('screen'))
+    await ben.waitForSelector(`${at('local-video')}[data-mirror]`)
+    await ben.click(at('full-screen'))
+    await ben.waitForSelector(`${at('full-screen')}[aria-pressed=true]`)
+    expect(await ben.evaluate(() => document.fullscreenElement?.getAttribute('data-testid'))).toBe('stage')
+    await ben.click(at('full-screen'))
+    await ben.waitForSelector(`${at('full-screen')}[aria-pressed=false]`)
+
     await ben.click(at('devices'))
     await ben.waitForSelector(`${at('device-menu')} select`)
     await picture(ben, 'devices')
@@ -97,6 +108,7 @@ describe('on React', () => {
       await tabTo(page, 'dismiss')
       await page.keyboard.press('Enter')
       await phase(page, 'idle')
+      expect(await focused(page)).toBe('stage')
     }
 
     await tabTo(ann, 'call-video')
@@ -138,6 +150,12 @@ describe('on React', () => {
   test('the hang-up button is reached and no control is cut off, upright and lying', async () => {
     const two = await openTwo(browser, held.site, { viewport: { width: 390, height: 844 } })
     await inCall(two)
+    // A picture from a lying camera: whole on an upright phone, and it fills one that lies, until the user says otherwise.
+    await two.ann.waitForSelector('.rw-peer[data-fit=contain]')
+    await two.ann.setViewportSize({ width: 844, height: 390 })
+    await two.ann.waitForSelector('.rw-peer[data-fit=cover]')
+    await two.ann.click(`${at('fill')}[aria-pressed=true]`)
+    await two.ann.waitForSelector('.rw-peer[data-fit=contain]')
     for (const [width, height] of [
       [390, 844],
       [844, 390],
