@@ -12,6 +12,7 @@ import type { Config } from './config.ts'
 import { migrateToPostgres } from './migration.ts'
 import { nodeOfWorker } from './node-name.ts'
 import { createLogger } from './observability/logger.ts'
+import { isExecutable } from './package-root.ts'
 import { createServer } from './server.ts'
 
 const out = (text: string) => void process.stdout.write(text)
@@ -61,7 +62,12 @@ async function runService(config: Config, warnings: readonly string[], startedBy
   }
   if (worker === undefined && config.workers > 1) {
     const { nodeId, workers } = config
-    const start = { command: [process.execPath, Bun.main], env: process.env, nodeId, workers }
+    const start = {
+      command: isExecutable ? [process.execPath] : [process.execPath, Bun.main],
+      env: process.env,
+      nodeId,
+      workers,
+    }
     const startWorker = (number: number, port: number) => startWorkerProcess({ ...start, worker: number, port })
     return runWorkers({ ...surrounded, platform: process.platform, claimPort, startWorker })
   }

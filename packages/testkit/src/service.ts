@@ -24,6 +24,8 @@ export class Service {
   readonly dataDir: string
   /** What it is configured with, where that is not the default of these tests. */
   readonly env: Readonly<Record<string, string>>
+  /** What runs it. */
+  protected readonly command: readonly string[] = [process.execPath, mainFile]
   /** Its own address, once it has been started. */
   protected address = ''
   /** What it logged itself, where it is no process. */
@@ -51,7 +53,7 @@ export class Service {
 
   /** Starts it, or starts it again on the same data and, where it had one, the same port. */
   async start(env: Record<string, string> = {}): Promise<this> {
-    const run = startProcess([process.execPath, mainFile, 'serve'], {
+    const run = startProcess([...this.command, 'serve'], {
       RINGWIRE_PORT: this.address === '' ? '0' : new URL(this.address).port,
       RINGWIRE_DATA_DIR: this.dataDir,
       RINGWIRE_BOOTSTRAP_KEYS: `${productKey.id}:${productKey.secret}:shop`,

@@ -1,11 +1,12 @@
 import { accessSync, constants } from 'node:fs'
 import { SQL } from 'bun'
 import { connectionName } from '../../node-name.ts'
+import { packageRoot } from '../../package-root.ts'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { openClient } from './connections.ts'
 import { unavailable } from './failures.ts'
 
-export const migrationFiles = new URL('../../../sql/postgres/', import.meta.url)
+export const migrationFiles = new URL('sql/postgres/', packageRoot)
 
 /** Which of the locks that any program may take; a number without a meaning. */
 const lockKey = 7_164_927_201

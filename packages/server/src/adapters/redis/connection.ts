@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { connectionName } from '../../node-name.ts'
+import { packageRoot } from '../../package-root.ts'
 import { StoreError } from '../../ports.ts'
 import { parseRedisUrl, type RedisAddress } from '../../redis-url.ts'
 import { problemsOf } from './requirements.ts'
@@ -368,7 +368,9 @@ function storeError(cause: unknown): unknown {
 }
 
 function readScripts(): Map<ScriptName, { text: string; sha: string }> {
-  const texts = assembleScripts((name) => readFileSync(join(import.meta.dir, 'lua', `${name}.lua`), 'utf8'))
+  const texts = assembleScripts((name) =>
+    readFileSync(new URL(`src/adapters/redis/lua/${name}.lua`, packageRoot), 'utf8'),
+  )
   return new Map(
     [...texts].map(([name, text]) => [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]),
   )

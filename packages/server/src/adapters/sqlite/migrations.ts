@@ -1,8 +1,9 @@
 import type { Database } from 'bun:sqlite'
+import { packageRoot } from '../../package-root.ts'
 import { type Applied, checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { patiently } from './connection.ts'
 
-export const migrationFiles = new URL('../../../sql/sqlite/', import.meta.url)
+export const migrationFiles = new URL('sql/sqlite/', packageRoot)
 
 /**
  * Brings the schema up to date: each file in one transaction, recorded with its checksum. Forward only. Safe when

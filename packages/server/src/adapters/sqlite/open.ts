@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { isExecutable, packageRoot } from '../../package-root.ts'
 import type { CallStore, Clock, ProductStore } from '../../ports.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createCallReads } from './call-reads.ts'
@@ -113,7 +114,7 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
 }
 
 function startWorker(): Worker {
-  return new Worker(new URL('./write-worker.ts', import.meta.url))
+  return new Worker(new URL(`src/adapters/sqlite/write-worker.${isExecutable ? 'js' : 'ts'}`, packageRoot))
 }
 
 function openProducts(dir: DataDir): ProductStore {

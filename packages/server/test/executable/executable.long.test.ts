@@ -1,0 +1,132 @@
+/** The executable that `npm run build` makes: run where there is nothing else, neither a runtime nor files of the project. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
+import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
+import { Service } from '@ringwire/testkit/service'
+import { loadSqlite, recordings } from '../fixtures/load.ts'
+import { type Databases, openDatabases } from '../support/postgres.ts'
+import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
+import { until, workersOf } from '../support/workers.ts'
+
+const root = join(import.meta.dir, '..', '..', '..', '..')
+const directory = await makeTemporaryDirectory()
+const executable = join(directory.path, 'ringwire')
+const bare = { PATH: '', HOME: '' }
+
+/** The service as the executable, with an empty PATH. */
+class Executable extends Service {
+  protected override readonly command: readonly string[]
+
+  constructor(env: Record<string, string> = {}, before: readonly string[] = []) {
+    super({ ...bare, ...env })
+    this.command = [...before, executable]
+  }
+}
+
+const running: { dispose(): Promise<void> }[] = []
+
+async function start(env: Record<string, string> = {}, before: readonly string[] = []): Promise<Service> {
+  const service = new Executable(env, before)
+  running.push(service)
+  return service.start()
+}
+
+const run = (args: readonly string[], env: Record<string, string> = {}): RunningProcess =>
+  startProcess([executable, ...args], { ...bare, ...env })
+
+beforeAll(async () => {
+  const build = startProcess([process.execPath, join(root, 'scripts', 'build.ts'), executable])
+  expect(await build.exited, build.output).toBe(0)
+}, 240_000)
+afterAll(async () => {
+  await Promise.all(running.map((service) => service.dispose()))
+  await directory.remove()
+})
+
+/** A call from the invite to the history. */
+async function call(service: Service): Promise<void> {
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+  expect((await pair.callee.next('webrtc.ice_candidate')).data.candidate.candidate).toBe('candidate:1')
+  pair.callee.send('call.end', { call_uuid: callUuid })
+  await pair.caller.next('call.ended')
+  const { data } = await service.history(await service.token({ user_id: pair.calleeId, role: 'agent' }))
+  expect(data).toMatchObject([{ call_uuid: callUuid, status: 'ended' }])
+}
+
+describe('the executable', () => {
+  test('one file is all that it needs: a call, a backup, the end', async () => {
+    expect(readdirSync(directory.path)).toEqual(['ringwire'])
+    const service = await start()
+    await call(service)
+    const copy = join(service.dataDir, 'copy')
+    const backup = run(['backup', copy], { RINGWIRE_DATA_DIR: service.dataDir })
+    expect(await backup.exited, backup.output).toBe(0)
+    expect(readdirSync(copy)).toContain('ringwire.db')
+    expect(await service.terminate()).toBe(0)
+  })
+
+  test('its version and its help', async () => {
+    const [version, help] = [run(['--version']), run(['--help'])]
+    expect(await Promise.all([version.exited, help.exited])).toEqual([0, 0])
+    expect(version.out).toMatch(/^ringwire \d+\.\d+\.\d+ \(Bun \d+\.\d+\.\d+\)\n$/)
+    expect(help.out).toStartWith('Usage: ringwire ')
+  })
+
+  test('as process 1, as in a container, it ends on SIGTERM', async () => {
+    const service = await start({}, ['/usr/bin/unshare', '--fork', '--pid', '--kill-child', '--mount-proc'])
+    await call(service)
+    const [child] = (await Bun.file(`/proc/${service.pid}/task/${service.pid}/children`).text()).trim().split(' ')
+    process.kill(Number(child), 'SIGTERM')
+    expect(await service.ended).toBe(0)
+  })
+
+  for (const version of recordings.sqlite) {
+    test(`a database of ${version} is brought up to date`, async () => {
+      const service = new Executable()
+      running.push(service)
+      loadSqlite(service.dataDir, version)
+      await service.start()
+      await call(service)
+    })
+  }
+
+  test('a port in use, and a data directory that cannot be made, are said in a line', async () => {
+    const service = await start()
+    const { port } = new URL(service.url)
+    const second = run(['serve'], { RINGWIRE_PORT: port, RINGWIRE_DATA_DIR: join(directory.path, 'second') })
+    expect(await second.exited).not.toBe(0)
+    expect(second.err).toContain(`Ringwire did not start on 127.0.0.1:${port}`)
+    const nowhere = run(['serve'], { RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: '/dev/null/data' })
+    expect(await nowhere.exited).not.toBe(0)
+    expect(nowhere.err).toContain('/dev/null/data')
+    for (const { err } of [second, nowhere]) expect(err).not.toContain(root)
+  })
+})
+
+describe('the executable on PostgreSQL and Redis', () => {
+  let postgres: Databases
+  let redis: RedisDatabases
+  beforeAll(async () => {
+    ;[postgres, redis] = await Promise.all([openDatabases(), openRedisDatabases()])
+  })
+  afterAll(async () => {
+    await Promise.all([postgres.dispose(), redis.stop()])
+  })
+
+  test('several workers are this file again', async () => {
+    const service = await start({
+      DATABASE_URL: await postgres.database(),
+      REDIS_URL: await redis.database(),
+      RINGWIRE_JWT_SECRETS: `test:${'a-secret-of-more-than-32-characters'.repeat(2)}`,
+      RINGWIRE_NODE_ID: 'm',
+      RINGWIRE_WORKERS: '2',
+    })
+    await until('two workers', () => workersOf(service.pid).size === 2)
+    await call(service)
+    expect(await service.terminate()).toBe(0)
+  })
+})

@@ -1,0 +1,29 @@
+// `npm run build`: the service as one executable, with all that it needs: dist/ringwire. `npm run build -- FILE` names another.
+import { resolve } from 'node:path'
+
+const root = resolve(import.meta.dir, '..')
+const outfile = resolve(process.env.INIT_CWD ?? root, process.argv[2] ?? `${root}/dist/ringwire`)
+const service = 'packages/server'
+
+/** Files that the service reads while it runs: they are found in it under the same names (package-root.ts). */
+const assets = [`${service}/sql/*/*.sql`, `${service}/src/adapters/redis/lua/*.lua`].flatMap((pattern) =>
+  [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
+)
+
+const { success, logs } = await Bun.build({
+  root,
+  // The first is what runs; the second is started as a thread.
+  entrypoints: [`${service}/src/main.ts`, `${service}/src/adapters/sqlite/write-worker.ts`, ...assets].map((file) =>
+    resolve(root, file),
+  ),
+  loader: { '.sql': 'file', '.lua': 'file' },
+  naming: { asset: '[dir]/[name].[ext]' },
+  target: 'bun',
+  minify: { whitespace: true, syntax: true },
+  format: 'esm',
+  bytecode: true,
+  compile: { outfile },
+})
+for (const log of logs) console.error(log)
+if (!success) process.exit(1)
+console.log(`${outfile}: ${(Bun.file(outfile).size / 1e6).toFixed(0)} MB`)
