@@ -1,5 +1,6 @@
 // `npm run build`: the service as one executable, with all that it needs: dist/ringwire. `npm run build -- FILE` names another.
 import { resolve } from 'node:path'
+import { builtFile, makePageFile, type PageFile, pageFiles } from '../packages/demo/src/backend/page-files.ts'
 
 const root = resolve(import.meta.dir, '..')
 const outfile = resolve(process.env.INIT_CWD ?? root, process.argv[2] ?? `${root}/dist/ringwire`)
@@ -10,13 +11,19 @@ const assets = [`${service}/sql/*/*.sql`, `${service}/src/adapters/redis/lua/*.l
   [...new Bun.Glob(pattern).scanSync({ cwd: root })].sort(),
 )
 
+for (const name of Object.keys(pageFiles) as PageFile[]) {
+  const file = builtFile(name)
+  await Bun.write(resolve(root, file), await makePageFile(name))
+  assets.push(file)
+}
+
 const { success, logs } = await Bun.build({
   root,
   // The first is what runs; the second is started as a thread.
   entrypoints: [`${service}/src/main.ts`, `${service}/src/adapters/sqlite/write-worker.ts`, ...assets].map((file) =>
     resolve(root, file),
   ),
-  loader: { '.sql': 'file', '.lua': 'file' },
+  loader: { '.sql': 'file', '.lua': 'file', '.page': 'file' },
   naming: { asset: '[dir]/[name].[ext]' },
   target: 'bun',
   minify: { whitespace: true, syntax: true },

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
+import { makePageFile, type PageFile } from '../../../demo/src/backend/page-files.ts'
 import { loadSqlite, recordings } from '../fixtures/load.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
@@ -67,6 +68,18 @@ describe('the executable', () => {
     expect(await backup.exited, backup.output).toBe(0)
     expect(readdirSync(copy)).toContain('ringwire.db')
     expect(await service.terminate()).toBe(0)
+  })
+
+  test('it brings the demo', async () => {
+    const service = await start({ RINGWIRE_DEMO: '1' })
+    const page = await fetch(`${service.url}/demo/`)
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const names = [...(await page.text()).matchAll(/(?:src|href)="([\w-]+\.(?:js|css|svg))"/g)].map(([, name]) => name)
+    expect(names).toContain('main.js')
+    for (const name of names) {
+      const [built, source] = [await fetch(`${service.url}/demo/${name}`), makePageFile(name as PageFile)]
+      expect(await built.text()).toBe(await source)
+    }
   })
 
   test('its version and its help', async () => {
