@@ -6,7 +6,7 @@ import { findSystemProgram } from './system.mjs'
 /** Where a shared browser is, for the processes of a test run. */
 export const sharedBrowserVariable = 'RINGWIRE_TEST_BROWSER'
 
-function launchOptions() {
+function launchOptions(...args) {
   const executablePath = findSystemProgram('chromium')
   if (executablePath === undefined) throw new Error('chromium is missing. Run: node scripts/system.mjs chromium')
   return {
@@ -25,12 +25,13 @@ function launchOptions() {
       '--auto-select-desktop-capture-source=Entire screen',
       '--disable-features=WebRtcHideLocalIpsWithMdns',
       '--autoplay-policy=no-user-gesture-required',
+      ...args,
     ],
   }
 }
 
-/** A browser of its own. */
-export const launchBrowser = () => chromium.launch(launchOptions())
+/** A browser of its own, with further switches. */
+export const launchBrowser = (...args) => chromium.launch(launchOptions(...args))
 
 /** A signal is for who started the browser, and stops more than that. */
 const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }

@@ -10,6 +10,7 @@ const entries: { from: string; file: string; names?: string[] }[] = [
   { from: '@ringwire/client/types', file: 'types.ts' },
   { from: '@ringwire/client/media', file: 'media/call-media.ts', names: ['createCallMedia'] },
   { from: '@ringwire/client/media/types', file: 'media/types.ts' },
+  { from: '@ringwire/client/media/preview', file: 'media/preview.ts' },
   { from: '@ringwire/client/react', file: 'react/hooks.ts' },
 ]
 

@@ -1,20 +1,15 @@
 import type { Call, RingwireErrorShape, Unsubscribe } from '../types.ts'
-import { createCapture, kindsOf, mediaError } from './capture.ts'
+import { createCapture } from './capture.ts'
+import { browserEnvironment, kindsOf, mediaError, watchDevices } from './devices.ts'
 import { createKeptMutes, pageStorage } from './kept-mutes.ts'
 import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
 import { createOpening } from './opening.ts'
+import { createReception, passing } from './reception.ts'
 import { createRecovery } from './recovery.ts'
 import { createSenders } from './senders.ts'
 import { watchFlow } from './stats.ts'
-import {
-  type CallMedia,
-  type CallMediaOptions,
-  type MediaEnvironment,
-  MediaError,
-  type MediaKind,
-  type MediaStats,
-} from './types.ts'
+import { type CallMedia, type CallMediaOptions, MediaError, type MediaKind } from './types.ts'
 
 export type {
   CallMedia,
@@ -33,13 +28,6 @@ export type {
 const eagerLookMs = 100
 /** Old servers are better than a call that waits for new ones. */
 const freshServersMs = 2000
-/** Codes of signals that were lost on the way. */
-const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECTION_CLOSED', 'TIMEOUT'])
-
-function browserEnvironment(): MediaEnvironment {
-  const { RTCPeerConnection, MediaStream, navigator } = globalThis
-  return { RTCPeerConnection, MediaStream, mediaDevices: navigator?.mediaDevices }
-}
 
 function defaultMedia(call: Pick<Call, 'callType'>): MediaStreamConstraints {
   return call.callType === 'video' ? { audio: true, video: true } : { audio: true }
@@ -55,7 +43,6 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   const { change } = shown
   const subscriptions: Unsubscribe[] = []
   let started = false
-  let reported = false
   /** Connections that were made. */
   let opened = 0
   let stopWatching = () => {}
@@ -84,10 +71,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     receives: () => (call.callType === 'video' ? ['audio', 'video'] : ['audio']),
     failed,
   })
-  const kept = createKeptMutes(
-    options.storage === undefined ? pageStorage() : (options.storage ?? undefined),
-    () => call.callUuid,
-  )
+  const kept = createKeptMutes(options.storage === undefined ? pageStorage() : options.storage, () => call.callUuid)
   const capture = createCapture({
     environment,
     muted: kept.load(),
@@ -96,8 +80,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       if (track) local.addTrack(track)
       await senders.place(kind, track)
     },
-    screenEnded: () => change({ sharing: false }),
+    updated,
     failed,
+    process: options.process,
   })
   const recovery = createRecovery({
     restartAfterMs: options.restartAfterMs ?? 1000,
@@ -124,16 +109,23 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     sendOffer: (sdp) => signal(call.sendOffer(sdp)),
     sendAnswer: (sdp) => signal(call.sendAnswer(sdp)),
     sendCandidate: (candidate) => signal(call.sendCandidate({ candidate: '', ...candidate })),
-    failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'A description could not be made or taken', error)),
+    failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'Negotiation failed', error)),
   })
 
+  const reception = createReception(call, shown, failed)
   const opening = createOpening({
     ...{ call, earlyOffer, recovery },
     prepare: () => void negotiation.prepare(),
     offer: (how) => void negotiation.offer(how),
   })
 
-  change({ muted: capture.muted() })
+  change(capture.state())
+
+  function updated(): void {
+    if (shown.isClosed()) return
+    change(capture.state())
+    kept.save(shown.get().muted)
+  }
 
   function open(): RTCPeerConnection {
     stopWatching()
@@ -149,46 +141,22 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     connection.addEventListener('connectionstatechange', () => {
       if (!isCurrent()) return
       const { connectionState } = connection
-      if (connectionState === 'disconnected' || connectionState === 'failed') interrupted()
+      if (connectionState === 'disconnected' || connectionState === 'failed') reception.interrupted()
       recovery.follow(connectionState)
     })
     stopWatching = watchFlow(connection, {
       looked: (stats) => {
-        if (isCurrent()) looked(connection, stats)
+        if (!isCurrent()) return
+        const { audio, video } = stats.inbound
+        recovery.looked(audio.packets + video.packets > 0)
+        reception.looked(connection.connectionState === 'connected', stats)
       },
-      intervalMs: () => (shown.get().name === 'flowing' ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs)),
+      intervalMs: () =>
+        ['flowing', 'silent'].includes(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs),
     })
-    interrupted()
+    reception.interrupted()
     recovery.opened()
     return connection
-  }
-
-  function interrupted(): void {
-    if (shown.get().name === 'flowing') change({ name: 'interrupted', receiving: { audio: false, video: false } })
-  }
-
-  function looked(connection: RTCPeerConnection, stats: MediaStats): void {
-    const { audio, video } = stats.inbound
-    const receiving = { audio: audio.packets > 0, video: video.packets > 0 }
-    const arrives = receiving.audio || receiving.video
-    recovery.looked(arrives)
-    if (shown.get().name === 'flowing') change({ receiving })
-    else if (arrives && connection.connectionState === 'connected') {
-      change({ name: 'flowing', receiving })
-    }
-    if (shown.get().name !== 'flowing') return
-    report()
-    shown.emit('stats', stats)
-  }
-
-  /** The service takes it twice as once, but once is enough. One that did not get through is told again while media flows. */
-  function report(): void {
-    if (reported) return
-    reported = true
-    call.connected().catch((error: RingwireErrorShape) => {
-      reported = !passing.has(error.code) && !error.retryable
-      if (reported) failed(error)
-    })
   }
 
   async function restart(fresh: boolean): Promise<void> {
@@ -212,7 +180,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       kept.forget()
       close()
     } else {
-      kept.save(capture.muted())
+      updated()
       opening.proceed()
     }
   }
@@ -236,10 +204,12 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
         }),
       )
     }
-    const { mediaDevices } = environment
-    const announce = () => void devices().then((list) => shown.emit('devices', list), failed)
-    mediaDevices?.addEventListener?.('devicechange', announce)
-    subscriptions.push(() => mediaDevices?.removeEventListener?.('devicechange', announce))
+    subscriptions.push(
+      watchDevices(environment, () => {
+        void capture.mend()
+        devices().then((list) => shown.emit('devices', list), failed)
+      }),
+    )
   }
 
   async function devices(): Promise<readonly MediaDeviceInfo[]> {
@@ -255,16 +225,20 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     negotiation.close()
     capture.close()
     for (const stream of [local, remote]) for (const track of stream.getTracks()) stream.removeTrack(track)
-    change({ name: 'closed', sharing: false, receiving: { audio: false, video: false } })
+    const receiving = { audio: false, video: false }
+    change({ name: 'closed', sharing: false, errors: {}, receiving, quality: 'unknown' })
+  }
+
+  function assertOpen(): void {
+    if (shown.isClosed()) throw new MediaError('CLOSED', 'The media of this call is closed')
   }
 
   /** What the application asks for: its failure is a MediaError. */
   async function ask(what: string, work: () => Promise<void>): Promise<void> {
-    if (shown.isClosed()) throw new MediaError('CLOSED', `${what}: the media of this call is closed`)
+    assertOpen()
     await work().catch((error: unknown) => {
       throw mediaError(error, what)
     })
-    change({ muted: capture.muted(), sharing: capture.isSharing() })
   }
 
   /** Nobody has to look at it, as with the promises of a call. */
@@ -292,20 +266,20 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
           proceed()
         }
         // The call may be over already: no device is opened for it.
-        if (shown.isClosed()) throw new MediaError('CLOSED', 'start: the call is over')
+        assertOpen()
         await capture.open(media)
       }),
-    setMuted: (kind: MediaKind, muted) =>
-      asked('setMuted', () => {
-        const done = capture.setMuted(kind, muted)
-        // At once: the page may be gone before the sender has heard of it.
-        kept.save(capture.muted())
-        return done
-      }),
+    retryDevices: () => asked('retryDevices', capture.retry),
+    setMuted: (kind: MediaKind, muted) => asked('setMuted', () => capture.setMuted(kind, muted)),
     switchDevice: (kind, wish) => asked('switchDevice', () => capture.switchDevice(kind, wish)),
     shareScreen: (wish = {}) => asked('shareScreen', () => capture.shareScreen(wish)),
     stopScreen: () => asked('stopScreen', capture.stopScreen),
     devices,
+    setOutput: (element, deviceId) =>
+      asked('setOutput', async () => {
+        if (!element.setSinkId) throw new MediaError('NOT_SUPPORTED', 'No setSinkId here')
+        await element.setSinkId(deviceId)
+      }),
     restart: () => asked('restart', () => restart(false)),
     close,
   }

@@ -1,16 +1,17 @@
 import { createListeners } from '../listeners.ts'
 import type { CallMediaEvents, CallMediaState } from './types.ts'
 
-function isSame(one: CallMediaState, other: CallMediaState): boolean {
-  const flags = ({ muted, receiving }: CallMediaState) => [muted.audio, muted.video, receiving.audio, receiving.video]
-  return one.name === other.name && one.sharing === other.sharing && `${flags(one)}` === `${flags(other)}`
-}
+/** The streams stay the same for the whole call. */
+const contentOf = (state: CallMediaState): string => JSON.stringify({ ...state, local: 0, remote: 0 })
 
 /** What the application sees: snapshots and events. Nothing is told after the end. */
 export function createMediaState(local: MediaStream, remote: MediaStream) {
   const listeners = createListeners<CallMediaEvents>()
   const none = { audio: false, video: false }
-  let state: CallMediaState = { name: 'idle', local, remote, muted: none, sharing: false, receiving: none }
+  let state: CallMediaState = {
+    ...{ name: 'idle', local, remote, muted: none, sharing: false, errors: {} },
+    ...{ receiving: none, quality: 'unknown' },
+  }
 
   return {
     on: listeners.on,
@@ -18,12 +19,16 @@ export function createMediaState(local: MediaStream, remote: MediaStream) {
     isClosed: () => state.name === 'closed',
     change(part: Partial<CallMediaState>): void {
       const next = { ...state, ...part }
-      if (state.name === 'closed' || isSame(state, next)) return
+      const { name, quality } = state
+      if (name === 'closed' || contentOf(state) === contentOf(next)) return
       state = next
-      listeners.emit('state', state)
+      listeners.emit('state', next)
+      if (next.quality !== quality && next.quality !== 'unknown') listeners.emit('quality', next.quality)
     },
     emit<E extends 'remote' | 'stats' | 'devices' | 'error'>(event: E, payload: CallMediaEvents[E]): void {
       if (state.name !== 'closed') listeners.emit(event, payload)
     },
   }
 }
+
+export type MediaShown = ReturnType<typeof createMediaState>

@@ -1,6 +1,20 @@
+import { kinds } from './devices.ts'
 import type { MediaKind } from './types.ts'
 
-const kinds = ['audio', 'video'] as const
+/** Bits per second: enough for 1280×720 in motion, and for text that is read. A camera's own default may take all there is. */
+const maxBitrates = { camera: 1_700_000, screen: 2_500_000 }
+
+/** By what the track's hint says: faces move on where the bandwidth is small, text stays sharp. */
+async function tune(sender: RTCRtpSender): Promise<void> {
+  if (sender.track?.kind !== 'video') return
+  const isScreen = ['detail', 'text'].includes(sender.track.contentHint)
+  const parameters = sender.getParameters()
+  const [encoding] = parameters.encodings
+  if (!encoding) return
+  encoding.maxBitrate = maxBitrates[isScreen ? 'screen' : 'camera']
+  Object.assign(parameters, { degradationPreference: isScreen ? 'maintain-resolution' : 'maintain-framerate' })
+  await sender.setParameters(parameters)
+}
 
 export interface SendersOptions {
   /** What is sent; its id tells the peer which tracks belong together. */
@@ -49,6 +63,9 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       .then(() => (sender.track === tracks[kind] ? undefined : sender.replaceTrack(tracks[kind])))
       // The peer may have refused the kind in the meantime.
       .catch(failed)
+      .then(() => tune(sender))
+      // Not before there is a description, and not in every browser: it is tried again when one is settled.
+      .catch(() => undefined)
     replacements.set(sender, replaced)
     return replaced
   }
@@ -82,6 +99,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     /** What the peer's offer had no place for is offered next. */
     complete(): void {
       for (const kind of kinds) if (wanted.has(kind) && !asked.has(kind)) add(kind)
+      for (const { sender } of connection?.getTransceivers() ?? []) tune(sender).catch(() => undefined)
     },
     async place(kind: MediaKind, track: MediaStreamTrack | null): Promise<void> {
       tracks[kind] = track
@@ -90,7 +108,6 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       if (target) await put(target, kind)
       else if (track && connection?.remoteDescription) add(kind)
     },
-    track: (kind: MediaKind): MediaStreamTrack | null => tracks[kind],
   }
 }
 

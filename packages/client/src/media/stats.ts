@@ -51,9 +51,10 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   let audioLevel: number | undefined
   let picture: MediaStats['picture']
   for (const entry of stats) {
+    // Also where no stream is counted. What the peer reports has its own time.
+    if (!entry.type.startsWith('remote-')) at = Math.max(at, entry.timestamp)
     const kind = entry.kind === 'video' ? 'video' : 'audio'
     if (entry.type === 'inbound-rtp') {
-      at = Math.max(at, entry.timestamp)
       add(inbound[kind], entry.packetsReceived, entry.bytesReceived)
       addLost(inbound[kind], entry.packetsLost)
       if (kind === 'audio') audioLevel = optional(entry.audioLevel) ?? audioLevel
@@ -62,7 +63,6 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
         picture = { width: entry.frameWidth, height: number(entry.frameHeight), framesPerSecond }
       }
     } else if (entry.type === 'outbound-rtp') {
-      at = Math.max(at, entry.timestamp)
       add(outbound[kind], entry.packetsSent, entry.bytesSent)
     } else if (entry.type === 'remote-inbound-rtp') addLost(outbound[kind], entry.packetsLost)
   }
@@ -94,16 +94,8 @@ export function compareSamples(before: Sample, after: Sample): MediaStats {
     audio: between(before[direction].audio, after[direction].audio, ms, direction),
     video: between(before[direction].video, after[direction].video, ms, direction),
   })
-  const { roundTripMs, path, audioLevel, picture } = after
-  return {
-    intervalMs: ms,
-    roundTripMs,
-    path,
-    inbound: both('inbound'),
-    outbound: both('outbound'),
-    audioLevel,
-    picture,
-  }
+  const { at, ...now } = after
+  return { ...now, intervalMs: ms, inbound: both('inbound'), outbound: both('outbound') }
 }
 
 export interface Watch {

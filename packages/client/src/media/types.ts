@@ -37,19 +37,26 @@ export class MediaError extends Error {
 /** Immutable: a change is a new object, so it can be the snapshot of an external store. */
 export interface CallMediaState {
   /**
-   * `idle`: not started. `connecting`: no media has come yet. `flowing`: packets arrive. `interrupted`: they did, and the
-   * connection is lost; it is being restarted. `closed`: for good.
+   * `idle`: not started. `connecting`: no media has come yet. `flowing`: packets arrive. `silent`: connected, and none has
+   * come for 2 s, or ever. `interrupted`: the connection is lost; it is being restarted. `closed`: for good.
    */
-  readonly name: 'idle' | 'connecting' | 'flowing' | 'interrupted' | 'closed'
+  readonly name: 'idle' | 'connecting' | 'flowing' | 'silent' | 'interrupted' | 'closed'
   /** What is sent; the same object for the whole call. Empty until the devices are open. */
   readonly local: MediaStream
   /** What comes; the same object for the whole call, also when the peer's page is loaded again. */
   readonly remote: MediaStream
   readonly muted: Readonly<Record<MediaKind, boolean>>
+  /** Why a kind that was asked for is not sent. Empty where all are, and until it is known. */
+  readonly errors: Readonly<Partial<Record<MediaKind, MediaErrorCode>>>
   /** The screen is sent in place of the camera. */
   readonly sharing: boolean
   /** Whether packets of the kind arrived in the last interval: false for a camera that the peer switched off. */
   readonly receiving: Readonly<Record<MediaKind, boolean>>
+  /**
+   * The way of the media, of both directions: `poor` where more than 8 % of a kind are lost or a round trip takes more than
+   * 500 ms, and `good` again below 4 % and 350 ms, all smoothed over 4 s. `unknown` for the first 2 s, and while nothing flows.
+   */
+  readonly quality: 'good' | 'poor' | 'unknown'
 }
 
 export interface FlowStats {
@@ -78,9 +85,11 @@ export interface CallMediaEvents {
   state: CallMediaState
   /** The remote stream has other tracks than before. */
   remote: MediaStream
-  /** Once every `statsIntervalMs`, while media flows. */
+  /** `media.state.quality` became one of the two. */
+  quality: 'good' | 'poor'
+  /** Once every `statsIntervalMs`, while media flows or is silent. */
   stats: MediaStats
-  /** The devices of this machine changed. */
+  /** The devices of this machine changed, or which of them the page may use. */
   devices: readonly MediaDeviceInfo[]
   /** Something failed that nobody asked for; media goes on as far as it can. */
   error: Error
@@ -96,6 +105,11 @@ export interface CallMediaOptions {
   readonly media?: MediaStream | MediaStreamConstraints
   /** Instead of the client's. */
   readonly iceServers?: readonly RTCIceServer[]
+  /**
+   * What is sent instead of the track of a microphone or camera that was opened here: with a blurred background, without
+   * noise. Both are stopped here. Where it fails, the kind is not sent (`FAILED`).
+   */
+  readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
   /** Anything else for the RTCPeerConnection, as `iceTransportPolicy`. */
   readonly configuration?: RTCConfiguration
   /**
@@ -130,6 +144,8 @@ export interface MediaEnvironment {
   readonly RTCPeerConnection: new (configuration?: RTCConfiguration) => RTCPeerConnection
   readonly MediaStream: new (tracks?: MediaStreamTrack[]) => MediaStream
   readonly mediaDevices: MediaDevices | undefined
+  /** Without it, what was refused is asked for again only by `retryDevices()`. */
+  readonly permissions?: Pick<Permissions, 'query'> | undefined
 }
 
 /** The media of one call. */
@@ -140,10 +156,16 @@ export interface CallMedia {
   on<E extends keyof CallMediaEvents>(event: E, listener: (payload: CallMediaEvents[E]) => void): Unsubscribe
 
   /**
-   * Opens the devices and connects as soon as the call allows it. Resolves when the devices are open; media of the peer
-   * is received even if they cannot be. Call it again to try other devices after a failure.
+   * Opens the devices and connects as soon as the call allows it. Resolves when the devices are open. Rejects where one of
+   * them cannot be (`state.errors`): what can is sent, and media of the peer is received all the same. Call it again for
+   * other devices.
    */
   start(media?: MediaStream | MediaStreamConstraints): Promise<void>
+  /**
+   * Asks again for what could not be had, in the click of a button: the browser may prompt. By itself that is done when the
+   * user allows it, or when a device appears.
+   */
+  retryDevices(): Promise<void>
   /** Audio: silence is sent. Video: nothing is sent. */
   setMuted(kind: MediaKind, muted: boolean): Promise<void>
   /** Sends another device: its id, constraints, or a track of the application's own. Nothing is negotiated anew. */
@@ -153,6 +175,8 @@ export interface CallMedia {
   stopScreen(): Promise<void>
   /** The devices of this machine; their labels are empty until one was opened. */
   devices(): Promise<readonly MediaDeviceInfo[]>
+  /** Where an element is heard (setSinkId). NOT_SUPPORTED where the browser has no choice of outputs. */
+  setOutput(element: HTMLMediaElement, deviceId: string): Promise<void>
   /** Restarts ICE at once, with fresh ICE servers. */
   restart(): Promise<void>
   /** Stops what was opened here. Done by itself when the call is over. */

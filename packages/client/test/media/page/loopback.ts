@@ -1,5 +1,6 @@
 // Both ends of a call in one page: real connections and devices, and a wire that the test holds in its hand.
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '../../../src/media/call-media.ts'
+import { createPreview } from '../../../src/media/preview.ts'
 import type { CallState } from '../../../src/types.ts'
 import { flowing, measureFlow, totals, until } from './flow.ts'
 import { createStubCalls, type StubCall } from './stub-call.ts'
@@ -63,11 +64,19 @@ function drawnTrack(width: number, height: number): MediaStreamTrack {
   return track as MediaStreamTrack
 }
 
+/** A sound and a picture that no device makes. */
+function ownStream(): MediaStream {
+  const context = new AudioContext()
+  const { stream } = context.createMediaStreamDestination()
+  stream.addTrack(drawnTrack(320, 240))
+  return stream
+}
+
 const pause = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 const loopback = {
-  ...{ createPair, createStubCalls, createCallMedia },
-  ...{ flowing, measureFlow, totals, until, pause, drawnTrack },
+  ...{ createPair, createStubCalls, createCallMedia, createPreview },
+  ...{ flowing, measureFlow, totals, until, pause, drawnTrack, ownStream },
 }
 Object.assign(window, { loopback })
 

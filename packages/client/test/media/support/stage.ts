@@ -4,12 +4,14 @@ import type { Browser, Page } from 'playwright-core'
 import { servePage } from './pages.ts'
 
 /** A browser, and the page of that script for each test. A failure in the page's own code fails the test. */
-export function withLoopback(): (run: (page: Page) => Promise<void>) => Promise<void> {
+export function withLoopback(
+  open: () => Promise<Browser> = openBrowser,
+): (run: (page: Page) => Promise<void>) => Promise<void> {
   let browser: Browser
   let pages: Awaited<ReturnType<typeof servePage>>
 
   beforeAll(async () => {
-    ;[browser, pages] = await Promise.all([openBrowser(), servePage('loopback.ts')])
+    ;[browser, pages] = await Promise.all([open(), servePage('loopback.ts')])
   }, 90_000)
 
   afterAll(async () => {

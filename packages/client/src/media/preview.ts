@@ -1,0 +1,129 @@
+import { createListeners } from '../listeners.ts'
+import type { Unsubscribe } from '../types.ts'
+import { createCapture } from './capture.ts'
+import { browserEnvironment, kinds, watchDevices } from './devices.ts'
+import type { CallMediaOptions, CallMediaState, MediaKind } from './types.ts'
+
+/** Immutable: a change is a new object. */
+export interface PreviewState {
+  /** The devices that are open; the same object until `close()`. It can be the `media` of a call. */
+  readonly stream: MediaStream
+  /** The devices of this machine; their labels are empty until one was opened. */
+  readonly devices: readonly MediaDeviceInfo[]
+  readonly enabled: Readonly<Record<MediaKind, boolean>>
+  /** Loudness of the microphone, 0 to 1, ten times a second. 0 where the browser waits for a gesture before it measures. */
+  readonly audioLevel: number
+  /** Why a kind that was asked for is not there. */
+  readonly errors: CallMediaState['errors']
+}
+
+export type PreviewOptions = Pick<CallMediaOptions, 'environment' | 'process'>
+
+/** Microphone and camera before a call. Every promise that fails is rejected with a MediaError; nobody has to look at it. */
+export interface Preview {
+  readonly state: PreviewState
+  on(event: 'state', listener: (state: PreviewState) => void): Unsubscribe
+  /** Opens the devices: rejects where one of them cannot be (`state.errors`), and shows what can. Default: both. */
+  start(constraints?: MediaStreamConstraints): Promise<void>
+  switchDevice(kind: MediaKind, deviceId: string): Promise<void>
+  /** A call that is given the stream begins with muted what is not enabled here. */
+  setEnabled(kind: MediaKind, enabled: boolean): Promise<void>
+  /** Stops the devices; of a stream that a call was given not before that is over. */
+  close(): void
+}
+
+const levelMs = 100
+
+/** What a microphone hears, ten times a second. Gives the stop. */
+function watchLevel(track: MediaStreamTrack, heard: (level: number) => void): () => void {
+  const context = new AudioContext()
+  const analyser = context.createAnalyser()
+  const samples = new Float32Array(analyser.fftSize)
+  context.createMediaStreamSource(new MediaStream([track])).connect(analyser)
+  const timer = setInterval(() => {
+    if (context.state === 'suspended') void context.resume().catch(() => undefined)
+    analyser.getFloatTimeDomainData(samples)
+    const power = samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
+    heard(Math.round(Math.min(1, Math.sqrt(power)) * 100) / 100)
+  }, levelMs)
+  return () => {
+    clearInterval(timer)
+    void context.close().catch(() => undefined)
+  }
+}
+
+/** The devices of this machine before a call; nothing is opened before `start()`. */
+export function createPreview({ environment = browserEnvironment(), process }: PreviewOptions = {}): Preview {
+  const listeners = createListeners<{ state: PreviewState }>()
+  const stream = new environment.MediaStream()
+  let closed = false
+  let stopLevel = () => {}
+  let state: PreviewState = { stream, devices: [], enabled: { audio: true, video: true }, audioLevel: 0, errors: {} }
+
+  function change(part: Partial<PreviewState>): void {
+    if (closed) return
+    state = { ...state, ...part }
+    listeners.emit('state', state)
+  }
+
+  const capture = createCapture({
+    ...{ environment, process, muted: { audio: false, video: false } },
+    async changed(kind) {
+      const device = capture.device(kind)
+      const [before] = stream.getTracks().filter((track) => track.kind === kind)
+      if (before === device) return
+      if (before) stream.removeTrack(before)
+      if (device) stream.addTrack(device)
+      if (kind !== 'audio') return
+      stopLevel()
+      const isMeasured = device && globalThis.AudioContext
+      stopLevel = isMeasured ? watchLevel(device, showLevel) : () => {}
+      showLevel(0)
+    },
+    updated() {
+      const { muted, errors } = capture.state()
+      change({ errors, enabled: { audio: !muted.audio, video: !muted.video } })
+    },
+    // `errors` says it.
+    failed() {},
+  })
+
+  function showLevel(audioLevel: number): void {
+    if (audioLevel !== state.audioLevel) change({ audioLevel })
+  }
+
+  async function list(): Promise<void> {
+    change({ devices: (await environment.mediaDevices?.enumerateDevices().catch(() => undefined)) ?? [] })
+  }
+
+  const unwatch = watchDevices(environment, () => {
+    void capture.mend()
+    void list()
+  })
+
+  function quiet(promise: Promise<void>): Promise<void> {
+    promise.catch(() => undefined)
+    return promise
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    on: listeners.on,
+    // Labels are told once a device is open.
+    start: (constraints = Object.fromEntries(kinds.map((kind) => [kind, true]))) =>
+      quiet(capture.open(constraints).finally(list)),
+    switchDevice: (kind, deviceId) => quiet(capture.switchDevice(kind, deviceId)),
+    setEnabled: (kind, enabled) => quiet(capture.setMuted(kind, !enabled)),
+    close(): void {
+      if (closed) return
+      stopLevel()
+      unwatch()
+      capture.close()
+      for (const track of stream.getTracks()) stream.removeTrack(track)
+      change({ audioLevel: 0, errors: {} })
+      closed = true
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import type { Call, RingwireErrorShape } from '../types.ts'
+import type { MediaShown } from './media-state.ts'
+import { createQuality } from './quality.ts'
+import type { MediaStats } from './types.ts'
+
+/** A shorter gap proves nothing: sound that is left out while nobody speaks comes every 400 ms (RFC 7587 section 3.1.3). */
+const silentAfterMs = 2000
+/** Codes of signals that were lost on the way. */
+export const passing = new Set<string>(['CALL_OVER', 'UNKNOWN_OUTCOME', 'CONNECTION_CLOSED', 'TIMEOUT'])
+
+/** What arrives, or no longer does, and how the way of it is. The service is told once that it does. */
+export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown, failed: (error: unknown) => void) {
+  let reported = false
+  let quietMs = 0
+  let quality = createQuality()
+
+  /** The service takes it twice as once, but once is enough. One that did not get through is told again while media flows. */
+  function report(): void {
+    if (reported) return
+    reported = true
+    call.connected().catch((error: RingwireErrorShape) => {
+      reported = !passing.has(error.code) && !error.retryable
+      if (reported) failed(error)
+    })
+  }
+
+  return {
+    /** The connection is lost, or another takes its place. */
+    interrupted(): void {
+      quietMs = 0
+      quality = createQuality()
+      const { name } = shown.get()
+      if (name !== 'flowing' && name !== 'silent') return
+      shown.change({ name: 'interrupted', receiving: { audio: false, video: false }, quality: 'unknown' })
+    },
+    looked(isConnected: boolean, stats: MediaStats): void {
+      const { audio, video } = stats.inbound
+      const receiving = { audio: audio.packets > 0, video: video.packets > 0 }
+      const arrives = receiving.audio || receiving.video
+      quietMs = isConnected && !arrives ? quietMs + stats.intervalMs : 0
+      let { name } = shown.get()
+      if (isConnected && arrives) name = 'flowing'
+      else if (quietMs >= silentAfterMs) name = 'silent'
+      if (name !== 'flowing' && name !== 'silent') return
+      shown.change({ name, receiving, quality: name === 'silent' ? 'unknown' : quality(stats) })
+      if (arrives) report()
+      shown.emit('stats', stats)
+    },
+  }
+}
