@@ -81,11 +81,25 @@ test('a call that rings in a hidden tab is notified; a missed one is counted unt
   await close()
 }, 90_000)
 
+/** A machine that has no camera. */
+async function withoutCamera(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    mediaDevices.getUserMedia = (wish) =>
+      wish?.video ? Promise.reject(new DOMException('none', 'NotFoundError')) : open(wish)
+  })
+}
+
 test('the stage grows as the log is folded, is whole on a phone on its side, and hears M and V', async () => {
-  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
+  const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, {
+    prepare: (page, role) => (role === 'agent' ? withoutCamera(page) : Promise.resolve()),
+  })
   const { page } = customer
   const width = async () => (await page.locator('[data-testid=stage]').boundingBox())?.width ?? 0
   await connect(customer, agent, 'video')
+  await agent.page.waitForSelector('[data-testid=note]:has-text("No camera: you send sound only.")')
+  expect(await page.textContent('[data-testid=note]')).toBe('')
   const beside = await width()
   await customer.click('log-toggle')
   await page.waitForSelector('[data-testid=log]', { state: 'detached' })

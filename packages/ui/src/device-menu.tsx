@@ -48,11 +48,12 @@ function Choice(props: {
 }) {
   const { list, words, name, value, choose } = props
   const id = useId()
+  const isListed = list.some(({ deviceId }) => deviceId === value)
   return (
     <p className="rw-choice">
       <label htmlFor={id}>{name}</label>
-      <select id={id} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-        {!list.some(({ deviceId }) => deviceId === value) && <option value="">{words.defaultDevice}</option>}
+      <select id={id} value={isListed ? value : ''} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+        {!isListed && <option value="">{words.defaultDevice}</option>}
         {list.map(({ deviceId, label }, index) => (
           <option key={deviceId} value={deviceId}>
             {label || words.device(name, index + 1)}

@@ -1,5 +1,6 @@
 import type { ConnectionState } from '@ringwire/client'
-import { useCallClient } from '@ringwire/client/react'
+import { useCallClient, useCallMedia } from '@ringwire/client/react'
+import { useCallUi } from '@ringwire/ui'
 import { Avatar } from './avatar.tsx'
 import type { Desk } from './desk.ts'
 import { Icon } from './icons.tsx'
@@ -21,7 +22,8 @@ type Props = { desk: Desk; isRelayOnly: boolean; isLogOpen: boolean; toggleLog()
 export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
   const { state } = useCallClient(desk.client)
   const words = connectionWords[state.name]
-  const note = useStore(desk.note)
+  const said = useStore(desk.note)
+  const note = useLackNote() || said
   const { name, role } = desk.identity
   const signOut = () => {
     desk.stop()
@@ -67,4 +69,17 @@ export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
       </button>
     </header>
   )
+}
+
+/** What the other side does not get in a call that is live; empty where it gets all. */
+function useLackNote(): string {
+  const { call, media, phase } = useCallUi()
+  const state = useCallMedia(media)
+  if (!call || !state || phase !== 'live') return ''
+  const sends = (kind: 'audio' | 'video') =>
+    state.muted[kind] || state.local.getTracks().some((track) => track.kind === kind)
+  const sound = sends('audio')
+  if (call.callType !== 'video') return sound ? '' : 'No microphone: you hear, but send nothing.'
+  if (sends('video')) return sound ? '' : 'No microphone: you send your picture only.'
+  return sound ? 'No camera: you send sound only.' : 'No microphone and no camera: you see and hear, but send nothing.'
 }
