@@ -7,7 +7,6 @@ import { useCallKeys } from './keys.ts'
 import { classes, type PartProps } from './part.ts'
 import { useCallUi, useContextOfCall } from './provider.tsx'
 import { RoundButton } from './round-button.tsx'
-import { newMediaState } from './upcoming.ts'
 
 export interface CallControlsProps extends PartProps {
   /** M mutes, V turns the camera off and on, Escape cancels a call that still rings. Default: false. */
@@ -86,8 +85,7 @@ function Devices() {
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLSpanElement>(null)
   const id = useId()
-  useCallMedia(media)
-  const lacks = Object.keys(newMediaState(media).errors ?? {}).length > 0
+  const lacks = Object.keys(useCallMedia(media)?.errors ?? {}).length > 0
   const keyed = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || !isOpen) return
     event.stopPropagation()

@@ -2,12 +2,11 @@ import { useCallMedia } from '@ringwire/client/react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { CallControls } from './call-controls.tsx'
 import { CallTimer } from './call-timer.tsx'
-import { usePeerState, useReception, useStats } from './hooks.ts'
+import { usePeerState, useStats } from './hooks.ts'
 import { classes, type PartProps } from './part.ts'
 import { PeerTile } from './peer-tile.tsx'
 import { useCallUi, useWords } from './provider.tsx'
 import { SelfView } from './self-view.tsx'
-import { newMediaState } from './upcoming.ts'
 import { nameOf } from './words.ts'
 
 export interface CallStageProps extends PartProps {
@@ -69,7 +68,6 @@ function useStateWords(): string | undefined {
   const { call, media, phase } = useCallUi()
   const words = useWords()
   const name = useCallMedia(media)?.name
-  const reception = useReception(media)
   if (phase === 'calling') {
     const state = call?.state
     const alerts = state?.name === 'ringing' && state.direction === 'outgoing' && state.alerting
@@ -77,7 +75,7 @@ function useStateWords(): string | undefined {
   }
   if (name === 'interrupted') return words.reconnecting
   if (phase === 'connecting') return words.connecting
-  return reception === 'nothing' || newMediaState(media).silent ? words.silent : undefined
+  return name === 'silent' ? words.silent : undefined
 }
 
 function StateText({ since }: { since: number | undefined }) {
@@ -90,11 +88,11 @@ function Announcement() {
   const words = useWords()
   const now = useStateWords()
   const { away } = usePeerState(call)
-  useCallMedia(media)
+  const quality = useCallMedia(media)?.quality
   let text = ''
   if (ended) text = words.over(ended)
   else if (call && away) text = words.away(nameOf(call))
-  else if (newMediaState(media).quality === 'poor') text = words.poor
+  else if (quality === 'poor') text = words.poor
   else if (call && phase !== 'incoming') text = now ?? words.live
   return (
     <p className="rw-read" role="status" data-testid="announcement">

@@ -1,9 +1,8 @@
-import type { CallMedia } from '@ringwire/client/media'
 import { useCallMedia } from '@ringwire/client/react'
 import { useEffect, useId, useState } from 'react'
+import { Lacking } from './lacking.tsx'
 import { classes, type PartProps } from './part.ts'
 import { useContextOfCall, useLine } from './provider.tsx'
-import { newMediaState, retryDevices } from './upcoming.ts'
 import type { Words } from './words.ts'
 
 const kinds = [
@@ -20,6 +19,7 @@ export function DeviceMenu({ className }: PartProps) {
   const devices = useDevices(state)
   return (
     <div className={classes('rw-menu', className)} data-testid="device-menu">
+      {media && state && <Lacking errors={state.errors} retry={media.retryDevices} />}
       {kinds.map(({ kind, of, word }) => {
         const list = devices.filter((device) => device.kind === kind && device.deviceId !== '')
         const track = of && state?.local.getTracks().find((candidate) => candidate.kind === of)
@@ -34,7 +34,6 @@ export function DeviceMenu({ className }: PartProps) {
           />
         )
       })}
-      {media && <Lacking media={media} />}
     </div>
   )
 }
@@ -61,36 +60,6 @@ function Choice(props: {
         ))}
       </select>
     </p>
-  )
-}
-
-/** Why a kind is not sent, and the way to ask again. */
-function Lacking({ media }: { media: CallMedia }) {
-  const { words } = useContextOfCall()
-  const { errors = {} } = newMediaState(media)
-  const lines = (['audio', 'video'] as const).flatMap((kind) => {
-    const code = errors[kind]
-    if (!code) return []
-    const name = kind === 'audio' ? words.microphone : words.camera
-    if (code === 'NOT_ALLOWED') return words.notAllowed(name)
-    if (code === 'NOT_FOUND') return words.notFound(name)
-    return code === 'IN_USE' ? words.inUse(name) : words.unavailable(name)
-  })
-  if (lines.length === 0) return null
-  return (
-    <div className="rw-lacking" data-testid="device-errors">
-      {lines.map((line) => (
-        <p key={line}>{line}</p>
-      ))}
-      <button
-        type="button"
-        className="rw-button"
-        data-testid="retry-devices"
-        onClick={() => void retryDevices(media).catch(() => undefined)}
-      >
-        {words.tryAgain}
-      </button>
-    </div>
   )
 }
 

@@ -1,38 +1,49 @@
+import { createPreview, type Preview, type PreviewState } from '@ringwire/client/media/preview'
 import { useCallMedia } from '@ringwire/client/react'
 import { useEffect, useRef, useState } from 'react'
 import { useStream } from './hooks.ts'
+import { Lacking } from './lacking.tsx'
+import type { DeviceChoice } from './line.ts'
 import { classes, type PartProps } from './part.ts'
 import { useLine, useWords } from './provider.tsx'
 
-/** The own camera, as the peer would see it: what is sent in a call, what would be sent before one. */
+/** The own camera, as the peer would see it: what is sent in a call; before one also what the microphone hears. */
 export function DevicePreview({ className }: PartProps) {
   const { media, devices } = useLine()
   const words = useWords()
-  const state = useCallMedia(media)
+  const sent = useCallMedia(media)?.local
+  const before = usePreview(media === undefined, devices)
   const video = useRef<HTMLVideoElement>(null)
-  const [own, setOwn] = useState<MediaStream>()
-  useStream(video, state?.local ?? own)
-
-  const isInCall = media !== undefined
-  const { videoinput } = devices
-  useEffect(() => {
-    if (isInCall || !navigator.mediaDevices) return
-    const opening = navigator.mediaDevices.getUserMedia({ video: videoinput ? { deviceId: videoinput } : true })
-    opening.then(setOwn, () => undefined)
-    return () => {
-      setOwn(undefined)
-      opening.then(
-        (stream) => {
-          for (const track of stream.getTracks()) track.stop()
-        },
-        () => undefined,
-      )
-    }
-  }, [isInCall, videoinput])
-
+  useStream(video, sent ?? before?.state.stream)
   return (
     <div className={classes('rw-preview', className)} data-testid="device-preview">
       <video ref={video} className="rw-preview-video" autoPlay playsInline muted aria-label={words.preview} />
+      {before && (
+        <>
+          <meter className="rw-level" aria-label={words.level} value={before.state.audioLevel} max={1} />
+          <Lacking errors={before.state.errors} retry={before.preview.start} />
+        </>
+      )}
     </div>
   )
+}
+
+/** The devices that the user chose, open while the part is shown. */
+function usePreview(on: boolean, { audioinput, videoinput }: DeviceChoice) {
+  const [shown, setShown] = useState<{ preview: Preview; state: PreviewState }>()
+  useEffect(() => {
+    if (!on) return
+    const preview = createPreview()
+    const unsubscribe = preview.on('state', (state) => setShown({ preview, state }))
+    void preview.start({
+      audio: audioinput ? { deviceId: audioinput } : true,
+      video: videoinput ? { deviceId: videoinput } : true,
+    })
+    return () => {
+      unsubscribe()
+      preview.close()
+      setShown(undefined)
+    }
+  }, [on, audioinput, videoinput])
+  return shown
 }

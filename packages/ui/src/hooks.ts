@@ -2,7 +2,7 @@ import type { CallMedia, MediaStats } from '@ringwire/client/media'
 import type { Call } from '@ringwire/client/types'
 import { type RefObject, useCallback, useEffect, useState, useSyncExternalStore } from 'react'
 import { type Fit, fitOf } from './fit.ts'
-import { createReception, type Reception } from './reception.ts'
+import { createPictureWatch } from './picture-watch.ts'
 import { onPeer, type PeerState, peerStateOf } from './upcoming.ts'
 
 /** The time of now, in ms since the epoch, anew each second while it is `on`. */
@@ -68,14 +68,15 @@ export function useStats(media: CallMedia | undefined): MediaStats | undefined {
   return last?.media === media ? last?.stats : undefined
 }
 
-export function useReception(media: CallMedia | undefined): Reception {
-  const [reception, setReception] = useState<Reception>('all')
+/** Whether the peer's picture comes. */
+export function usePictureComes(media: CallMedia | undefined): boolean {
+  const [comes, setComes] = useState(true)
   useEffect(() => {
-    setReception('all')
-    const receive = createReception()
-    return media?.on('stats', (stats) => setReception(receive(stats)))
+    setComes(true)
+    const watch = createPictureWatch()
+    return media?.on('stats', (stats) => setComes(watch(stats)))
   }, [media])
-  return reception
+  return comes
 }
 
 /** What only a browser knows; false on a server and while its page is taken over. */

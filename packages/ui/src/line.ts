@@ -95,21 +95,12 @@ export function createLine(client: CallClient) {
     })
   }
 
-  /** A call goes on without devices: who has none can still see and hear. */
+  /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
   async function open(media: CallMedia, withCamera: boolean): Promise<void> {
-    if (options.media?.media) return media.start().catch(() => undefined)
     const { audioinput } = state.devices
     const audio = audioinput ? { deviceId: audioinput } : true
-    const video = cameraWish()
-    const wishes = withCamera ? [{ audio, video }, { audio }, { video }] : [{ audio }]
-    for (const wish of wishes) {
-      try {
-        return await media.start(wish)
-      } catch {
-        // Not there, in use or not permitted: the next wish asks for less.
-        if (media.state.name === 'closed') return
-      }
-    }
+    const wish = withCamera ? { audio, video: cameraWish() } : { audio }
+    await media.start(options.media?.media ?? wish).catch(() => undefined)
   }
 
   function cameraWish(): MediaTrackConstraints {

@@ -2,13 +2,12 @@ import { useCallMedia } from '@ringwire/client/react'
 import { type CSSProperties, type RefObject, useEffect, useRef, useState } from 'react'
 import { Avatar } from './avatar.tsx'
 import type { Fit } from './fit.ts'
-import { useClock, useFit, usePeerState, useReception, useStats, useStream } from './hooks.ts'
+import { useClock, useFit, usePeerState, usePictureComes, useStats, useStream } from './hooks.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PictureInPicture } from './picture-in-picture.tsx'
 import { useCallUi, useLine, useWords } from './provider.tsx'
 import { RoundButton } from './round-button.tsx'
-import { newMediaState } from './upcoming.ts'
 import { durationText, nameOf } from './words.ts'
 
 /** The other side: its picture or its avatar, and what is to be known of it. */
@@ -17,7 +16,7 @@ export function PeerTile({ className }: PartProps) {
   const words = useWords()
   const state = useCallMedia(media)
   const peer = usePeerState(call)
-  const reception = useReception(media)
+  const comes = usePictureComes(media)
   const level = useStats(media)?.audioLevel ?? 0
   const video = useRef<HTMLVideoElement>(null)
   const isScreen = peer.media?.screen ?? false
@@ -33,7 +32,7 @@ export function PeerTile({ className }: PartProps) {
   const isLive = phase === 'live'
   const cameraIsOff = peer.media !== null && !peer.media.video && !isScreen
   // Why none comes cannot be told from here alone: a camera that is off, that is missing or that hangs.
-  const arrives = isVideo ? reception === 'all' : (state?.receiving.video ?? false)
+  const arrives = isVideo ? comes : (state?.receiving.video ?? false)
   const isSeen = isLive && arrives && !cameraIsOff
   const fit = chosen ?? fitting
   return (
@@ -61,7 +60,7 @@ export function PeerTile({ className }: PartProps) {
             />
           )}
           {isLive && isScreen && <Chip icon="screen" testId="peer-shares" text={words.peerShares(name)} />}
-          {newMediaState(media).quality === 'poor' && <Chip icon="lost" testId="poor" text={words.poor} />}
+          {state?.quality === 'poor' && <Chip icon="lost" testId="poor" text={words.poor} />}
         </div>
       )}
       {isSeen && (
@@ -82,10 +81,11 @@ export function PeerTile({ className }: PartProps) {
 
 /** The speaker that the user chose, where the browser can. */
 function useOutput(video: RefObject<HTMLVideoElement | null>): void {
-  const { audiooutput } = useLine().devices
+  const { media, devices } = useLine()
+  const { audiooutput } = devices
   useEffect(() => {
-    if (audiooutput) video.current?.setSinkId?.(audiooutput).catch(() => undefined)
-  }, [video, audiooutput])
+    if (audiooutput && video.current) void media?.setOutput(video.current, audiooutput)
+  }, [video, media, audiooutput])
 }
 
 function Chip({ icon, text, testId }: { icon: IconName; text: string; testId: string }) {

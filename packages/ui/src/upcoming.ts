@@ -1,5 +1,4 @@
 // What of the client is not there in every version yet, read with care. To go when it is.
-import type { CallMedia, MediaErrorCode, MediaKind } from '@ringwire/client/media'
 import type { Call, CallClient, Peer, Unsubscribe } from '@ringwire/client/types'
 
 export interface CallMediaFlags {
@@ -44,20 +43,4 @@ export function restorableOf(client: CallClient): readonly RestorableCall[] {
 export function onRestorable(client: CallClient, changed: () => void): Unsubscribe {
   if (!('restorable' in client)) return () => {}
   return (client.on as Listen)('restorable', changed)
-}
-
-export type MediaErrors = Readonly<Partial<Record<MediaKind, MediaErrorCode>>>
-
-export interface NewMedia {
-  readonly errors?: MediaErrors
-  readonly quality?: 'good' | 'poor' | 'unknown'
-}
-
-export function newMediaState(media: CallMedia | undefined): NewMedia & { silent: boolean } {
-  const state = media?.state as (NewMedia & { name: string }) | undefined
-  return { ...state, silent: state?.name === 'silent' }
-}
-
-export function retryDevices(media: CallMedia): Promise<void> {
-  return (media as { retryDevices?(): Promise<void> }).retryDevices?.() ?? media.start()
 }

@@ -41,6 +41,7 @@ export const english = {
   defaultDevice: 'Default',
   device: (kind: string, number: number) => `${kind} ${number}`,
   preview: 'Preview of your camera and microphone',
+  level: 'Microphone level',
   notAllowed: (kind: string) => `${kind}: not allowed. Allow it in the browser, then try again.`,
   notFound: (kind: string) => `${kind}: none found.`,
   inUse: (kind: string) => `${kind}: another program uses it.`,

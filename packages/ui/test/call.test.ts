@@ -36,6 +36,19 @@ async function tabTo(page: Page, testId: string): Promise<void> {
   throw new Error(`Tab never reached ${testId}`)
 }
 
+/** This Chromium asks nobody and opens whatever is wanted. Here the user has said no to the camera, until they change it. */
+async function denyCamera(page: Page): Promise<void> {
+  await page.evaluate(() => localStorage.setItem('denied', 'video'))
+  await page.addInitScript(() => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    mediaDevices.getUserMedia = async (wish = {}) => {
+      if (wish.video && localStorage.getItem('denied')) throw new DOMException('', 'NotAllowedError')
+      return open(wish)
+    }
+  })
+}
+
 describe('on React', () => {
   const held = withSite('react')
 
@@ -174,6 +187,31 @@ describe('on React', () => {
     }
     await two.ann.click(at('hangup'))
     await phase(two.ben, 'over')
+    await two.close()
+  }, 120_000)
+
+  test('a camera that is not allowed is named, before a call and in it, and asked for again', async () => {
+    const two = await openTwo(browser, held.site, { query: { preview: '1' } })
+    const { ann } = two
+    const named = `${at('device-errors')}:has-text("Camera: not allowed")`
+    await ann.waitForFunction(() => document.querySelector<HTMLVideoElement>('.rw-preview video')?.videoWidth)
+    await ann.waitForFunction(() => (document.querySelector<HTMLMeterElement>('.rw-level')?.value ?? 0) > 0)
+    await denyCamera(ann)
+    await ann.reload()
+    await ann.waitForSelector(named)
+    expect(await serious(ann)).toEqual([])
+    await ann.click(at('call-video'))
+    await two.ben.click(at('accept'))
+    await phase(ann, 'live')
+    await ann.waitForSelector(`${at('devices')}[data-lacks]`)
+    await ann.click(at('devices'))
+    await ann.waitForSelector(`${at('device-panel')} ${named}`)
+    await picture(ann, 'lacking')
+    await ann.evaluate(() => localStorage.removeItem('denied'))
+    await ann.click(`${at('device-panel')} ${at('retry-devices')}`)
+    await ann.waitForSelector(named, { state: 'detached' })
+    await seesPeer(two.ben)
+    await ann.click(at('hangup'))
     await two.close()
   }, 120_000)
 

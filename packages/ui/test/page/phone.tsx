@@ -1,5 +1,5 @@
 import { createCallClient } from '@ringwire/client'
-import { CallProvider, CallStage, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
+import { CallProvider, CallStage, DevicePreview, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
@@ -19,14 +19,15 @@ function Idle() {
   const { place } = useCallUi()
   const call = (callType: string) => place({ ...peer, displayName: 'Ben Ortiz', callType })
   return (
-    <p>
+    <div>
       <button type="button" data-testid="call-video" onClick={() => call('video')}>
         Call Ben
       </button>
       <button type="button" data-testid="call-audio" onClick={() => call('audio')}>
         Call Ben without picture
       </button>
-    </p>
+      {query.get('preview') && <DevicePreview />}
+    </div>
   )
 }
 

@@ -1,0 +1,31 @@
+import type { CallMediaState } from '@ringwire/client/media'
+import { useWords } from './provider.tsx'
+
+export interface LackingProps {
+  errors: CallMediaState['errors']
+  retry(): Promise<void>
+}
+
+/** Why a microphone or a camera is not there, and the way to ask again. */
+export function Lacking({ errors, retry }: LackingProps) {
+  const words = useWords()
+  const lines = (['audio', 'video'] as const).flatMap((kind) => {
+    const code = errors[kind]
+    if (!code) return []
+    const name = kind === 'audio' ? words.microphone : words.camera
+    if (code === 'NOT_ALLOWED') return words.notAllowed(name)
+    if (code === 'NOT_FOUND') return words.notFound(name)
+    return code === 'IN_USE' ? words.inUse(name) : words.unavailable(name)
+  })
+  if (lines.length === 0) return null
+  return (
+    <div className="rw-lacking" data-testid="device-errors">
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+      <button type="button" className="rw-button" data-testid="retry-devices" onClick={() => void retry()}>
+        {words.tryAgain}
+      </button>
+    </div>
+  )
+}
