@@ -49,7 +49,7 @@ test('the keyboard alone is enough: go online, call, accept, hang up, decline', 
   await customer.keyboard.press('Enter')
   await agent.waitForSelector('[data-testid=incoming][open]')
   const ringing = agent.getByRole('alertdialog', { name: names.customer })
-  expect(await ringing.textContent()).toContain('Audio call')
+  expect(await ringing.textContent()).toContain('Incoming audio call')
   await agent.keyboard.press('Enter')
   for (const page of [customer, agent]) await page.waitForSelector('[data-testid=stage][data-phase=live]')
   await tabTo(customer, 'hangup')

@@ -1,9 +1,10 @@
-import { type FormEvent, useEffect, useRef } from 'react'
+import { type FormEvent, useLayoutEffect, useRef } from 'react'
 import type { Identity, Role } from './backend.ts'
 
 export function SignIn({ onEnter }: { onEnter(identity: Identity): void }) {
   const name = useRef<HTMLInputElement>(null)
-  useEffect(() => name.current?.focus(), [])
+  // Before the page counts as loaded: what is typed at once is not lost.
+  useLayoutEffect(() => name.current?.focus(), [])
   const enter = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const fields = new FormData(event.currentTarget)
