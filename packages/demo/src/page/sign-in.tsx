@@ -61,7 +61,7 @@ export function SignIn({ onEnter }: { onEnter(identity: Identity): void }) {
         <button className="primary" type="submit" data-testid="enter">
           Go online
         </button>
-        <p className="fine">Customers call agents and agents call customers. Everything stays on this machine.</p>
+        <p className="fine">Customers call agents and agents call customers.</p>
       </form>
     </main>
   )
