@@ -1,20 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { block, projectRoot, writeApplication } from '@ringwire/testkit/documents'
+import { freePort } from '@ringwire/testkit/ports'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import type { Browser, Page } from 'playwright-core'
 
-/* The README's own words, run: its commands in a shell, its phone in two browsers. */
+/* The words of the README and of docs/guide, run: the commands in a shell, the phones in two browsers. */
 
-const root = new URL('../../../', import.meta.url).pathname
-const readme = readFileSync(`${root}README.md`, 'utf8')
-
-/** The code of a block: what stands between the fences after the heading or text `after`. */
-function block(language: string, after: string): string {
-  const start = readme.indexOf(`\`\`\`${language}\n`, readme.indexOf(after))
-  const from = start + language.length + 4
-  return readme.slice(from, readme.indexOf('\n```', from))
-}
+const backendGuide = 'docs/guide/backend-developers.md'
+const operatorGuide = 'docs/guide/operators.md'
 
 let running: RunningProcess
 let url: string
@@ -26,13 +20,13 @@ const tokens = new Map<string, object>()
 const data = await makeTemporaryDirectory()
 
 beforeAll(async () => {
-  running = startProcess([process.execPath, `${root}packages/server/src/main.ts`, 'serve'], {
+  running = startProcess([process.execPath, `${projectRoot}/packages/server/src/main.ts`, 'serve'], {
     RINGWIRE_PORT: '0',
     RINGWIRE_DATA_DIR: data.path,
   })
   ;[, url = ''] = await running.waitFor(/Ringwire listens on (http:\/\/\S+)/)
   browser = await openBrowser()
-  const phone = block('js', 'this is a whole phone')
+  const phone = block('docs/base-clients.md', 'js', '## A whole phone')
   pages = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -60,19 +54,20 @@ afterAll(async () => {
   await data.remove()
 }, 90_000)
 
-/** The SDK's phone as an application would bundle it, from the SDK's source; the two elements are left to the reader. */
+/** The SDK's phone as an application would bundle it, from the SDK's source. */
 async function bundleSdkPhone(): Promise<string> {
-  const entry = `${data.path}/phone.ts`
-  const elements = "const video = document.querySelector('video')\nconst button = document.querySelector('button')\n"
-  writeFileSync(entry, elements + block('ts', '**3. Call**'))
-  symlinkSync(`${root}node_modules`, `${data.path}/node_modules`)
-  const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser', conditions: ['bun'] })
+  writeApplication(data.path, {
+    'phone.ts': block('README.md', 'ts', '**3. Call**'),
+    'backend.ts': block(backendGuide, 'ts', '## Issue tokens'),
+  })
+  const entrypoints = [`${data.path}/phone.ts`]
+  const { outputs } = await Bun.build({ entrypoints, target: 'browser', conditions: ['bun'] })
   return outputs[0]?.text() ?? ''
 }
 
 async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn(['sh', '-ec', script], {
-    cwd: root,
+    cwd: projectRoot,
     env: { ...process.env, RINGWIRE_DATA_DIR: data.path, ...env },
     stdin: 'ignore',
   })
@@ -83,7 +78,7 @@ async function shell(script: string, env: Record<string, string> = {}): Promise<
 
 /** Steps 1 and 2 of the README, with the port of this run, for one of the two people. */
 async function session(key: { id: string; secret: string }, person: 'ann' | 'ben'): Promise<{ ws_url: string }> {
-  let command = block('sh', '**2. Ask for a token**').replace('127.0.0.1:8080', new URL(url).host)
+  let command = block('README.md', 'sh', '**2. Ask for a token**').replace('127.0.0.1:8080', new URL(url).host)
   if (person === 'ben') {
     command = command
       .replace('"user_id": "ann", "role": "customer"', '"user_id": "ben", "role": "agent"')
@@ -92,18 +87,24 @@ async function session(key: { id: string; secret: string }, person: 'ann' | 'ben
   return JSON.parse(await shell(command, { KEY_ID: key.id, SECRET: key.secret }))
 }
 
-async function openPhone(page: Page, of: object): Promise<void> {
+/** With `callee` it calls in the same moment, before its socket can be open. */
+async function openPhone(page: Page, of: object, callee?: string): Promise<void> {
   await page.goto(`http://127.0.0.1:${pages.port}/`)
-  await page.evaluate(async (session) => {
-    const { phone } = await import(`${location.origin}/phone.js`)
-    const media = await navigator.mediaDevices.getUserMedia({ audio: true, video: true })
-    const video = document.querySelector('video') as HTMLVideoElement
-    video.muted = true
-    const show = (stream: MediaStream | null) => {
-      video.srcObject = stream
-    }
-    Object.assign(window, { phone: phone(session, media, show, () => true) })
-  }, of)
+  await page.evaluate(
+    async ([session, callee]) => {
+      const { phone } = await import(`${location.origin}/phone.js`)
+      const media = await navigator.mediaDevices.getUserMedia({ audio: true, video: true })
+      const video = document.querySelector('video') as HTMLVideoElement
+      video.muted = true
+      const show = (stream: MediaStream | null) => {
+        video.srcObject = stream
+      }
+      const made = phone(session, media, show, () => true)
+      Object.assign(window, { phone: made })
+      if (callee !== undefined) made.call(callee, 'agent')
+    },
+    [of, callee] as const,
+  )
 }
 
 /** Resolves when the page's socket has had its first message, which is `auth.ok`. */
@@ -120,8 +121,10 @@ function framesShown(page: Page): Promise<number> {
   return page.evaluate(() => document.querySelector('video')?.getVideoPlaybackQuality().totalVideoFrames ?? 0)
 }
 
-async function makeKey(): Promise<{ id: string; secret: string }> {
-  const made = await shell(block('sh', '**1. Make a key**'))
+async function makeKey(
+  command = block('README.md', 'sh', '**1. Make a key**'),
+): Promise<{ id: string; secret: string }> {
+  const made = await shell(command)
   return { id: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', secret: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
 }
 
@@ -132,16 +135,12 @@ async function showsPicture(page: Page): Promise<void> {
   expect(await framesShown(page)).toBeGreaterThan(5)
 }
 
-test('[README] the steps lead to a call with picture, and hanging up ends it', async () => {
+test('[README] a phone that needs nothing but WebSocket: a call with picture, and hanging up ends it', async () => {
   const key = await makeKey()
   const ann = await (await browser.newContext()).newPage()
   const ben = await (await browser.newContext()).newPage()
-  const open = [firstMessage(ann), firstMessage(ben)]
-  await openPhone(ann, await session(key, 'ann'))
   await openPhone(ben, await session(key, 'ben'))
-  await Promise.all(open)
-
-  await ann.evaluate('phone.call("ben", "agent")')
+  await openPhone(ann, await session(key, 'ann'), 'ben')
   for (const page of [ann, ben]) await showsPicture(page)
   await ben.evaluate('phone.hangUp()')
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
@@ -166,13 +165,54 @@ test('[README] the phone of the SDK: a call with picture, which goes on when a p
   for (const page of [ann, ben]) await showsPicture(page)
 }, 90_000)
 
-test('[README] a token without a backend opens a socket', async () => {
-  const printed = await shell(block('sh', '## Without a backend'))
-  const token = /[\w-]+\.[\w-]+\.[\w-]+/.exec(printed)?.[0] ?? ''
+/** What a socket with this token is told first. */
+async function firstWord(token: string): Promise<object> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/ws`, ['jwt', token])
   const first = await new Promise<string>((resolve) => {
     socket.onmessage = ({ data: text }) => resolve(String(text))
   })
   socket.close()
-  expect(JSON.parse(first)).toMatchObject({ event: 'auth.ok', success: true, data: { user_id: 'ann' } })
+  return JSON.parse(first)
+}
+const entered = { event: 'auth.ok', success: true, data: { user_id: 'ann' } }
+
+test('[README] a token without a backend opens a socket', async () => {
+  const [command = ''] = block('README.md', 'sh', '**Without a backend**').split('\n')
+  expect(command).toStartWith('npx ringwire token')
+  const token = /[\w-]+\.[\w-]+\.[\w-]+/.exec(await shell(command))?.[0] ?? ''
+  expect(await firstWord(token)).toMatchObject(entered)
+}, 90_000)
+
+test('[guide] the route of a backend gives a token to whoever is signed in, and to nobody else', async () => {
+  const key = await makeKey(block(backendGuide, 'sh', 'Make a key'))
+  const port = await freePort()
+  const env = { KEY_ID: key.id, SECRET: key.secret, RINGWIRE_URL: url, PORT: String(port) }
+  expect(block(backendGuide, 'sh', 'Start it with')).toBe('npx bun backend.ts\n')
+  const backend = startProcess([process.execPath, `${data.path}/backend.ts`], env)
+  await backend.waitFor(/The backend listens/)
+  const command = block(backendGuide, 'sh', 'npx bun backend.ts').replace('127.0.0.1:3000', `127.0.0.1:${port}`)
+  const { token } = JSON.parse(await shell(command))
+  expect(await firstWord(token)).toMatchObject(entered)
+
+  const route = `http://127.0.0.1:${port}/call-token`
+  expect((await fetch(route, { method: 'POST' })).status).toBe(401)
+  await backend.stop()
+  const wrong = startProcess([process.execPath, `${data.path}/backend.ts`], { ...env, SECRET: 'wrong' })
+  await wrong.waitFor(/The backend listens/)
+  expect((await fetch(route, { method: 'POST', headers: { Cookie: 'user=ann' } })).status).toBe(502)
+  await wrong.stop()
+  expect(wrong.output).toContain('PRODUCT_AUTH_INVALID_SECRET')
+}, 90_000)
+
+test('[guide] an operator sees that the service lives, and what is in force, without secrets', async () => {
+  const probes = block(operatorGuide, 'sh', 'In another terminal').replaceAll('127.0.0.1:8080', new URL(url).host)
+  const said = await shell(probes)
+  expect(said).toContain('"database":"ok"')
+  expect(said).toMatch(/Key ID\s+\S+/)
+  const settings = [block(operatorGuide, 'sh', '## Let clients in'), block(operatorGuide, 'sh', 'need a TURN server')]
+  const checked = await shell([...settings, 'npx ringwire config check'].join('\n'))
+  for (const [, value = ''] of settings.join('').matchAll(/^export (?!\w+SECRET)\w+='?([^'\n]+)'?$/gm)) {
+    expect(checked).toContain(value)
+  }
+  expect(checked).not.toContain('the-static-auth-secret-of-coturn')
 }, 90_000)

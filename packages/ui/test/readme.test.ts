@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { block, checkTypes, readDocument, writeApplication } from '@ringwire/testkit/documents'
 import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 import type { Browser } from 'playwright-core'
-import { checkTypes, writeApplication } from '../../client/test/docs/blocks.ts'
 import { at, openTwo, phase, seesPeer } from './support/people.ts'
 import { bundlePage, openSite, type Runtime, type Site } from './support/site.ts'
 
 /* The words of the README, run. */
 
 const folder = join(import.meta.dir, '..')
-const readme = readFileSync(join(folder, 'README.md'), 'utf8')
+const readme = readDocument('packages/ui/README.md')
 const runtimes: readonly Runtime[] = ['react', 'preact']
 
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
@@ -20,8 +20,7 @@ const sites = {} as Record<Runtime, Site>
 
 beforeAll(async () => {
   directory = await makeTemporaryDirectory()
-  const [, example = ''] = /```tsx\n(.*?)```/s.exec(readme) ?? []
-  writeApplication(directory.path, { 'phone.tsx': example })
+  writeApplication(directory.path, { 'phone.tsx': block('packages/ui/README.md', 'tsx', '# @ringwire/ui') })
   browser = await openBrowser()
   for (const runtime of runtimes) {
     sites[runtime] = await openSite(await bundlePage(join(directory.path, 'phone.tsx'), runtime))

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
+import { checkTypes, writeApplication } from '@ringwire/testkit/documents'
 import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 import { productKey } from '@ringwire/testkit/service'
 import type { Browser, Page } from 'playwright-core'
 import { createCallClient } from '../../src/client.ts'
 import type { CallState } from '../../src/types.ts'
 import { MediaService } from '../media/support/service.ts'
-import { block, bundle, checkTypes, fromSource, readmePhone, writeApplication } from './blocks.ts'
+import { block, bundle, fromSource, plainPhone } from './blocks.ts'
 
 /* The words of docs/client.md, run: its phone and its React phone in two browsers each, its bot on Bun and on Node. */
 
@@ -30,9 +31,9 @@ client.connect()
 createRoot(document.querySelector('main') as HTMLElement).render(createElement(Phone, { client }))
 `
 
-/** What the README says of its phone, done. It answers every call. */
+/** What docs/base-clients.md says of its phone, done. It answers every call. */
 const plain = `
-import { phone } from './readme-phone.js'
+import { phone } from './plain-phone.js'
 
 const session = await (await fetch('/call-token', { method: 'POST' })).json()
 const media = await navigator.mediaDevices.getUserMedia({ audio: true, video: true })
@@ -53,7 +54,7 @@ beforeAll(async () => {
     'phone.ts': block('ts', 'A phone in the browser'),
     'phone-view.tsx': block('tsx', 'React'),
     'mount.ts': mount,
-    'readme-phone.js': readmePhone(),
+    'plain-phone.js': plainPhone(),
     'plain.js': plain,
     'bot.ts': block('ts', 'A bot'),
   })
@@ -156,7 +157,7 @@ test('the React phone: a call with picture, mute, a reload in mid-call, and the 
   await close()
 }, 90_000)
 
-test('the phone and the one of the README, which knows nothing of the SDK, call each other', async () => {
+test('the phone and the one of docs/base-clients.md, which knows nothing of the SDK, call each other', async () => {
   const { ann, ben, close } = await open(block('html', 'A phone in the browser'), 'phone.ts', 'plain.js')
   await ann.click('#call')
   await Promise.all([seesFrames(ann), seesFrames(ben)])
@@ -167,7 +168,7 @@ test('the phone and the one of the README, which knows nothing of the SDK, call 
   await ben.evaluate('phone.call("ann", "customer")')
   await ann.waitForSelector('#status:has-text("ben is calling")')
   await ann.click('#answer')
-  // The README's phone names no type, so this is an audio call: its picture is seen, and sound goes back.
+  // That phone names no type, so this is an audio call: its picture is seen, and sound goes back.
   await seesFrames(ann)
   await ben.waitForFunction(() => {
     const stream = document.querySelector('video')?.srcObject

@@ -1,0 +1,103 @@
+import { afterAll, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import {
+  type Block,
+  blocks,
+  checkTypes,
+  documents,
+  projectRoot,
+  readDocument,
+  writeApplication,
+} from '@ringwire/testkit/documents'
+import { makeTemporaryDirectory } from '@ringwire/testkit/process'
+
+/* Every document: its links lead somewhere, and what stands between its fences is what it says that it is. Tests beside the
+   parts run the commands and the phones; here nothing runs. */
+
+const all = documents()
+const directory = await makeTemporaryDirectory()
+afterAll(() => directory.remove())
+
+const blocksIn = (...languages: string[]): (Block & { readonly at: string })[] =>
+  all.flatMap((document) =>
+    blocks(document)
+      .filter(({ language }) => languages.includes(language))
+      .map((block) => ({ ...block, at: `${document}:${block.line}` })),
+  )
+
+/** A heading's anchor as GitHub makes it. */
+function anchorsOf(document: string): readonly string[] {
+  const text = readDocument(document).replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+  const seen = new Map<string, number>()
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => {
+    const words = title.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
+    const anchor = words.replaceAll(/[^\p{L}\p{N}\p{M} _-]/gu, '').replaceAll(' ', '-')
+    const times = seen.get(anchor) ?? 0
+    seen.set(anchor, times + 1)
+    return times === 0 ? anchor : `${anchor}-${times}`
+  })
+}
+
+test('every link inside the project leads to a file, and to a heading of it', () => {
+  const broken: string[] = []
+  let links = 0
+  for (const document of all) {
+    const text = readDocument(document).replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      links++
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? document : relative(projectRoot, join(projectRoot, dirname(document), path))
+      if (!existsSync(join(projectRoot, file))) broken.push(`${document}: ${target}`)
+      else if (anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).includes(anchor)) {
+        broken.push(`${document}: ${target}`)
+      }
+    }
+  }
+  expect(broken).toEqual([])
+  expect(links).toBeGreaterThan(100)
+})
+
+test('every fence is closed', () => {
+  const open = all.filter((document) => {
+    const fences = readDocument(document).match(/^ *```.*$/gm) ?? []
+    return fences.length !== 2 * blocks(document).length
+  })
+  expect(open).toEqual([])
+})
+
+test('TypeScript compiles under strict, as it stands', async () => {
+  const found = blocksIn('ts', 'tsx').filter(({ at }) => !at.startsWith('docs/generated/'))
+  const files = found.map(({ at, language, text }): [string, string] => [
+    `${at.replaceAll(/\W/g, '_')}.${language}`,
+    text,
+  ])
+  expect(files.length).toBeGreaterThan(3)
+  writeApplication(directory.path, Object.fromEntries(files))
+  expect(await checkTypes(directory.path)).toBe('')
+}, 90_000)
+
+test('JavaScript can be read, and JSON is JSON', () => {
+  const transpiler = new Bun.Transpiler({ loader: 'js' })
+  for (const { at, text } of blocksIn('js')) expect(() => transpiler.scan(text), at).not.toThrow()
+  for (const { at, text } of blocksIn('json')) expect(() => JSON.parse(text), at).not.toThrow()
+})
+
+test('a shell can read the commands', () => {
+  const commands = blocksIn('sh')
+  expect(commands.length).toBeGreaterThan(10)
+  for (const { at, text } of commands) {
+    const { exitCode, stderr } = Bun.spawnSync(['sh', '-n', '-c', text])
+    expect({ at, exitCode, said: stderr.toString() }).toEqual({ at, exitCode: 0, said: '' })
+  }
+})
+
+test('npm scripts that documents name are there', async () => {
+  const { scripts } = await Bun.file(join(projectRoot, 'package.json')).json()
+  const named = all.flatMap((document) =>
+    [...readDocument(document).matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name),
+  )
+  expect(named.length).toBeGreaterThan(5)
+  for (const name of new Set(named)) expect(Object.keys(scripts)).toContain(name)
+})
