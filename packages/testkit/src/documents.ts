@@ -35,9 +35,14 @@ export function readDocument(path: string): string {
 /** A fence that is indented, as in a list, ends with the same indent. */
 const fence = /^( *)```([\w-]*)\n([\s\S]*?)^\1```$/gm
 
-export function blocks(path: string): readonly Block[] {
+/** Every block; or those after the first words, up to the next of the second ones. Fails where the page has no such words. */
+export function blocks(path: string, after = '', before?: string): readonly Block[] {
   const page = readDocument(path)
-  return [...page.matchAll(fence)].map(({ 1: indent = '', 2: language = '', 3: text = '', index }) => ({
+  const from = page.indexOf(after)
+  const to = before === undefined ? -1 : page.indexOf(before, from)
+  if (from < 0) throw new Error(`${path} has no “${after}”`)
+  const found = [...page.matchAll(fence)].filter(({ index }) => index >= from && (to < 0 || index < to))
+  return found.map(({ 1: indent = '', 2: language = '', 3: text = '', index }) => ({
     language,
     text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
     line: page.slice(0, index).split('\n').length,
@@ -46,9 +51,7 @@ export function blocks(path: string): readonly Block[] {
 
 /** The text of the first block of that language after these words; fails where there is none, for a document may have changed. */
 export function block(path: string, language: string, after: string): string {
-  const at = readDocument(path).indexOf(after)
-  const line = readDocument(path).slice(0, at).split('\n').length
-  const found = at < 0 ? undefined : blocks(path).find((it) => it.line > line && it.language === language)
+  const found = blocks(path, after).find((it) => it.language === language)
   if (found === undefined) throw new Error(`${path} has no ${language} after “${after}”`)
   return found.text
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { blocks } from '@ringwire/testkit/documents'
 import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { migrateToPostgres } from '../../src/migration.ts'
@@ -10,9 +10,10 @@ import { callLife } from './call-life.ts'
 import { liveIn, overSince } from './calls.ts'
 
 /** The statements of docs/operations.md, as they stand there. */
-const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
-const section = page.slice(page.indexOf('### Rights'), page.indexOf('### Upgrades'))
-const [roles = '', grants = ''] = [...section.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1])
+const statements = blocks('docs/operations.md', '### Rights', '### Upgrades').filter(
+  ({ language }) => language === 'sql',
+)
+const [roles = '', grants = ''] = statements.map(({ text }) => text)
 const statementsOf = (block: string) => block.split(';\n').flatMap((statement) => statement.trim() || [])
 
 let server: Postgres

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { blocks as documentBlocks } from '@ringwire/testkit/documents'
 import { freePort } from '@ringwire/testkit/ports'
 import { Postgres } from '../support/postgres.ts'
 
 /* The commands of docs/scaling.md, run in their order; only ports are other ones, and there is no sudo. */
 
 const root = new URL('../../../../', import.meta.url).pathname
-const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8')
 const directory = mkdtempSync(join(tmpdir(), 'ringwire-scaling-'))
 const work = join(directory, 'clone')
 const programs = join(directory, 'bin')
@@ -56,12 +56,8 @@ function userName(): string {
 
 /** The blocks of a step, by its bold number. */
 function blocks(step: number, language = 'sh'): string[] {
-  const from = page.indexOf(`**${step}. `)
-  const to = page.indexOf(`**${step + 1}. `, from)
-  const text = page.slice(from, to < 0 ? undefined : to)
-  const found = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, 'gms'))].map(
-    ([, code = '']) => code,
-  )
+  const all = documentBlocks('docs/scaling.md', `**${step}. `, `**${step + 1}. `)
+  const found = all.filter((it) => it.language === language).map(({ text }) => text.trimEnd())
   if (found.length === 0) throw new Error(`step ${step} has no ${language}`)
   return found
 }

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
+import { block } from '@ringwire/testkit/documents'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
@@ -57,9 +58,8 @@ async function run(directory: string, command: readonly string[]) {
 
 /** The two commands of a package's README, with a folder of this test. */
 function installCommands(name: string): readonly string[] {
-  const readme = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8')
-  const [, block = ''] = /## Install\n.*?```sh\n(.*?)\n```/s.exec(readme) ?? []
-  return block.replaceAll('~/ringwire-packages', tarballs).split('\n')
+  const commands = block(`packages/${name}/README.md`, 'sh', '## Install').trimEnd()
+  return commands.replaceAll('~/ringwire-packages', tarballs).split('\n')
 }
 
 /** Runs one of them where it is meant to be run. */
@@ -105,9 +105,7 @@ console.log(state.name, shouldReconnect(4409), shouldReconnect(1006))
   )
   expect((await run(application, ['node', 'program.mjs'])).out).toBe('idle false true\n')
 
-  const readme = readFileSync(join(root, 'packages', 'client', 'README.md'), 'utf8')
-  const [, phone = ''] = /```ts\n(.*?)```/s.exec(readme) ?? []
-  writeFileSync(join(application, 'phone.ts'), phone)
+  writeFileSync(join(application, 'phone.ts'), block('packages/client/README.md', 'ts', '## Use'))
   writeFileSync(
     join(application, 'wrong.ts'),
     `import { createCallClient } from '@ringwire/client'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readDocument } from '@ringwire/testkit/documents'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
@@ -18,8 +17,7 @@ const password = 's/e?c@r#e:t+%'
 const account = `ringwire:${encodeURIComponent(password)}`
 
 function readRights(): string[] {
-  const operations = readFileSync(join(import.meta.dir, '../../../../docs/operations.md'), 'utf8')
-  const [, line = ''] = /^ +user ringwire on >\S+ (.+)$/m.exec(operations) ?? []
+  const [, line = ''] = /^ +user ringwire on >\S+ (.+)$/m.exec(readDocument('docs/operations.md')) ?? []
   if (line === '') throw new Error('docs/operations.md has no rights of the Redis account')
   return line.split(' ')
 }
