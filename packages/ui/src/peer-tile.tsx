@@ -52,7 +52,7 @@ export function PeerTile({ className }: PartProps) {
           {isLive && peer.media && !peer.media.audio && (
             <Chip icon="micOff" testId="peer-muted" text={words.peerMuted(name)} />
           )}
-          {isLive && isVideo && !isSeen && (
+          {isLive && isVideo && !isSeen && !peer.away && (
             <Chip
               icon="videoOff"
               testId="no-picture"
