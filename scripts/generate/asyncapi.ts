@@ -21,8 +21,16 @@ const requestNumber = plainSchema(Envelope.properties.n)
 
 /** Replies carry the request's id; only a request with one gets `call.ack` [EXT2, ENV4]. */
 const replies: readonly ServerEventName[] = ['call.invited', 'call.ack', 'auth.refreshed']
-/** Pushes that no base session gets [EXT5, RES4]. */
-const extendedOnly: readonly ServerEventName[] = ['call.status', 'call.alerting', 'ice.servers', 'session.reset']
+/** Pushes that no base session gets [EXT5, RES4, MEDIA1, PEER1]. */
+const extendedOnly: readonly ServerEventName[] = [
+  'call.status',
+  'call.alerting',
+  'call.media',
+  'call.peer_away',
+  'call.peer_back',
+  'ice.servers',
+  'session.reset',
+]
 /** Pushes that tell a version of a call [EXT1]. */
 export const versioned: readonly ServerEventName[] = [
   'call.ringing',
@@ -32,6 +40,8 @@ export const versioned: readonly ServerEventName[] = [
   'call.ended',
   'call.missed',
   'call.status',
+  'call.peer_away',
+  'call.peer_back',
 ]
 const camel = (event: string) => event.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 /** A name that is both sent and received (webrtc.*) is two messages. */

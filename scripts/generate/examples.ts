@@ -6,8 +6,10 @@ import type {
   CallAlertingBy,
   CallInvite,
   CallInvited,
+  CallMedia,
   CallMissed,
   CallOver,
+  CallPeerAway,
   CallRinging,
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
@@ -117,6 +119,8 @@ const candidate: WebrtcIceCandidate = {
   },
 }
 
+const muted: CallMedia = { call_uuid, audio: false, video: true, screen: false }
+
 export const clientData = {
   'call.invite': {
     invite,
@@ -131,6 +135,7 @@ export const clientData = {
   'webrtc.answer': { answer },
   'webrtc.ice_candidate': { candidate, 'end of candidates': { call_uuid, candidate: null } },
   'call.alerting': { alerting: { call_uuid } },
+  'call.media': { muted },
   'auth.refresh': { refresh: { token } },
 }
 
@@ -153,6 +158,8 @@ const ringing: CallRinging = {
   expires_at: at('09:05:45.000'),
 }
 const accepted: CallAccepted = { call_uuid, status: 'accepted' }
+const absence = { since: at('09:06:00.000'), ends_at: at('09:08:00.000') }
+const away: CallPeerAway = { call_uuid, ...absence }
 const rejected: CallOver = {
   call_uuid,
   status: 'rejected',
@@ -217,7 +224,7 @@ const resumed: ExtendedAuthOk = {
 const reset: SessionReset = {
   session_id: extendedAuthOk.session_id,
   epoch: 'Kkq7V3gJm2c',
-  active_calls: [activeCall],
+  active_calls: [{ ...activeCall, peer: { ...activeCall.peer, away: absence } }],
 }
 const acknowledged: CallAck = { call_uuid, status: 'accepted' }
 const connected: CallStatusChanged = { call_uuid, status: 'connected', by: ben }
@@ -228,7 +235,7 @@ export const serverData = {
   'auth.ok': { authenticated: authOk, 'extended session': extendedAuthOk, 'extended session, resumed': resumed },
   'call.invited': { invited, 'nobody was reached': { ...invited, delivered: false } },
   'call.ringing': { ringing, 'with metadata': { ...ringing, metadata: { topic: 'delivery' } } },
-  'call.accepted': { accepted },
+  'call.accepted': { accepted, 'extended session': { ...accepted, display_name: 'Ben' } },
   'call.rejected': { rejected },
   'call.cancelled': { cancelled, 'answered elsewhere': elsewhere },
   'call.ended': { ended, 'the peer was lost': peerLost },
@@ -239,6 +246,9 @@ export const serverData = {
   'call.ack': { acknowledged },
   'call.status': { connected },
   'call.alerting': { alerting },
+  'call.media': { muted: { ...muted, ...origin } },
+  'call.peer_away': { away },
+  'call.peer_back': { back: { call_uuid } },
   'ice.servers': { renewed: iceServersResponse },
   'auth.refreshed': { refreshed },
   'session.reset': { reset },

@@ -197,7 +197,16 @@ test('GET /v1/ws: every event of the service is as it is described', async () =>
   ann.raw('{"event":"call.invite","data":{"callee_user_id":"ben","callee_role":"agent","call_type":"NO"}}')
   for (let i = 0; i < 6; i++) await ann.next('call.error')
 
-  const extended = ['call.ack', 'call.status', 'call.alerting', 'ice.servers', 'auth.refreshed', 'session.reset']
+  const peer = ['call.media', 'call.peer_away', 'call.peer_back']
+  const extended = [
+    'call.ack',
+    'call.status',
+    'call.alerting',
+    'ice.servers',
+    'auth.refreshed',
+    'session.reset',
+    ...peer,
+  ]
   const base = Object.keys(serverEvents).filter((event) => !extended.includes(event))
   expect([...seen].sort()).toEqual(base.sort())
   for (const it of [ann, ben, benToo]) {
@@ -235,11 +244,15 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   await ann.next('auth.refreshed')
   await ann.next('ice.servers')
 
+  ben.send('call.media', { call_uuid, audio: false, video: true, screen: false })
+  await ann.next('call.media')
+
   // Gone without a goodbye, and back: what came meanwhile comes then.
   ann.close(4000)
   await ann.closed
+  await ben.next('call.peer_away')
   ben.send('call.end', { call_uuid })
-  for (let acks = 0; acks < 3; acks++) await ben.next('call.ack')
+  for (let acks = 0; acks < 4; acks++) await ben.next('call.ack')
   const seq = ann.all.findLast((frame) => frame.seq !== undefined)?.seq ?? 0
   const back = await connect(annToken, `${extended}&resume=${welcome.session_id}&epoch=${welcome.epoch}&seq=${seq}&n=2`)
   const again = await back.next('auth.ok')

@@ -1,5 +1,14 @@
 import { AuthRefresh } from './events/auth.ts'
-import { CallAccept, CallAlerting, CallCancel, CallConnected, CallEnd, CallInvite, CallReject } from './events/call.ts'
+import {
+  CallAccept,
+  CallAlerting,
+  CallCancel,
+  CallConnected,
+  CallEnd,
+  CallInvite,
+  CallMedia,
+  CallReject,
+} from './events/call.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
 
 /** What clients send: event name → the schema of its `data`. */
@@ -14,6 +23,7 @@ export const clientEvents = {
   'webrtc.answer': WebrtcAnswer,
   'webrtc.ice_candidate': WebrtcIceCandidate,
   'call.alerting': CallAlerting,
+  'call.media': CallMedia,
   'auth.refresh': AuthRefresh,
 } as const
 
@@ -30,5 +40,6 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'webrtc.answer': 'SDP answer relay.',
   'webrtc.ice_candidate': 'ICE candidate relay.',
   'call.alerting': 'The phone of the callee really rings.',
+  'call.media': 'What this side sends: microphone, camera, screen.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

@@ -130,6 +130,7 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
     ),
   }),
   'call.alerting': fc.record({ call_uuid: uuid }),
+  'call.media': fc.record({ call_uuid: uuid, audio: fc.boolean(), video: fc.boolean(), screen: fc.boolean() }),
   'auth.refresh': fc.record({ token: text(200) }),
 }
 const number = fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ActiveCall, AuthOk, AuthRefresh, ExtendedAuthOk, SessionReset } from './events/auth.ts'
-import { CallAck, CallAlertingBy, CallStatusChanged } from './events/call.ts'
+import { CallAck, CallAlertingBy, CallMedia, CallPeerAway, CallPeerBack, CallStatusChanged } from './events/call.ts'
 import { extendedQuery } from './extended.ts'
 import { callStatuses, IceServersResponse } from './rest.ts'
 import { serverEvents } from './server-events.ts'
@@ -77,8 +77,18 @@ test('[EXT2] [EXT5] the replies and pushes of extended sessions', () => {
   expect(createValidator(CallStatusChanged)({ call_uuid, status: 'accepted', by }).ok).toBe(false)
 })
 
+const peer = ['call.media', 'call.peer_away', 'call.peer_back']
+
+test('[MEDIA1] [PEER1] what peers see of each other', () => {
+  needsAll(CallMedia, { call_uuid, audio: true, video: false, screen: false })
+  needsAll(CallPeerAway, { call_uuid, since: activeCall.started_at, ends_at: activeCall.started_at })
+  needsAll(CallPeerBack, { call_uuid })
+  for (const audio of ['true', 1, null])
+    expect(createValidator(CallMedia)({ call_uuid, audio, video: false, screen: false }).ok).toBe(false)
+})
+
 test('no new event has a name that the interface gives to another direction', () => {
-  const fresh = ['call.ack', 'call.status', 'call.alerting', 'ice.servers', 'auth.refreshed', 'session.reset']
+  const fresh = ['call.ack', 'call.status', 'call.alerting', 'ice.servers', 'auth.refreshed', 'session.reset', ...peer]
   expect(Object.keys(serverEvents)).toEqual(expect.arrayContaining(fresh))
   for (const event of ['call.invite', 'call.accept', 'call.reject', 'call.cancel', 'call.end', 'call.connected']) {
     expect(Object.keys(serverEvents)).not.toContain(event)

@@ -14,5 +14,6 @@ export const rightData: Record<ClientEventName, object> = {
   'webrtc.answer': { call_uuid: callUuid, sdp: { type: 'answer', sdp: 'v=0\r\n' } },
   'webrtc.ice_candidate': { call_uuid: callUuid, candidate: { candidate: '', sdpMid: '0', sdpMLineIndex: 0 } },
   'call.alerting': { call_uuid: callUuid },
+  'call.media': { call_uuid: callUuid, audio: true, video: false, screen: false },
   'auth.refresh': { token: 'a.b.c' },
 }

@@ -1,5 +1,6 @@
 import type { ActiveCall, SessionReset } from '@ringwire/protocol/events/auth'
-import { type Call, callKey, isLive, type LiveCall, placeOf, refOf, type Side, sideOf } from './call/call.ts'
+import type { PeerAbsence } from '@ringwire/protocol/events/call'
+import { type Call, callKey, isLive, type LiveCall, otherSide, placeOf, refOf, type Side, sideOf } from './call/call.ts'
 import { ringingData } from './call/effects.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
@@ -21,6 +22,8 @@ export interface ArrivalsOptions {
   readonly delivery: Delivery
   readonly calls: Calls
   readonly clock: SteadyClock
+  /** Of a side of a call, as it is now [PEER1]. */
+  readonly absenceOf: (call: Call, side: Side) => PeerAbsence | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -68,7 +71,7 @@ const resetRetryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { store, sessions, delivery, calls, clock, onError } = options
+  const { store, sessions, delivery, calls, clock, absenceOf, onError } = options
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
@@ -243,7 +246,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const now = newest(call)
       const side = sideOf(now, session.participant)
       const isTold = side === 'caller' || now.status !== 'ringing' || isRung(session, now)
-      return side === undefined || !isLive(now) || !isTold ? [] : [activeCall(now, side, session.sessionId)]
+      return side === undefined || !isLive(now) || !isTold
+        ? []
+        : [activeCall(now, side, session.sessionId, absenceOf(now, otherSide(side)))]
     })
   }
 
@@ -344,14 +349,14 @@ function isRung({ expiresAt = Number.POSITIVE_INFINITY }: Who, call: Call): bool
   return call.startedAt < expiresAt
 }
 
-function activeCall(call: LiveCall, side: Side, sessionId: string): ActiveCall {
+function activeCall(call: LiveCall, side: Side, sessionId: string, away: PeerAbsence | undefined): ActiveCall {
   const peer = side === 'caller' ? call.callee : call.caller
   return {
     call_uuid: call.callUuid,
     status: call.status,
     version: call.version,
     direction: side === 'caller' ? 'outgoing' : 'incoming',
-    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName },
+    peer: { user_id: peer.userId, role: peer.role, display_name: peer.displayName, ...(away && { away }) },
     call_type: call.callType,
     context_type: call.contextType,
     context_id: call.contextId,

@@ -11,9 +11,9 @@ import {
   type Side,
 } from './call/call.ts'
 import { lateRelayMs } from './call/decide.ts'
-import { elsewhereData, type Notice, type PlaceMove, type Step } from './call/effects.ts'
+import { elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from './call/effects.ts'
 import { allDone, andThen, type MaybePromise } from './maybe.ts'
-import { type AppendResult, type Push, type Sessions, StoreError } from './ports.ts'
+import { type AppendResult, isRelay, type Push, type Sessions, StoreError } from './ports.ts'
 
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>
@@ -176,8 +176,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     const holds = ends ? [] : held.map((side) => hold(key, call, side, gate))
     const notices = event.notices.map((notice) => deliver(key, call, notice))
+    // After the notices of the same version: a session counts them apart.
+    const peers = (event.peers ?? []).map((news) => tellPeer(key, call, news))
     const left = (event.moved ?? []).map((move) => tellLeft(key, step, move))
-    return andThen(allDone([...holds, ...notices, ...left]), () => {
+    return andThen(allDone([...holds, ...notices, ...peers, ...left]), () => {
       const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
       return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
     })
@@ -258,6 +260,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     )
   }
 
+  function tellPeer(key: string, call: Call, { to, event, data }: PeerNews): MaybePromise<unknown> {
+    const push: Push = { kind: 'peer', call: key, version: call.version, text: JSON.stringify({ event, data }) }
+    return appendToPlace(call, to, push)
+  }
+
   /** Told late, who has come since would hear a call ring that was answered, or is over for long. */
   function isWorthRinging(call: Call): boolean {
     if (isLive(call)) return call.status === 'ringing'
@@ -271,7 +278,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (sent === 'sent') return sent
     return andThen(sent, (result) => {
       // A relay is sent again by whoever asked for it.
-      if (result !== 'gone' || (push.kind === 'relay' && (!isLive(call) || isHeldElsewhere(place)))) return result
+      if (result !== 'gone' || (isRelay(push) && (!isLive(call) || isHeldElsewhere(place)))) return result
       return andThen(remember(push.call, call, side, place, false), () => sessions.append(place.sessionId, push))
     })
   }

@@ -5,19 +5,22 @@ import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
 import type { AppendResult, Push, Sessions } from './ports.ts'
 
-export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate'
+export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
 
-/** Data of a `webrtc.*` request that was parsed; it is changed in place, nobody else has it. */
+/** Data of a `webrtc.*` or `call.media` request that was parsed; it is changed in place, nobody else has it. */
 export interface RelayData {
   call_uuid: string
   candidate?: unknown
+  audio?: boolean
+  video?: boolean
+  screen?: boolean
   from_user_id?: string
   from_role?: string
 }
 
 export interface Relay {
   /**
-   * Passes a `webrtc.*` message on to the other place of the call [REL1]; answers the call's status, or an error. `n` is
+   * Passes a `webrtc.*` or `call.media` message on to the other place of the call [REL1, MEDIA1]; answers the call's status, or an error. `n` is
    * the number of an extended session's request [EXT4].
    */
   relay(
@@ -141,7 +144,7 @@ function relayPush({ key, sender, event, data, n }: Message): Push {
   data.from_user_id = sender.participant.userId
   data.from_role = sender.participant.role
   return {
-    kind: 'relay',
+    kind: event === 'call.media' ? 'media' : 'relay',
     call: key,
     version: undefined,
     text: JSON.stringify({ event, data }),

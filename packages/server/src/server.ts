@@ -8,6 +8,7 @@ import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
 import type { Call } from './call/call.ts'
+import { absenceOf } from './call/peers.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { type Config, isLoopbackHost } from './config.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -247,7 +248,15 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
     onSweep: calls.reconcile,
     onError,
   })
-  const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })
+  const arrivals = createArrivals({
+    store,
+    sessions,
+    delivery,
+    calls,
+    clock,
+    absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: backend.uptime.outages() }),
+    onError,
+  })
   const recovery = createRecovery({ store, sessions, nodes, delivery, calls, clock, finalsMs })
   heard.call = (call) => {
     store.note(call)

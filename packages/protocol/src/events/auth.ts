@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { timestamp, uuid } from '../text.ts'
+import { PeerAbsence } from './call.ts'
 
 /** Sessions and sockets: 128 random bits behind three characters of a hash of the participant [ID2]. */
 export const sessionIdPattern = '^[A-Za-z0-9_-]{25}$'
@@ -23,6 +24,7 @@ export const ActiveCall = Type.Object({
     user_id: Type.String(),
     role: Type.String(),
     display_name: Type.Union([Type.String(), Type.Null()]),
+    away: Type.Optional(PeerAbsence),
   }),
   call_type: Type.String(),
   context_type: Type.String(),

@@ -71,7 +71,11 @@ export const CallRinging = Type.Object({
 })
 export type CallRinging = Static<typeof CallRinging>
 
-export const CallAccepted = Type.Object({ call_uuid: uuid(), status: Type.Literal('accepted') })
+export const CallAccepted = Type.Object({
+  call_uuid: uuid(),
+  status: Type.Literal('accepted'),
+  display_name: Type.Optional(Type.String({ description: "The callee's name; to extended sessions alone." })),
+})
 export type CallAccepted = Static<typeof CallAccepted>
 
 /** Payload of call.rejected, call.cancelled and call.ended [END2]. */
@@ -117,3 +121,27 @@ export type CallStatusChanged = Static<typeof CallStatusChanged>
 /** A phone of the callee really rings; to an extended caller [EXT5]. */
 export const CallAlertingBy = Type.Object({ call_uuid: uuid(), by })
 export type CallAlertingBy = Static<typeof CallAlertingBy>
+
+/** What a side sends at this moment: its peer sees that it is muted, and not why nothing comes [MEDIA1]. */
+export const CallMedia = Type.Object({
+  call_uuid: uuid(),
+  audio: Type.Boolean({ description: 'The microphone is on.' }),
+  video: Type.Boolean({ description: 'The camera is on.' }),
+  screen: Type.Boolean({ description: 'A screen is shared.' }),
+})
+export type CallMedia = Static<typeof CallMedia>
+
+/** How long the other side's place has been vacant, and when the call ends for it [PEER1]. */
+export const PeerAbsence = Type.Object({
+  since: timestamp('When its place fell vacant.'),
+  ends_at: timestamp('When the call ends unless it comes back, as far as that is known now.'),
+})
+export type PeerAbsence = Static<typeof PeerAbsence>
+
+/** The other side lost its place; to extended peers [PEER1]. */
+export const CallPeerAway = Type.Object({ call_uuid: uuid(), ...PeerAbsence.properties })
+export type CallPeerAway = Static<typeof CallPeerAway>
+
+/** The other side's place is held again [PEER1]. */
+export const CallPeerBack = Type.Object({ call_uuid: uuid() })
+export type CallPeerBack = Static<typeof CallPeerBack>

@@ -28,6 +28,7 @@ import {
   type PlaceMove,
   type Step,
 } from './effects.ts'
+import { notePeers } from './peers.ts'
 
 /** A session that asks for something. */
 export interface Actor {
@@ -106,6 +107,10 @@ function changed(call: Call, event: CallEvent): Acceptance {
  */
 export function decide(call: Call | undefined, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (call === undefined) return refuse('CALL_NOT_FOUND')
+  return notePeers(call, decideKnown(call, command, now, durations), durations)
+}
+
+function decideKnown(call: Call, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)

@@ -1,4 +1,12 @@
-import type { CallAccepted, CallMissed, CallOver, CallRinging, CallStatusChanged } from '@ringwire/protocol/events/call'
+import type {
+  CallAccepted,
+  CallMissed,
+  CallOver,
+  CallPeerAway,
+  CallPeerBack,
+  CallRinging,
+  CallStatusChanged,
+} from '@ringwire/protocol/events/call'
 import type { Call, OverCall, RingingCall, Side } from './call.ts'
 
 /** Who is told: the holder of a place, or every session of the callee that was rung, but for some [PLACE1]. */
@@ -44,7 +52,14 @@ export interface CallEvent {
   readonly notices: readonly Notice[]
   /** Places that passed on to another session, which gets what waited for the one of before [PLACE2]. */
   readonly moved?: readonly PlaceMove[]
+  /** What a side hears of the other's absence, beside the notices [PEER1]. */
+  readonly peers?: readonly PeerNews[]
 }
+
+/** The other side's place fell vacant, or is held again; to the extended session that has the place of `to`. */
+export type PeerNews =
+  | { readonly to: Side; readonly event: 'call.peer_away'; readonly data: CallPeerAway }
+  | { readonly to: Side; readonly event: 'call.peer_back'; readonly data: CallPeerBack }
 
 export interface PlaceMove {
   readonly side: Side
@@ -78,8 +93,10 @@ export function ringingData(call: RingingCall, now: number): CallRinging {
   }
 }
 
-export function acceptedData(call: Call): CallAccepted {
-  return { call_uuid: call.callUuid, status: 'accepted' }
+/** With the callee's name, which base sessions are not told. */
+export function acceptedData({ callUuid, callee: { displayName } }: Call): CallAccepted {
+  const data: CallAccepted = { call_uuid: callUuid, status: 'accepted' }
+  return displayName === null ? data : { ...data, display_name: displayName }
 }
 
 export function missedData(call: OverCall): CallMissed {

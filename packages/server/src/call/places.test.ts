@@ -199,7 +199,11 @@ test('[PLACE5] who takes a place whose client closed its socket needs a new offe
     ask(answeredCall(changes), command).steps.flatMap(({ event }) => event.notices)
   const closed = { calleePlace: leftBy(bobOne, now - 5_000, true, true) }
   const again = [
-    { to: { place: 'caller' }, event: 'call.accepted', data: { call_uuid: uuidOf(1), status: 'accepted' } },
+    {
+      to: { place: 'caller' },
+      event: 'call.accepted',
+      data: { call_uuid: uuidOf(1), status: 'accepted', display_name: 'BOB' },
+    },
   ]
   const back = actorOf(bob, 'b-9', 'desk')
   for (const type of ['arrive', 'relay', 'accept'] as const)

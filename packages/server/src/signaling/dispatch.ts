@@ -100,9 +100,16 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'webrtc.offer':
       case 'webrtc.answer':
         return andThen(
-          relay.relay(session, request.event, request.data, session.extended ? request.n : undefined, waiter),
+          relay.relay(session, request.event, request.data, numberOf(session, request), waiter),
           (result) => relayed(request.data.call_uuid, result),
         )
+      case 'call.media': {
+        const { call_uuid, audio, video, screen } = request.data
+        return andThen(
+          relay.relay(session, request.event, { call_uuid, audio, video, screen }, numberOf(session, request), waiter),
+          (result) => relayed(call_uuid, result),
+        )
+      }
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
         if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
@@ -207,13 +214,18 @@ function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: st
   return message.kind === 'error' ? message : message.request
 }
 
+/** The number under which a request may come again [EXT4]. */
+function numberOf({ extended }: SignalingSession, { n }: ClientRequest): number | undefined {
+  return extended ? n : undefined
+}
+
 function isHangUp(event: ClientEventName): boolean {
   return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
 }
 
 /** What a token may permit or not; the rest is the session's own business. */
 function isAction(event: ClientEventName): boolean {
-  return event !== 'call.alerting' && event !== 'auth.refresh'
+  return event !== 'call.alerting' && event !== 'call.media' && event !== 'auth.refresh'
 }
 
 function relayed(callUuid: string, result: RelayResult): Answer {

@@ -153,6 +153,18 @@ export const pushes = {
     version,
     text: text('call.status', n),
   }),
+  peer: (call: string, version: number, n: number): Push => ({
+    kind: 'peer',
+    call,
+    version,
+    text: text('call.peer_away', n),
+  }),
+  media: (call: string, n: number): Push => ({
+    kind: 'media',
+    call,
+    version: undefined,
+    text: text('call.media', n),
+  }),
   relay: (call: string, n: number, pad = 0): Push => ({
     kind: 'relay',
     call,

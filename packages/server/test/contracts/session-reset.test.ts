@@ -4,6 +4,7 @@ import { createValidator } from '@ringwire/protocol/validate'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import { type Arriving, createArrivals } from '../../src/arrivals.ts'
 import type { Participant } from '../../src/call/call.ts'
+import { absenceOf } from '../../src/call/peers.ts'
 import { createCalls } from '../../src/calls.ts'
 import { createDelivery } from '../../src/delivery.ts'
 import { createRelay } from '../../src/relay.ts'
@@ -56,6 +57,7 @@ function compose() {
     delivery,
     calls,
     clock: steady,
+    absenceOf: (call, side) => absenceOf(call, side, durations),
     onError,
   })
   const lose = async () => {

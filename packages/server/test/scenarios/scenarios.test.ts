@@ -35,6 +35,7 @@ import { registerTokenExpiryScenarios } from './connections/token-expiry.ts'
 import { registerVanishingScenarios } from './connections/vanishing.ts'
 import { registerCutting } from './extended/cutting.ts'
 import { registerDevices } from './extended/devices.ts'
+import { registerPeers } from './extended/peers.ts'
 import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
 import { registerUpstream } from './extended/upstream.ts'
@@ -94,6 +95,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   },
   cutting: ({ name, start }) => registerCutting(name, start),
   devices: ({ name, start }) => registerDevices(name, start),
+  peers: ({ name, start }) => registerPeers(name, start),
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
   sessions: ({ name, start }) => registerSessions(name, start),
   upstream: ({ name, start }) => registerUpstream(name, start),

@@ -2,6 +2,7 @@ import { afterEach } from 'bun:test'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import { type Arrivals, createArrivals } from '../../src/arrivals.ts'
 import type { Call, Participant } from '../../src/call/call.ts'
+import { absenceOf } from '../../src/call/peers.ts'
 import { type Calls, type ClientSession, createCalls, type Outcome } from '../../src/calls.ts'
 import { createSystemClock } from '../../src/clock.ts'
 import { createDelivery, type Delivery } from '../../src/delivery.ts'
@@ -85,7 +86,15 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onCommitted() {},
   })
   const relay = createRelay({ calls, delivery, sessions })
-  const arrivals = createArrivals({ store, sessions, delivery, calls, clock, onError })
+  const arrivals = createArrivals({
+    store,
+    sessions,
+    delivery,
+    calls,
+    clock,
+    absenceOf: (call, side) => absenceOf(call, side, durations),
+    onError,
+  })
   return { sessions, store, delivery, calls, relay, arrivals, close: harness.close }
 }
 

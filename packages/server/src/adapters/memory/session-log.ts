@@ -1,4 +1,4 @@
-import { type Push, sessionLogLimits, waitingLimits } from '../../ports.ts'
+import { isRelay, type Push, sessionLogLimits, waitingLimits } from '../../ports.ts'
 
 /** Bounds of a log with a socket [RES1]; one that waits for a socket has those of `waitingLimits`. */
 const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const
@@ -47,7 +47,7 @@ export class SessionLog {
   /** Appends where nobody reads yet; undefined when it is full. Call events always have room: they are few. */
   appendWaiting(push: Push, at: number): number | undefined {
     const full = this.size >= waitingLimits.entries || this.bytes + push.text.length > waitingLimits.bytes
-    if (full && push.kind === 'relay') return undefined
+    if (full && isRelay(push)) return undefined
     this.add(push, at)
     return this.lastSeq
   }

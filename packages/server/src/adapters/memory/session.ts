@@ -1,6 +1,8 @@
 import { participantKey } from '../../call/call.ts'
 import {
+  baseText,
   isLast,
+  isRelay,
   type KeepResult,
   type Push,
   type ResumeRequest,
@@ -52,6 +54,10 @@ export interface Session {
   unsettled: Set<string> | undefined
   /** The last version of each of its calls that it was told. */
   versions: Map<string, number> | undefined
+  /** The same of what it was told of the other side's absence [PEER1]. */
+  peerVersions: Map<string, number> | undefined
+  /** What the peer of each of its calls sends, as it said last [MEDIA1]. */
+  media: Map<string, Push> | undefined
   /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
   overSinceOpen: Set<string> | undefined
   /** The calls of whose end it was told last: what of them comes late is no news. */
@@ -105,6 +111,8 @@ export function createSession(
     places: undefined,
     unsettled: undefined,
     versions: undefined,
+    peerVersions: undefined,
+    media: undefined,
     overSinceOpen: sink === undefined ? undefined : new Set(),
     over: undefined,
     kept: undefined,
@@ -115,8 +123,10 @@ export function createSession(
 
 /** Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1]. */
 export function isNews(session: Session, push: Push): boolean {
-  if (push.kind === 'notice' && !session.identity.extended) return false
-  if (push.kind === 'relay') return true
+  const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
+  if (isForExtended && !session.identity.extended) return false
+  if (isRelay(push)) return true
+  if (push.kind === 'peer') return isPeerNews(session, push)
   const { call, version } = push
   const last = session.versions?.get(call)
   if (version !== undefined && last !== undefined && version <= last) return false
@@ -144,6 +154,26 @@ export function isNews(session: Session, push: Push): boolean {
   return true
 }
 
+function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {
+  if (session.over?.includes(call) || version <= (session.peerVersions?.get(call) ?? 0)) return false
+  session.peerVersions ??= new Map()
+  session.peerVersions.set(call, version)
+  return true
+}
+
+/** Remembers what a peer said last of its media: whoever comes to have the place is told [MEDIA1]. */
+export function noteMedia(session: Session, push: Push): void {
+  if (push.kind !== 'media' || session.over?.includes(push.call)) return
+  session.media ??= new Map()
+  session.media.set(push.call, push)
+}
+
+/** What the peers of its calls said last of their media, and its client, which saw everything up to `seq`, does not find in its log. */
+export function untoldMedia(session: Session, seq: number): readonly Push[] {
+  const told = session.log?.find((entry) => entry.seq > seq && entry.push.kind === 'media') ?? []
+  return [...(session.media?.values() ?? [])].filter(({ call }) => !told.some(({ push }) => push.call === call))
+}
+
 /** Whether a session has yet to hear that its call was accepted: told twice, its client would offer twice [PLACE5]. */
 export function awaitsState(session: Session, { kind, call }: Push): boolean {
   if (kind !== 'state') return false
@@ -163,6 +193,7 @@ function heardSeq(session: Session): number {
 /** It hears no more of a call. */
 export function finish(session: Session, call: string): void {
   session.versions?.delete(call)
+  session.peerVersions?.delete(call)
   session.over ??= []
   if (session.over.includes(call)) return
   if (session.over.push(call) > mostOver) session.over.shift()
@@ -197,7 +228,7 @@ export function isForgettable(session: Session): boolean {
 
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
 export function render(session: Session, seq: number, push: Push): string {
-  if (!session.identity.extended) return push.text
+  if (!session.identity.extended) return baseText(push)
   const version = push.version === undefined ? '' : `,"version":${push.version}`
   return `${push.text.slice(0, -1)},"seq":${seq}${version}}`
 }

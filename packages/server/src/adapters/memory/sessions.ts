@@ -3,6 +3,7 @@ import { participantKey, sameParticipant } from '../../call/call.ts'
 import {
   type AppendResult,
   isLast,
+  isRelay,
   type Push,
   type SessionIdentity,
   type Sessions,
@@ -24,6 +25,7 @@ import {
   loseSocket,
   mayResume,
   moveKept,
+  noteMedia,
   noteVersion,
   owesFinal,
   pass,
@@ -33,6 +35,7 @@ import {
   settle,
   takeKept,
   takeUnproven,
+  untoldMedia,
 } from './session.ts'
 import { SessionLog } from './session-log.ts'
 
@@ -118,8 +121,9 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
   function append(session: Session, push: Push, at = now): AppendResult {
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [])
+    noteMedia(session, push)
     if (!isNews(session, push) || awaitsState(session, push)) return 'dropped'
-    const gate = push.kind === 'relay' ? session.gates?.get(push.call) : undefined
+    const gate = isRelay(push) ? session.gates?.get(push.call) : undefined
     if (gate !== undefined) {
       gate.push(push)
       return 'kept'
@@ -146,6 +150,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
 
   function release(session: Session, call: string): void {
     session.places?.delete(call)
+    session.media?.delete(call)
     settle(session, call)
     session.ringing?.delete(call)
     session.kept?.delete(call)
@@ -212,6 +217,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       remove(detached, session)
       add(live, session)
       prove(session, request.seq)
+      for (const push of untoldMedia(session, request.seq)) append(session, push)
       return { epoch: session.epoch, upstream: session.upstream }
     },
     ready(sessionId, sink) {
@@ -329,7 +335,10 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
       if (source === undefined || source === target) return true
       hold(target, call, settled)
       moveKept(call, source, target)
-      for (const { push, at } of takeUnproven(source, (owed) => owed.call === call)) append(target, push, at)
+      const isOwed = (push: Push) => push.call === call && push.kind !== 'media'
+      for (const { push, at } of takeUnproven(source, isOwed)) append(target, push, at)
+      const media = source.media?.get(call)
+      if (media !== undefined) append(target, media)
       if (gate) closeGate(target, call)
       release(source, call)
       return true

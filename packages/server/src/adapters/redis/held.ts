@@ -1,5 +1,5 @@
 import { forgetOldest } from '../../oldest.ts'
-import type { Push, SessionIdentity, Sink, Upstream } from '../../ports.ts'
+import { baseText, type Push, type SessionIdentity, type Sink, type Upstream } from '../../ports.ts'
 import type { Entry } from './connection.ts'
 
 /** A session whose socket this node holds. */
@@ -108,8 +108,8 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   else if (kind === 'final' || kind === 'stop') held.ringing.delete(call)
   held.heard++
   if (kind === 'final') finish(held, call)
-  else if (version !== '') held.versions.set(call, version)
-  held.sink.send(render(held.identity, seq, version, text))
+  else if (version !== '' && kind !== 'peer') held.versions.set(call, version)
+  held.sink.send(render(held.identity, { seq, kind, version, text }))
   held.sink.pushed(seq)
 }
 
@@ -125,8 +125,8 @@ export function finish({ versions, finished }: Held, call: string): void {
 }
 
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
-function render({ extended }: SessionIdentity, seq: number, version: string, text: string): string {
-  if (!extended) return text
+function render({ extended }: SessionIdentity, { seq, kind, version, text }: Omit<Heard, 'call'>): string {
+  if (!extended) return baseText({ kind, text })
   return `${text.slice(0, -1)},"seq":${seq}${version === '' ? '' : `,"version":${version}`}}`
 }
 
@@ -148,7 +148,7 @@ export function tellReset(held: Held): boolean {
   if (due === undefined) return true
   if (due.text === undefined) return false
   held.due = undefined
-  held.sink.send(render(held.identity, 1, '', due.text))
+  held.sink.send(render(held.identity, { seq: 1, kind: 'notice', version: '', text: due.text }))
   held.sink.pushed(1)
   return true
 }

@@ -1,6 +1,13 @@
 import { type Call, type Participant, placeOf } from '../../call/call.ts'
-import type { AppendResult, KeepResult, Push, SessionIdentity, Sessions } from '../../ports.ts'
-import { StoreError } from '../../ports.ts'
+import {
+  type AppendResult,
+  isRelay,
+  type KeepResult,
+  type Push,
+  type SessionIdentity,
+  type Sessions,
+  StoreError,
+} from '../../ports.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
@@ -132,7 +139,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     } catch (error) {
       const session = held.get(id)
       const isAway = error instanceof StoreError && error.kind === 'unavailable'
-      if (!isAway || push.kind !== 'relay' || session?.ready !== true || !isHeard(push)) throw error
+      if (!isAway || !isRelay(push) || session?.ready !== true || !isHeard(push)) throw error
+      if (push.kind === 'media' && !session.identity.extended) return 'dropped'
       session.sink.send(push.text)
       return 'volatile'
     }
@@ -424,11 +432,16 @@ function heardOf(seq: number, push: Push): Heard {
   return { seq, kind, call: nameOf(push), version: version === undefined ? '' : String(version), text }
 }
 
+/** What waits for the accept is stored as its text. */
+function kindOfKept(text: string): 'relay' | 'media' {
+  return text.startsWith('{"event":"call.media"') ? 'media' : 'relay'
+}
+
 function keptOf(call: string, elements: readonly string[]): Push[] {
   const pushes: Push[] = []
   for (let i = 0; i < elements.length; i += 3) {
     const [sessionId = '', n, text = ''] = elements.slice(i, i + 3)
-    pushes.push({ kind: 'relay', call, version: undefined, text, source: { sessionId, n: Number(n) } })
+    pushes.push({ kind: kindOfKept(text), call, version: undefined, text, source: { sessionId, n: Number(n) } })
   }
   return pushes
 }

@@ -144,14 +144,16 @@ export function pushEvent(out: RowValue[], { call, event }: Step): void {
   )
 }
 
-/** What is to be handed on: the notices, and with them the places that passed on where some did. */
-function effectsText({ notices, moved }: CallEvent): string | null {
-  if (moved !== undefined) return JSON.stringify({ notices, moved })
+/** What is to be handed on: the notices, and with them the places that passed on and what peers hear, where there is any. */
+function effectsText({ notices, moved, peers }: CallEvent): string | null {
+  if (moved !== undefined || peers !== undefined) return JSON.stringify({ notices, moved, peers })
   return notices.length === 0 ? null : JSON.stringify(notices)
 }
 
-function effectsOf(text: string | null): Pick<CallEvent, 'notices' | 'moved'> {
-  const effects: Notice[] | Pick<CallEvent, 'notices' | 'moved'> = text === null ? [] : JSON.parse(text)
+type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers'>
+
+function effectsOf(text: string | null): Effects {
+  const effects: Notice[] | Effects = text === null ? [] : JSON.parse(text)
   return Array.isArray(effects) ? { notices: effects } : effects
 }
 

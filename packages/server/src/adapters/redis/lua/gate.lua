@@ -10,9 +10,9 @@ call('DEL', key)
 for i = 8, #ARGV, 3 do
   -- Another node may have handed it over before it died, or at the same time.
   if not isRepeat(h, 'h' .. name, ARGV[i], ARGV[i + 1]) then
-    deliver(h, 'relay', name, '', ARGV[i + 2], ARGV[3])
+    deliver(h, kindOfKept(ARGV[i + 2]), name, '', ARGV[i + 2], ARGV[3])
     put(h, 'Nh' .. name, ARGV[i] .. ' ' .. ARGV[i + 1])
   end
 end
-for _, text in ipairs(held) do deliver(h, 'relay', name, '', text, ARGV[3]) end
+for _, text in ipairs(held) do deliver(h, kindOfKept(text), name, '', text, ARGV[3]) end
 return out

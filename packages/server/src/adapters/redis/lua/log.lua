@@ -4,6 +4,7 @@
 --                 br broken, x extended, d device, ph participant, up ud pk upstream, op opened at, oo over since open,
 --                 tg the last turn that was given to who comes back, tt that of who has it now;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
+--                 W<call> the last version told of the other side's absence, M<call> what its peer said last of its media,
 --                 F<call> told of its end, of the last ones (fc has when), N<call> the last request of the peer that
 --                 was taken, as <session> <n>, Nk Nh the
 --                 same of what was kept and of what was handed over at the gate, G<call> a gate (1 closed, 0 opened), K<call> bytes that are kept, or - where they were taken
@@ -95,10 +96,22 @@ local function isRepeat(h, name, source, n)
   return source ~= '' and of == source and tonumber(n) <= tonumber(last)
 end
 
+-- What waits for the accept, or at a gate, is stored as its text.
+local function kindOfKept(text) return string.sub(text, 1, 21) == '{"event":"call.media"' and 'media' or 'relay' end
+
+-- Of the other side's absence: its versions are counted apart, for it goes beside what else a version tells [PEER1].
+local function isPeerNews(h, name, version)
+  if h.x ~= '1' or h['F' .. name] then return false end
+  if tonumber(version) <= tonumber(h['W' .. name] or '0') then return false end
+  put(h, 'W' .. name, version)
+  return true
+end
+
 -- Whether a push tells the session something that it may know and does not know yet [ORD3, PLACE1].
 local function isNews(h, kind, name, version)
   if kind == 'notice' and h.x ~= '1' then return false end
-  if kind == 'relay' then return true end
+  if kind == 'relay' or kind == 'media' then return true end
+  if kind == 'peer' then return isPeerNews(h, name, version) end
   if h['F' .. name] then return false end
   local last = h['V' .. name]
   if version ~= '' and last and tonumber(version) <= tonumber(last) then return false end
@@ -113,6 +126,7 @@ local function isNews(h, kind, name, version)
     if kind == 'final' then
       drop(h, 'V' .. name)
       drop(h, 'Q' .. name)
+      call('HDEL', h.key, 'W' .. name)
       finish(h, name)
       return true
     end
@@ -154,16 +168,22 @@ local function openAtEnd(h, name)
   if h['G' .. name] ~= '1' or h['F' .. name] then return end
   put(h, 'G' .. name, '0')
   local key = base .. 'g:' .. h.sid .. ':' .. name
-  for _, text in ipairs(call('LRANGE', key, 0, -1)) do deliver(h, 'relay', name, '', text, ARGV[3]) end
+  for _, text in ipairs(call('LRANGE', key, 0, -1)) do deliver(h, kindOfKept(text), name, '', text, ARGV[3]) end
   call('DEL', key)
 end
 
 -- Puts a push into the log: sent, kept, full or dropped, and its seq.
 local function push(h, kind, name, version, text, at, source, n, forPlace)
   local numbered = source ~= nil and source ~= ''
-  if kind == 'relay' then
+  local isRelay = kind == 'relay' or kind == 'media'
+  if isRelay then
     if forPlace == '1' and not h['P' .. name] then return 'elsewhere' end
     if numbered and (isRepeat(h, name, source, n) or isRepeat(h, 'h' .. name, source, n)) then return 'kept' end
+    if kind == 'media' then
+      -- Whoever comes to have the place is told the last one [MEDIA1].
+      put(h, 'M' .. name, text)
+      if h.x ~= '1' then return 'dropped' end
+    end
     if h['G' .. name] == '1' then
       call('RPUSH', base .. 'g:' .. h.sid .. ':' .. name, text)
       call('PEXPIRE', base .. 'g:' .. h.sid .. ':' .. name, 90000000)
@@ -175,7 +195,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   if not isNews(h, kind, name, version) or kind == 'state' and awaitsState(h, name) then return 'dropped' end
   local bytes = tonumber(h.b)
   if h.n == '' then
-    if not mayResume(h) and kind == 'relay' and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
+    if not mayResume(h) and isRelay and (bytes + #text > 262144 or call('XLEN', h.log) >= 256) then return 'full' end
   end
   local seq = tonumber(h.q) + 1
   call('XADD', h.log, seq .. '-0', 'k', kind, 'c', name, 'v', version, 'a', at, 't', text)

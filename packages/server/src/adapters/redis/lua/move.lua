@@ -27,18 +27,20 @@ for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
 end
 -- Another node may have told of it before: what an extended one with a socket had stays in its log.
 local isPassed = not source['P' .. name] and tonumber(source['Q' .. name] or '0') >= tonumber(ARGV[10])
-for _, f in ipairs(takeUnproven(source, function(_, of) return of == name and not isPassed end)) do
+for _, f in ipairs(takeUnproven(source, function(kind, of) return kind ~= 'media' and of == name and not isPassed end)) do
   deliver(target, f[2], f[4], f[6], f[10], f[8])
 end
 local gate, own = source['G' .. name], target['G' .. name]
 if gate == '1' and own == '0' then
   -- Opened there already: nobody will open it again.
   local held = call('LRANGE', base .. 'g:' .. source.sid .. ':' .. name, 0, -1)
-  for _, text in ipairs(held) do deliver(target, 'relay', name, '', text, ARGV[3]) end
+  for _, text in ipairs(held) do deliver(target, kindOfKept(text), name, '', text, ARGV[3]) end
 elseif gate == '1' then
   put(target, 'G' .. name, '1')
   join('g')
 elseif not own and (gate or ARGV[11] == '1') then put(target, 'G' .. name, gate or '1') end
+-- What the peer sends, as it said last [MEDIA1].
+if source['M' .. name] then deliver(target, 'media', name, '', source['M' .. name], ARGV[3]) end
 release(source, name)
 put(source, 'Q' .. name, ARGV[10])
 if source.n == '' and isForgettable(source) then letGo(source) end

@@ -29,5 +29,6 @@ call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV
 call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
 prove(h, seq)
+tellMedia(h, seq)
 expire(h)
 return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRV')), tonumber(h.op) }

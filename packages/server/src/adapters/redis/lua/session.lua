@@ -168,6 +168,19 @@ local function forgetProven(h)
   retain(h, function(_, name, seq) return seq > proven or h['P' .. name] == '0' end)
 end
 
+-- What the peers of its calls send, as they said last, where its client does not find it after what it saw [MEDIA1].
+local function tellMedia(h, seq)
+  local told = {}
+  for _, entry in ipairs(call('XRANGE', h.log, string.format('%d-0', seq + 1), '+')) do
+    if entry[2][2] == 'media' then told[entry[2][4]] = true end
+  end
+  local calls = callsOf(h, 'M')
+  for i = 1, #calls, 2 do
+    local name = string.sub(calls[i], 2)
+    if not told[name] then push(h, 'media', name, '', calls[i + 1], ARGV[3]) end
+  end
+end
+
 local function prove(h, seq)
   -- What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
   if seq > tonumber(h.q) or seq <= tonumber(h.pv) then return end
@@ -225,7 +238,7 @@ end
 -- Of a place that passed on the versions stay: it may come back.
 local function release(h, name)
   local before = h['P' .. name]
-  for _, field in ipairs({ 'P', 'R', 'N', 'Nk', 'Nh', 'G', 'K' }) do drop(h, field .. name) end
+  for _, field in ipairs({ 'P', 'R', 'N', 'Nk', 'Nh', 'G', 'K', 'M' }) do drop(h, field .. name) end
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)

@@ -1,0 +1,70 @@
+import type { PeerAbsence } from '@ringwire/protocol/events/call'
+import {
+  type AnsweredCall,
+  type Call,
+  type CallDurations,
+  isAnswered,
+  isClosed,
+  lostAt,
+  otherSide,
+  type Place,
+  placeOf,
+  type Side,
+} from './call.ts'
+import type { PeerNews, Step } from './effects.ts'
+
+type Vacant = Extract<Place, { readonly state: 'vacant' }>
+
+const sides = ['caller', 'callee'] as const
+const iso = (at: number) => new Date(at).toISOString()
+
+/** How long a side of an answered call has been away, and until when it may come back; undefined where it is there [PEER1]. */
+export function absenceOf(call: Call, side: Side, durations: CallDurations): PeerAbsence | undefined {
+  const place = isAnswered(call) ? placeOf(call, side) : null
+  if (!isAnswered(call) || place?.state !== 'vacant') return undefined
+  return { since: iso(place.since), ends_at: iso(absenceEnd(call, side, place, durations)) }
+}
+
+/** When the call ends for this side's absence, whatever the other side's own does: who is told is there, or will be. */
+function absenceEnd(call: AnsweredCall, side: Side, place: Vacant, durations: CallDurations): number {
+  const { callerLostMs, peerLostMs, maxDurationMs, outages } = durations
+  const longest = Math.min(call.acceptedAt + maxDurationMs, lostAt(place.since, peerLostMs, outages))
+  return isSecondToClose(call, side) ? Math.min(longest, lostAt(place.since, callerLostMs, outages)) : longest
+}
+
+/** Both clients closed their sockets, and this one was the later: the call ends sooner [END5]. */
+function isSecondToClose(call: AnsweredCall, side: Side): boolean {
+  const place = placeOf(call, side) as Place
+  const other = placeOf(call, otherSide(side)) as Place
+  return isClosed(place) && isClosed(other) && place.since >= other.since
+}
+
+/** Writes down beside each step of a call what a side has to hear of the other's absence. */
+export function notePeers<D extends { readonly steps: readonly Step[] }>(
+  before: Call,
+  decision: D,
+  durations: CallDurations,
+): D {
+  if (decision.steps.length === 0) return decision
+  let last = before
+  const steps = decision.steps.map((step) => {
+    const peers = newsOf(last, step.call, durations)
+    last = step.call
+    return peers.length === 0 ? step : { ...step, event: { ...step.event, peers } }
+  })
+  return { ...decision, steps }
+}
+
+function newsOf(before: Call, after: Call, durations: CallDurations): PeerNews[] {
+  if (!isAnswered(after)) return []
+  return sides.flatMap((side): PeerNews[] => {
+    const is = absenceOf(after, side, durations)
+    const was = absenceOf(before, side, durations)
+    const to = otherSide(side)
+    const call_uuid = after.callUuid
+    if (is === undefined) return was === undefined ? [] : [{ to, event: 'call.peer_back', data: { call_uuid } }]
+    // Who comes back to a call that was about to end has the other side's whole time again.
+    const isOld = was?.since === is.since && (was.ends_at === is.ends_at || placeOf(after, to)?.state !== 'held')
+    return isOld ? [] : [{ to, event: 'call.peer_away', data: { call_uuid, ...is } }]
+  })
+}
