@@ -2,7 +2,7 @@ import type { Call, LiveCall, Participant, Place, Side } from '../../src/call/ca
 import type { Actor, CallCommand, Decision } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { busyRows, commandRows, type Outcome, parseOutcome, type Row } from './command-table.ts'
-import { byActor, difference, seatOf, transitionOf } from './expected.ts'
+import { byActor, difference, seatOf, transitionOf, withPeers } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import {
   actorOf,
@@ -120,7 +120,7 @@ export function compare(
   const details = outcome.kind === 'state' ? { status: call.status } : wait
   const expected = refused
     ? { ok: false, code: codes[outcome.kind], details, steps: [] }
-    : { ok: true, call: step?.call ?? call, steps: step === undefined ? [] : [step] }
+    : { ok: true, call: step?.call ?? call, steps: step === undefined ? [] : [withPeers(call, step)] }
   const wrong = difference(decision, expected)
   if (wrong !== undefined) violated('table', `${name}\n${wrong}`)
 }

@@ -1,8 +1,8 @@
-import { type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
+import { type AnsweredCall, type Call, isAnswered, type LiveCall, type Place, type Side } from '../../src/call/call.ts'
 import type { Actor } from '../../src/call/decide.ts'
-import type { By, Notice, Step } from '../../src/call/effects.ts'
+import type { By, Notice, PeerNews, Step } from '../../src/call/effects.ts'
 import type { Outcome } from './command-table.ts'
-import { heldBy } from './people.ts'
+import { durations, heldBy } from './people.ts'
 import { seatIn } from './world.ts'
 
 /** The step that an outcome of a table stands for, whole: the next version of the call, the event and its notices. */
@@ -21,12 +21,55 @@ function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['ev
   return { moved: [{ side, from: was.sessionId, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
 }
 
+/** When an answered call ends for the absence of one side, where nobody has had an outage [END3, END5]. */
+function endOfAbsence(call: AnsweredCall, side: Side): { since: number; until: number } | undefined {
+  const [place, other] = [seatIn(call, side), seatIn(call, side === 'caller' ? 'callee' : 'caller')]
+  if (place?.state !== 'vacant') return undefined
+  const { since } = place
+  const hungUp = place.closed === true && other?.state === 'vacant' && other.closed === true && other.since <= since
+  const lost = since + (hungUp ? durations.callerLostMs : durations.peerLostMs)
+  return { since, until: Math.min(lost, call.acceptedAt + durations.maxDurationMs) }
+}
+
+/** What each side of an answered call has to hear of the other's absence [PEER1]. */
+function peersOf(was: Call, is: Call): Pick<Step['event'], 'peers'> {
+  if (!isAnswered(is)) return {}
+  const peers: PeerNews[] = []
+  for (const [side, to] of [
+    ['caller', 'callee'],
+    ['callee', 'caller'],
+  ] as const) {
+    const before = isAnswered(was) ? endOfAbsence(was, side) : undefined
+    const after = endOfAbsence(is, side)
+    const call_uuid = is.callUuid
+    if (after === undefined && before !== undefined) peers.push({ to, event: 'call.peer_back', data: { call_uuid } })
+    if (after === undefined) continue
+    const isKnown = before?.since === after.since
+    const cameBack = before?.until !== after.until && seatIn(is, to)?.state === 'held'
+    const data = { call_uuid, since: iso(after.since), ends_at: iso(after.until) }
+    if (!isKnown || cameBack) peers.push({ to, event: 'call.peer_away', data })
+  }
+  return peers.length === 0 ? {} : { peers }
+}
+
+/** A step with what the tables leave to the places before and after it. */
+export function withPeers(was: Call, { call, event }: Step): Step {
+  return { call, event: { ...event, ...peersOf(was, call) } }
+}
+
 /** The caller is to offer anew where another session comes to a place that its client closed [PLACE5]. */
 export function acceptedAgain(call: Call, was: Place | null, is: Place | null): readonly Notice[] {
   const isLost = was?.state === 'vacant' && was.closed === true && is?.sessionId !== was.sessionId
   if (call.status !== 'accepted' || !isLost || is?.state !== 'held') return []
-  const data = { call_uuid: call.callUuid, status: 'accepted' } as const
-  return [{ to: { place: 'caller' }, event: 'call.accepted', data }]
+  return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedTo(call) }]
+}
+
+function acceptedTo({ callUuid, callee: { displayName } }: Call) {
+  return {
+    call_uuid: callUuid,
+    status: 'accepted',
+    ...(displayName !== null && { display_name: displayName }),
+  } as const
 }
 
 export function seatedStep(
@@ -108,7 +151,7 @@ export function noticeOf(
     case 'missed':
       return { event: 'call.missed', data: missedOf(call, reason, at) }
     case 'accepted':
-      if (who === 'caller') return { event: 'call.accepted', data: head }
+      if (who === 'caller') return { event: 'call.accepted', data: acceptedTo(call) }
       return { event: 'call.cancelled', data: { ...head, reason: 'answered_elsewhere', by: party, ended_at: null } }
     case 'connected':
       return { event: 'call.status', data: { ...head, by: party } }
