@@ -153,7 +153,7 @@ describe('a holder that goes while another session asks for its place', () => {
           : { ok: false, error: { code: 'CALL_NOT_PARTICIPANT' } },
       )
       expect(atLoad).toEqual([])
-      expect(eventsOf(caller)).toEqual(['call.accepted', ...(ends ? ['call.ended'] : [])])
+      expect(eventsOf(caller)).toEqual(['call.accepted', 'call.peer_away', ...(ends ? ['call.ended'] : [])])
     }
   })
 
@@ -168,6 +168,6 @@ describe('a holder that goes while another session asks for its place', () => {
     }
     expect(await end(phone)).toMatchObject({ ok: true, value: { status: 'ended', endReason: 'hangup' } })
     expect(seen).toMatchObject({ status: 'accepted', calleePlace: { state: 'vacant', sessionId: holder.id } })
-    expect(eventsOf(caller)).toEqual(['call.accepted', 'call.ended'])
+    expect(eventsOf(caller)).toEqual(['call.accepted', 'call.peer_away', 'call.ended'])
   })
 })
