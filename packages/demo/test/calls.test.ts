@@ -251,18 +251,3 @@ test('where neither sound nor picture comes, the page says that, too', async () 
   await agent.page.waitForSelector('[data-testid=no-picture]')
   await close()
 }, 90_000)
-
-test('[RES3] the service dies in mid-call: media goes on, and the call is ended normally when it is back', async () => {
-  const { customer, agent, close } = await together()
-  await connect(customer, agent, 'audio')
-  await stage.service.kill()
-  await stage.service.start()
-  const again = '[data-testid=log-list] > [data-event="auth.ok"] ~ [data-event="auth.ok"]'
-  await Promise.all([customer, agent].map(({ page }) => page.waitForSelector(again, { state: 'attached' })))
-  const [window] = await measureFlow(customer.page, 1)
-  expect(window?.audio).toBeGreaterThan(0)
-  await agent.click('hangup')
-  await bothIdle(customer, agent)
-  await newestRecord(customer, 'outgoing', 'ended')
-  await close()
-}, 90_000)

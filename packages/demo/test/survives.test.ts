@@ -86,14 +86,14 @@ test('[RES1] a page is loaded again in mid-call: the same call, and its sound is
   await connect(customer, agent, 'audio')
   const callUuid = await callOf(customer)
   const times: number[] = []
-  for (const { page } of [customer, agent, customer, agent, customer]) {
+  for (const { page } of [customer, agent, customer]) {
     const began = performance.now()
     await page.reload({ waitUntil: 'commit' })
     await page.waitForSelector('[data-testid=stage][data-phase=live]')
     times.push(performance.now() - began)
     await Promise.all([customer, agent].map((person) => measureFlow(person.page, 1)))
   }
-  const median = times.sort((a, b) => a - b)[2] ?? Number.POSITIVE_INFINITY
+  const median = times.sort((a, b) => a - b)[1] ?? Number.POSITIVE_INFINITY
   console.log(`Sound after a reload: ${times.map(Math.round).join(', ')} ms`)
   expect(median).toBeLessThan(soon(3000))
   await expectSoundThroughout([customer, agent], 3, async () => {})
