@@ -6,12 +6,19 @@ import { RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
-import { type Call, type CallEvents, ownReasons, type Participant } from './types.ts'
+import {
+  type Call,
+  type CallEvents,
+  type CallMediaFlags,
+  ownReasons,
+  type Participant,
+  type PeerState,
+} from './types.ts'
 
 /** What a call is about, as it is first known. */
 export type CallSeed = Pick<
   Call,
-  'callUuid' | 'direction' | 'peer' | 'callType' | 'contextType' | 'contextId' | 'metadata' | 'state'
+  'callUuid' | 'direction' | 'peer' | 'peerState' | 'callType' | 'contextType' | 'contextId' | 'metadata' | 'state'
 >
 
 /** The client alone changes what applications only read. */
@@ -34,6 +41,8 @@ export interface LiveCall {
   receive: ReturnType<typeof createSignals>['receive']
   /** It is another call than the one that was asked for. */
   become(seed: Partial<Omit<CallSeed, 'state' | 'peer'>>): void
+  /** What is known of the other side. */
+  learn(change: Partial<PeerState>, displayName?: string | null): void
   /** What was signalled belongs to a negotiation that is gone. */
   resync(restored: boolean): void
   /** Asks whether the call goes on, and here. */
@@ -49,6 +58,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     'offer',
     'answer',
     'candidate',
+    'peer',
     'alerting',
     'status',
     'resynced',
@@ -56,6 +66,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   ])
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
+  /** What this side said last of what it sends. */
+  let sent: CallMediaFlags | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
   const invited = new Promise<void>((resolve, reject) => {
     settleInvited = (error) => (error ? reject(error) : resolve())
@@ -91,7 +103,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
   function refused(event: ClientEventName, error: RingwireError): void {
-    const isOfHolder = event === 'call.connected' || event.startsWith('webrtc.')
+    const isOfHolder = event === 'call.connected' || isRelay(event)
     const { state } = call
     const wasHolder = state.name !== 'ringing' || state.direction === 'outgoing'
     if (error.code !== 'CALL_NOT_PARTICIPANT' || !isOfHolder || !wasHolder) return
@@ -173,6 +185,10 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     end,
     connected: () => ask('call.connected', {}, { onReply: (reply) => reply.ok && apply({ type: 'connected' }) }),
     alerting: () => ask('call.alerting'),
+    sendMedia({ audio, video, screen }) {
+      sent = { audio, video, screen }
+      return ask('call.media', sent)
+    },
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
     sendCandidate: (candidate) => (candidate === null ? Promise.resolve() : ask('webrtc.ice_candidate', { candidate })),
@@ -191,13 +207,23 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       Object.assign(call, next)
       if (call.callUuid !== before) port.changed(live, before)
     },
+    learn(change, displayName = call.peer.displayName) {
+      if (displayName !== call.peer.displayName) call.peer = { ...call.peer, displayName }
+      call.peerState = { ...call.peerState, ...change }
+      listeners.emit('peer', call.peerState)
+    },
     resync(restored) {
       signals.drop()
       listeners.emit('resynced', { restored })
+      if (sent) void call.sendMedia(sent)
     },
   }
   if (!isUnanswered(call)) settleInvited()
   return live
+}
+
+function isRelay(event: ClientEventName): boolean {
+  return event === 'call.media' || event.startsWith('webrtc.')
 }
 
 /** What each way of hanging up makes of the call: its status, and the reason where none is given. */

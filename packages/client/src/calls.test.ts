@@ -1,7 +1,21 @@
 import { describe, expect, test } from 'bun:test'
-import { active, agent, type FakeSocket, failure, invited, onlineFake, rings, uuid } from '../test/support/fake.ts'
+import {
+  active,
+  agent,
+  createFake,
+  type FakeSocket,
+  failure,
+  invited,
+  onlineFake,
+  rings,
+  start,
+  tokenFor,
+  turn,
+  uuid,
+} from '../test/support/fake.ts'
+import { createClient } from './client.ts'
 import type { RingwireError } from './error.ts'
-import type { Call } from './types.ts'
+import type { Call, PeerState } from './types.ts'
 
 describe('a call', () => {
   test('[INV7] goes by the uuid that the service gives it', async () => {
@@ -425,5 +439,134 @@ describe('a call', () => {
     await fake.pass(500)
     fake.socket.ok({ session_id: 's2', active_calls: [active(uuid(1), { direction: 'incoming', holds_place: false })] })
     expect(call!.state).toMatchObject({ name: 'over', status: 'accepted', reason: 'answered_elsewhere' })
+  })
+})
+
+describe('what is known of the other side', () => {
+  const uuid1 = uuid(1)
+  const absence = { since: new Date(start - 5_000).toISOString(), ends_at: new Date(start + 115_000).toISOString() }
+  const away = { since: start - 5_000, endsAt: start + 115_000 }
+  const about = (seq: number, event: string, data: object = {}) => ({ event, seq, data: { call_uuid: uuid1, ...data } })
+
+  async function answered() {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    fake.socket.replies('call.invited', { ...invited, call_uuid: uuid1 })
+    fake.socket.says(about(1, 'call.accepted', { status: 'accepted', display_name: 'Ben' }))
+    const heard: PeerState[] = []
+    call.on('peer', (state) => heard.push(state))
+    return { fake, call, heard }
+  }
+
+  test('[MEDIA1] [PEER1] its name, what it sends and that it is away, as immutable snapshots', async () => {
+    const { fake, call, heard } = await answered()
+    expect(call.peer).toEqual({ ...agent, displayName: 'Ben' })
+    const first = call.peerState
+    expect(first).toEqual({ away: null, media: null })
+    const media = { audio: false, video: true, screen: false }
+    const origin = { from_user_id: 'agent', from_role: 'agent' }
+    fake.socket.says(about(2, 'call.media', { ...media, ...origin }))
+    fake.socket.says(about(3, 'call.peer_away', absence))
+    fake.socket.says(about(4, 'call.peer_back'))
+    // It went past the log, while the store of the logs was away [EXT3].
+    fake.socket.says({ event: 'call.media', data: { call_uuid: uuid1, ...media, audio: true, ...origin } })
+    expect(heard).toEqual([
+      { away: null, media },
+      { away, media },
+      { away: null, media },
+      { away: null, media: { ...media, audio: true } },
+    ])
+    expect(call.peerState).toBe(heard.at(-1)!)
+    expect(first).toEqual({ away: null, media: null })
+  })
+
+  test('[PEER1] the snapshot of a connection says it, too, and that it is over', async () => {
+    const { fake, heard } = await answered()
+    for (const more of [{ away: absence }, {}, {}]) {
+      fake.socket.ends(1006)
+      await fake.pass(500)
+      const peer = { user_id: 'agent', role: 'agent', display_name: 'Ben', ...more }
+      const server_time = new Date(fake.env.now()).toISOString()
+      fake.socket.ok({ recovered: true, server_time, active_calls: [active(uuid1, { peer })] })
+    }
+    expect(heard.map((state) => state.away)).toEqual([away, null])
+  })
+
+  test('[MEDIA1] what this side sends is told, and told again where it may have been lost', async () => {
+    const { fake, call } = await answered()
+    const flags = { audio: true, video: false, screen: false }
+    const done = call.sendMedia({ ...flags, more: 1 } as never)
+    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.media', data: { call_uuid: uuid1, ...flags } })
+    expect(fake.socket.sent.at(-1)?.data).not.toHaveProperty('more')
+    fake.socket.replies('call.ack', { call_uuid: uuid1, status: 'accepted' })
+    await done
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', active_calls: [active(uuid1)] })
+    expect(fake.socket.sent.map(({ event }) => event)).toEqual(['call.media'])
+  })
+})
+
+describe('a call that this page did not know', () => {
+  const opened = async (visit: 'reload' | 'return' | 'copy', calls: object[]) => {
+    const fake = createFake()
+    const client = createClient(
+      { getToken: async () => tokenFor(fake, 3_600_000) },
+      { ...fake.env, visit: () => visit },
+    )
+    const heard: string[] = []
+    client.on('restored', () => heard.push('restored'))
+    client.on('restorable', (list) => heard.push(`restorable ${list.length}`))
+    client.on('calls', (list) => heard.push(`calls ${list.length}`))
+    client.connect()
+    await turn()
+    fake.socket.ok({ active_calls: calls })
+    return { fake, client, heard }
+  }
+
+  test('goes on by itself after a reload, and waits for a gesture anywhere else', async () => {
+    for (const visit of ['reload', 'return', 'copy'] as const) {
+      const { client, heard } = await opened(visit, [active(uuid(1))])
+      expect(heard).toEqual(visit === 'reload' ? ['calls 1', 'restored'] : ['restorable 1'])
+      expect([client.calls.length, client.restorable.length]).toEqual(visit === 'reload' ? [1, 0] : [0, 1])
+    }
+  })
+
+  test('a reload is the first session of a page, no later one', async () => {
+    const { fake, client, heard } = await opened('reload', [])
+    fake.socket.ends(1006)
+    await fake.pass(500)
+    fake.socket.ok({ session_id: 's2', active_calls: [active(uuid(1))] })
+    expect([heard, client.restorable.map(({ callUuid }) => callUuid)]).toEqual([['restorable 1'], [uuid(1)]])
+  })
+
+  test('resume goes on with it, and its media begins anew', async () => {
+    const { client, heard } = await opened('return', [active(uuid(1))])
+    const [waiting] = client.restorable
+    expect(waiting).toMatchObject({ callUuid: uuid(1), callType: 'video', direction: 'outgoing', startedAt: start })
+    expect(waiting?.peer).toEqual({ userId: 'agent', role: 'agent', displayName: 'Agent' })
+    const call = waiting!.resume()
+    const resynced: object[] = []
+    call.on('resynced', (how) => resynced.push(how))
+    await turn()
+    expect(waiting!.resume()).toBe(call)
+    await turn()
+    expect(resynced).toEqual([{ restored: true }])
+    expect([client.calls, client.restorable]).toEqual([[call], []])
+    expect(heard).toEqual(['restorable 1', 'restorable 0', 'calls 1'])
+  })
+
+  test('it waits no longer when it is ended here, or over', async () => {
+    for (const isHere of [true, false]) {
+      const { fake, client, heard } = await opened('return', [active(uuid(1))])
+      if (isHere) void client.restorable[0]!.end()
+      else {
+        const data = { call_uuid: uuid(1), status: 'ended', reason: 'hangup', by: null, ended_at: 'now' }
+        fake.socket.says({ event: 'call.ended', seq: 1, data })
+      }
+      expect(heard).toEqual(['restorable 1', 'restorable 0'])
+      expect([client.calls, client.restorable]).toEqual([[], []])
+      expect(fake.socket.events()).toEqual(isHere ? ['1 call.end'] : [])
+    }
   })
 })

@@ -1,5 +1,5 @@
 import type { ActiveCall } from '@ringwire/protocol/events/auth'
-import type { CallInvited, CallRinging } from '@ringwire/protocol/events/call'
+import type { CallInvited, CallRinging, PeerAbsence } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, isUnanswered, type LiveCall } from './call.ts'
 import { overFromWire } from './call-state.ts'
 import { check, type RingwireError } from './error.ts'
@@ -14,6 +14,7 @@ import {
   ownReasons,
   type Participant,
   type Peer,
+  type RestorableCall,
   type RingwireErrorShape,
 } from './types.ts'
 import type { Push } from './wire.ts'
@@ -39,7 +40,10 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   /** Calls of somebody whom this client is inviting at this moment: glare, if the service says so [INV6]. */
   const held = new Set<string>()
   const finished = new Set<string>()
+  /** Calls that wait for a gesture before they go on here. */
+  const parked = new Map<string, RestorableCall>()
   let list: readonly Call[] = []
+  let restorable: readonly RestorableCall[] = []
 
   const port: CallPort = {
     ask: requests.ask,
@@ -48,6 +52,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     changed(it, before) {
       live.delete(before)
       held.delete(before)
+      unpark(before)
       if (it.call.state.name === 'over') finish(before)
       else live.set(it.call.callUuid, it)
       refresh()
@@ -61,14 +66,15 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
   }
 
   function refresh(): void {
-    const next = [...live.values()].map(({ call }) => call).filter(({ callUuid }) => !held.has(callUuid))
+    const isShown = ({ callUuid }: Call) => !held.has(callUuid) && !parked.has(callUuid)
+    const next = [...live.values()].map(({ call }) => call).filter(isShown)
     if (next.length === list.length && next.every((call, i) => call === list[i])) return
     list = next
     listeners.emit('calls', list)
   }
 
-  function add(seed: CallSeed): LiveCall {
-    const it = createCall(seed, port)
+  function add(seed: Omit<CallSeed, 'peerState'>): LiveCall {
+    const it = createCall({ ...seed, peerState: { away: null, media: null } }, port)
     live.set(seed.callUuid, it)
     return it
   }
@@ -100,7 +106,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     check(userId && role, 'userId, role', 'given')
     check(callTypes.test(callType), 'callType', `${callTypes}`)
     const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, options))
-    if (ringing?.call.direction === 'outgoing') return ringing.call
+    if (ringing?.call.direction === 'outgoing') return parked.get(ringing.call.callUuid)?.resume() ?? ringing.call
     if (ringing && onGlare === 'accept') {
       void ringing.accept()
       return ringing.call
@@ -216,6 +222,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       case 'call.accepted':
         // Again: another session is at the other end, and knows nothing of what was signalled [PLACE5].
         if (it.call.state.name !== 'ringing') it.resync(false)
+        if (push.data.display_name) it.learn({}, push.data.display_name)
         it.apply({ type: 'accepted' })
         break
       case 'call.status':
@@ -225,6 +232,17 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       case 'call.alerting':
         it.emit('alerting', participant(push.data.by))
         it.apply({ type: 'alerting' })
+        break
+      case 'call.media': {
+        const { audio, video, screen } = push.data
+        it.learn({ media: { audio, video, screen } })
+        break
+      }
+      case 'call.peer_away':
+        hearAway(it, push.data)
+        break
+      case 'call.peer_back':
+        hearAway(it)
         break
       case 'webrtc.offer':
         it.receive({ event: 'offer', payload: push.data.sdp })
@@ -239,6 +257,11 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
         // All final notices, and nothing else, say when the call ended [END2].
         if ('ended_at' in push.data) it.apply(overFromWire(push.data))
     }
+  }
+
+  function hearAway(it: LiveCall, away?: PeerAbsence): void {
+    if (away) it.learn({ away: { since: localTime(away.since), endsAt: localTime(away.ends_at) } })
+    else if (it.call.peerState.away) it.learn({ away: null })
   }
 
   /** A call that this client knows, after a gap in what it heard. */
@@ -268,11 +291,12 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
    * session's, or about to become this one's [PLACE4]: it has to be asked.
    */
   function confirm(it: LiveCall, active: ActiveCall | undefined): void {
+    if (active) hearAway(it, active.peer.away)
     if (hadPlace(it.call) && active?.holds_place !== true) it.confirm()
   }
 
-  /** A live call of this session that this page did not know. */
-  function restore(active: ActiveCall): void {
+  /** A live call of this session that this page did not know. It goes on at once where the page was just loaded again. */
+  function restore(active: ActiveCall, rejoins: boolean): void {
     const { status, direction, peer } = active
     const state = status === 'ringing' ? rings(direction, localTime(active.expires_at)) : { name: status }
     const it = hearOf(active, direction, { ...participant(peer), displayName: peer.display_name }, state)
@@ -280,14 +304,45 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       announceOrHold(it)
       return
     }
+    hearAway(it, active.peer.away)
+    if (!rejoins) {
+      park(it, localTime(active.started_at))
+      return
+    }
     refresh()
     listeners.emit('restored', it.call)
     it.resync(true)
   }
 
+  function park(it: LiveCall, startedAt: number): void {
+    const { callUuid, peer, callType, direction, end } = it.call
+    const resume = () => {
+      if (unpark(callUuid)) {
+        refresh()
+        // Whoever makes its media in this turn hears that it has to begin anew.
+        queueMicrotask(() => it.resync(true))
+      }
+      return it.call
+    }
+    parked.set(callUuid, { callUuid, peer, callType, direction, startedAt, resume, end })
+    tellParked()
+  }
+
+  function unpark(callUuid: string): boolean {
+    const wasThere = parked.delete(callUuid)
+    if (wasThere) tellParked()
+    return wasThere
+  }
+
+  function tellParked(): void {
+    restorable = [...parked.values()]
+    listeners.emit('restorable', restorable)
+  }
+
   return {
     place,
     list: (): readonly Call[] => list,
+    restorable: (): readonly RestorableCall[] => restorable,
     find: (callUuid: string): Call | undefined => list.find((call) => call.callUuid === callUuid.toLowerCase()),
 
     receive(push: Push): void {
@@ -304,17 +359,17 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     },
 
     /** What was said may have been lost: `active` is what there is. Calls that ring are told anew, or are not. */
-    reconcile(active: readonly ActiveCall[], ringsFollow: boolean): void {
+    reconcile(active: readonly ActiveCall[], ringsFollow: boolean, rejoins: boolean): void {
       for (const it of [...live.values()]) catchUp(it, find(active, it))
-      this.adopt(active, ringsFollow)
+      this.adopt(active, ringsFollow, rejoins)
     },
 
     /** Takes up what this page does not know, without a word about the rest. */
-    adopt(active: readonly ActiveCall[], ringsFollow: boolean): void {
+    adopt(active: readonly ActiveCall[], ringsFollow: boolean, rejoins: boolean): void {
       for (const it of active) {
         const isNews = !live.has(it.call_uuid) && !finished.has(it.call_uuid)
         const ringsHere = it.status === 'ringing' && it.direction === 'incoming'
-        if (isNews && (ringsHere ? !ringsFollow : it.holds_place)) restore(it)
+        if (isNews && (ringsHere ? !ringsFollow : it.holds_place)) restore(it, rejoins)
       }
     },
 

@@ -23,12 +23,20 @@ export function createCallClient(options: CallClientOptions): CallClient {
 export function createClient(options: CallClientOptions, env: Environment): CallClient {
   check(typeof options?.getToken === 'function', 'getToken', 'a function')
   const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
-  const listeners = createListeners<ClientEvents>(['state', 'incoming', 'restored', 'calls', 'iceServers', 'error'])
+  const listeners = createListeners<ClientEvents>([
+    'state',
+    'incoming',
+    'restored',
+    'restorable',
+    'calls',
+    'iceServers',
+    'error',
+  ])
   const session = createSession()
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
-  /** The session that other pages leave alone, though they have a copy of the storage; unless one was there before. */
-  let claimed: { readonly id: string; readonly isOurs: Promise<boolean> } | undefined
+  /** How this page came to be: the first session that it begins has to do with it, no later one. */
+  let visit = env.visit()
   let endListening: Unsubscribe = () => {}
   /** Those that were told last: by the token, or by a push [EXT5]. */
   let iceServers: readonly IceServer[] = []
@@ -61,18 +69,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     listeners.emit('iceServers', next)
   }
 
-  function claim(id: string): Promise<boolean> {
-    if (!options.storage) return Promise.resolve(true)
-    // Who asks again while the first answer is on its way gets the same one.
-    if (claimed?.id !== id) claimed = { id, isOurs: env.claim(`ringwire ${id}`) }
-    return claimed.isOurs
-  }
-
-  /** Goes on with what the page before this one left, unless another page does so at this moment. */
+  /** Goes on with what the page before this one left, unless that may be open beside this one. */
   async function prepare(): Promise<void> {
-    if (!session.restore(await keeper.load())) return
-    const id = session.id()
-    if (id !== undefined && !(await claim(id))) session.forget()
+    if (visit !== 'copy') session.restore(await keeper.load())
   }
 
   const save = () => keeper.save(session.snapshot(requests.replied()))
@@ -80,20 +79,21 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   function begun(data: ExtendedAuthOk): void {
     const wasFresh = isFresh
     isFresh = false
+    const rejoins = visit === 'reload'
+    visit = 'return'
     session.began(data)
     if (data.recovered) {
       requests.resumed(data.handled)
       calls.recovered(data.active_calls)
-      if (wasFresh) calls.adopt(data.active_calls, false)
+      if (wasFresh) calls.adopt(data.active_calls, false, rejoins)
     } else {
       requests.restarted()
-      calls.reconcile(data.active_calls, true)
+      calls.reconcile(data.active_calls, true, rejoins)
       requests.resumed(0)
     }
     // Listeners may have closed the client meanwhile.
     if (connection.state().name !== 'online') return
     renewal.start()
-    void claim(data.session_id)
     save()
   }
 
@@ -106,7 +106,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       if (order === 'next') take(envelope as unknown as Push)
     } else if (envelope.event === 'call.error') report(errorFromWire(envelope.error))
     // A relay that went past the log: the store of the logs was away [EXT3].
-    else if (envelope.event.startsWith('webrtc.')) take(envelope as unknown as Push)
+    else if ('from_role' in envelope.data) take(envelope as unknown as Push)
     save()
     return true
   }
@@ -126,7 +126,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     const state = data as unknown as Pick<ExtendedAuthOk, 'session_id' | 'epoch' | 'active_calls'>
     session.began(state)
     if (seq !== undefined) session.see(seq)
-    calls.reconcile(state.active_calls, false)
+    calls.reconcile(state.active_calls, false, false)
   }
 
   function lost(isFinal: boolean, cause: RingwireErrorShape | undefined): void {
@@ -173,6 +173,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     },
     get calls() {
       return calls.list()
+    },
+    get restorable() {
+      return calls.restorable()
     },
     get iceServers() {
       return iceServers

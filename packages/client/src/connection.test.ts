@@ -271,23 +271,19 @@ describe('coming back', () => {
   })
 })
 
-test('a tab that was duplicated leaves the session alone, also where it connects twice before it knows', async () => {
-  for (const isOurs of [false, true]) {
+test('a tab that was duplicated leaves the session alone; one that was left goes on with it', async () => {
+  for (const visit of ['copy', 'return', 'reload'] as const) {
     const left = JSON.stringify({ id: 'theirs', epoch: 'e1', seq: 3, replied: 2 })
     const storage = { getItem: () => left, setItem: () => {}, removeItem: () => {} }
     const fake = createFake()
-    const verdict = Promise.withResolvers<boolean>()
-    const env = { ...fake.env, claim: () => verdict.promise }
+    const env = { ...fake.env, visit: () => visit }
     const client = createClient({ getToken: async () => tokenFor(fake, 3_600_000), storage }, env)
     // As React does in its strict mode.
     client.connect()
     client.close()
     client.connect()
     await turn()
-    expect(fake.sockets).toEqual([])
-    verdict.resolve(isOurs)
-    await turn()
-    const resume = isOurs ? '&resume=theirs&epoch=e1&seq=3&n=2' : ''
+    const resume = visit !== 'copy' ? '&resume=theirs&epoch=e1&seq=3&n=2' : ''
     expect(fake.sockets.map(({ url }) => url)).toEqual([`ws://service/v1/ws?ext=1${resume}`])
   }
 })
@@ -317,8 +313,8 @@ describe('what is handed over wrongly is said at once', () => {
     const fake = await onlineFake()
     fake.socket.says(rings(1))
     const [call] = fake.client.calls
-    const events = 'state,incoming,restored,calls,iceServers,error'
-    const callEvents = 'state,offer,answer,candidate,alerting,status,resynced,glare'
+    const events = 'state,incoming,restored,restorable,calls,iceServers,error'
+    const callEvents = 'state,offer,answer,candidate,peer,alerting,status,resynced,glare'
     expect(thrown(() => fake.client.on('incomming' as 'incoming', () => {}))).toEqual(
       invalid('event', `one of ${events}`),
     )

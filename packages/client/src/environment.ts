@@ -13,12 +13,23 @@ export interface Environment {
   readonly WebSocket: WebSocketConstructor | undefined
   uuid(): string
   listen(run: (signal: Signal) => void): Unsubscribe
-  /** Whether no other page that is open has claimed this name; from then on this one has, until it goes. */
-  claim(name: string): Promise<boolean>
+  visit(): Visit
 }
 
-/** A page that goes gives its claims back, but perhaps not before the next one asks. */
-const claimPatienceMs = 300
+/** How this page came to be, for what the one before it left in the storage. */
+export type Visit =
+  /** The same tab was loaded again, a moment ago. */
+  | 'reload'
+  /** The page was left, and is here again; or there are no pages where this runs. */
+  | 'return'
+  /** Nobody left: what has the session may be open beside this page, which got a copy of its storage. */
+  | 'copy'
+
+/** What a page that goes leaves in sessionStorage, which a tab that is duplicated copies: when it went. */
+const mark = 'ringwire.left'
+/** From one page of a tab to the next one, in ms: a tab that is opened again later is no reload. */
+const reloadMs = 10_000
+let visited: Visit | undefined
 
 /** The longest timer that setTimeout keeps; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1
@@ -36,29 +47,36 @@ export function globalEnvironment(webSocket: WebSocketConstructor | undefined): 
     get WebSocket() {
       return webSocket ?? (globalThis.WebSocket as WebSocketConstructor | undefined)
     },
-    uuid: () => globalThis.crypto?.randomUUID?.() ?? weakUuid(),
+    uuid,
     listen,
-    claim,
+    // Once: it takes the mark away.
+    visit: () => (visited ??= readVisit()),
   }
 }
 
-/** By the Web Locks API, where there is one: a tab that was duplicated has a copy of the other's sessionStorage. */
-function claim(name: string): Promise<boolean> {
-  const locks = globalThis.navigator?.locks as LockManager | undefined
-  if (!locks) return Promise.resolve(true)
-  return new Promise((resolve) => {
-    const patience = new AbortController()
-    setTimeout(() => patience.abort(), claimPatienceMs)
-    const hold = () => {
-      resolve(true)
-      return new Promise(() => {})
-    }
-    locks.request(name, { signal: patience.signal }, hold).catch(() => resolve(false))
-  })
+/**
+ * By the mark, and by what the browser says of the navigation: a duplicated tab has no mark, because the page that it is a
+ * copy of was not left; one that was closed and is opened again is no reload, nor is one that was left and gone back to.
+ */
+function readVisit(): Visit {
+  if (!globalThis.document) return 'return'
+  try {
+    const left = sessionStorage.getItem(mark)
+    const forget = () => sessionStorage.removeItem(mark)
+    forget()
+    addEventListener('pagehide', () => sessionStorage.setItem(mark, `${Date.now()}`))
+    addEventListener('pageshow', forget)
+    if (!left) return 'copy'
+    const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+    return navigation?.type === 'reload' && performance.timeOrigin - +left < reloadMs ? 'reload' : 'return'
+  } catch {
+    // A page that may keep nothing.
+    return 'copy'
+  }
 }
 
-/** For React Native and pages without TLS: it only has to differ from the caller's own other calls [INV3, UUID1]. */
-function weakUuid(): string {
+/** It only has to differ from the caller's own other calls [INV3, UUID1]; React Native and pages without TLS have no other. */
+function uuid(): string {
   return 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16))
 }
 

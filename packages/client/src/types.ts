@@ -10,7 +10,7 @@ export interface Participant {
 }
 
 export interface Peer extends Participant {
-  /** Null where this side does not know it: the callee of a call that was made without a `displayName`. */
+  /** Null where this side does not know it yet: a callee that has not answered, of a call that was made without a `displayName`. */
   readonly displayName: string | null
 }
 
@@ -194,6 +194,21 @@ export interface IceCandidate {
   readonly usernameFragment?: string | null
 }
 
+/** What a side sends at this moment [MEDIA1]. */
+export interface CallMediaFlags {
+  readonly audio: boolean
+  readonly video: boolean
+  readonly screen: boolean
+}
+
+/** What is known of the other side. Immutable, as CallState is. Instants are ms since the epoch by this device's clock. */
+export interface PeerState {
+  /** It lost its connection to the service, and the call ends at `endsAt` unless it comes back [PEER1]. */
+  readonly away: { readonly since: number; readonly endsAt: number } | null
+  /** What it said last of what it sends; null where it never did. */
+  readonly media: CallMediaFlags | null
+}
+
 export interface CallEvents {
   /** `call.state` changed. */
   state: CallState
@@ -204,6 +219,8 @@ export interface CallEvents {
   offer: SessionDescription<'offer'>
   answer: SessionDescription<'answer'>
   candidate: IceCandidate
+  /** `call.peerState` changed, or the peer's name is known now. */
+  peer: PeerState
   /** A phone of the callee really rings. */
   alerting: Participant
   /** The other side reported that its media is connected. */
@@ -227,7 +244,9 @@ export interface Call {
   readonly callUuid: string
   /** `incoming` after glare: the call of the peer was taken. */
   readonly direction: Direction
+  /** Another object once the callee that answered has told its name. */
   readonly peer: Peer
+  readonly peerState: PeerState
   readonly callType: string
   /** Undefined where the token's is meant and not known yet. */
   readonly contextType: string | undefined
@@ -251,6 +270,8 @@ export interface Call {
   /** The phone really rings here. */
   alerting(): Promise<void>
 
+  /** Tells the peer what is sent from here; it is told again where that may have been lost. */
+  sendMedia(flags: CallMediaFlags): Promise<void>
   sendOffer(sdp: SessionDescription<'offer'>): Promise<void>
   sendAnswer(sdp: SessionDescription<'answer'>): Promise<void>
   /** Null, the end of candidates, is not sent. */
@@ -269,7 +290,7 @@ export interface CallOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** May only shorten the ring timeout. */
   readonly ringTimeoutMs?: number
-  /** What `peer.displayName` says of the callee. Its own name comes with no message; after a reload the service tells it. */
+  /** What `peer.displayName` says of the callee until it answers, and tells its own. */
   readonly displayName?: string
   /**
    * When the callee's own invite was first: 'accept' (default) takes that call, as both want to talk; 'error' ends this
@@ -278,13 +299,32 @@ export interface CallOptions {
   readonly onGlare?: 'accept' | 'error'
 }
 
+/** A live call of this session that waits to be gone on with, or ended. Nothing is switched on before that. */
+export interface RestorableCall {
+  readonly callUuid: string
+  readonly peer: Peer
+  readonly callType: string
+  readonly direction: Direction
+  /** The invite, in ms since the epoch by this device's clock. */
+  readonly startedAt: number
+  /** Goes on with it: it is one of `calls` from now on. Make its media in the same turn: a new connection is then offered at once. */
+  resume(): Call
+  /** Hangs up. */
+  end(): Promise<void>
+}
+
 export interface ClientEvents {
   /** `client.state` changed. */
   state: ConnectionState
   /** A call rings here. */
   incoming: Call
-  /** A live call of this session that this page did not know: it was loaded again, and `storage` kept its session. */
+  /**
+   * A live call of this session that this page did not know, because it was loaded again a moment ago: it goes on. Any
+   * other one is in `restorable`.
+   */
   restored: Call
+  /** `client.restorable` changed. */
+  restorable: readonly RestorableCall[]
   /** `client.calls` changed. */
   calls: readonly Call[]
   /** `client.iceServers` changed. */
@@ -300,6 +340,11 @@ export interface CallClient {
   readonly state: ConnectionState
   /** Calls that are not over, oldest first. The array is replaced when it changes. */
   readonly calls: readonly Call[]
+  /**
+   * Live calls of this session that this page did not know, and did not just leave: its tab was opened again or duplicated,
+   * or what runs here was started again. The array is replaced when it changes.
+   */
+  readonly restorable: readonly RestorableCall[]
   /** From the token, or newer. */
   readonly iceServers: readonly IceServer[]
 

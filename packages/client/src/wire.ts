@@ -4,8 +4,11 @@ import type {
   CallAck,
   CallAlertingBy,
   CallInvited,
+  CallMedia,
   CallMissed,
   CallOver,
+  CallPeerAway,
+  CallPeerBack,
   CallRinging,
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
@@ -22,6 +25,9 @@ export interface Pushes {
   'call.missed': CallMissed
   'call.status': CallStatusChanged
   'call.alerting': CallAlertingBy
+  'call.media': CallMedia
+  'call.peer_away': CallPeerAway
+  'call.peer_back': CallPeerBack
   'webrtc.offer': WebrtcOffer
   'webrtc.answer': WebrtcAnswer
   'webrtc.ice_candidate': WebrtcIceCandidate

@@ -72,6 +72,59 @@ test('[RES1] a page that is loaded again goes on with its session and its call',
   await page.context().close()
 })
 
+test('a live call goes on by itself after a reload alone: elsewhere it waits for a gesture', async () => {
+  const userId = someone('callee')
+  const page = await open(userId)
+  await state(page)
+  await page.evaluate(() => window.tab.client.on('incoming', (call) => void call.accept()))
+  const caller = person(service, someone('caller'), 'customer')
+  await online(caller)
+  const out = caller.client.call({ userId, role: 'agent' })
+  await stateOf(out, 'accepted')
+  const found = async (tab: Page) => {
+    const { recovered } = (await state(tab))!
+    return tab.evaluate(
+      (recovered) => ({
+        ...{ recovered, calls: window.tab.client.calls.length, waits: window.tab.client.restorable.length },
+      }),
+      recovered,
+    )
+  }
+  await page.reload()
+  expect(await found(page)).toEqual({ recovered: true, calls: 1, waits: 0 })
+  // Left, and gone back to: so does a browser load a tab again that was closed.
+  await page.goto('about:blank')
+  await page.goBack()
+  expect(await found(page)).toEqual({ recovered: true, calls: 0, waits: 1 })
+  expect(out.peerState.away).toBeNull()
+  // A reload of that page is one again.
+  await page.reload()
+  expect(await found(page)).toEqual({ recovered: true, calls: 1, waits: 0 })
+  // Another visit of the same tab.
+  await page.goto(page.url())
+  expect(await found(page)).toEqual({ recovered: true, calls: 0, waits: 1 })
+  const resumed = await page.evaluate(() => {
+    const call = window.tab.client.restorable[0]!.resume()
+    return [call.state.name, window.tab.client.calls.length, window.tab.client.restorable.length]
+  })
+  expect(resumed).toEqual(['accepted', 1, 0])
+  // The tab is closed, and opened again with what it had.
+  const kept = await page.evaluate(() => ({ ...sessionStorage }))
+  const context = page.context()
+  await page.close({ runBeforeUnload: false })
+  await context.addInitScript((kept) => {
+    for (const [key, value] of Object.entries(kept)) sessionStorage.setItem(key, `${value}`)
+    sessionStorage.setItem('ringwire.left', `${Date.now()}`)
+  }, kept)
+  const again = await context.newPage()
+  await again.goto(`${server.url}?user=${userId}`)
+  expect(await found(again)).toMatchObject({ calls: 0, waits: 1 })
+  await again.evaluate(() => window.tab.client.restorable[0]!.end())
+  expect(await stateOf(out, 'over')).toMatchObject({ status: 'ended', reason: 'hangup' })
+  caller.client.close()
+  await context.close()
+})
+
 test('a tab that is duplicated has a copy of the storage, and leaves the session to the one that has it', async () => {
   const page = await open(someone('callee'))
   const first = await state(page)

@@ -213,7 +213,9 @@ async function createWorld(service: Service): Promise<World> {
       requests: [],
     }
     it.client.on('incoming', (call) => know(side, call))
-    it.client.on('restored', (call) => know(side, call))
+    it.client.on('restorable', () => {
+      for (const call of it.restored) if (!side.calls.has(call)) know(side, call)
+    })
     return side
   }
   const sides: [Side, Side] = [await build('customer', () => sides[1]), await build('agent', () => sides[0])]

@@ -27,9 +27,9 @@ describe('a page that is loaded again', () => {
 
     const page = stage.add(callee.userId, 'agent', { storage, url: stage.network.wsUrl })
     const heard: string[] = []
-    page.client.on('restored', (call) => {
-      call.on('candidate', ({ candidate }) => heard.push(candidate))
-      call.on('resynced', ({ restored }) => heard.push(`restored ${restored}`))
+    page.client.on('calls', ([call]) => {
+      call?.on('candidate', ({ candidate }) => heard.push(candidate))
+      call?.on('resynced', ({ restored }) => heard.push(`restored ${restored}`))
     })
     const after = await online(page)
     expect(after).toMatchObject({ recovered: true, sessionId: before.sessionId })

@@ -1,6 +1,6 @@
 import { useCallback, useSyncExternalStore } from 'react'
 import type { CallMedia, CallMediaState } from '../media/call-media.ts'
-import type { Call, CallClient, CallState, ConnectionState } from '../types.ts'
+import type { Call, CallClient, CallState, ConnectionState, PeerState, RestorableCall } from '../types.ts'
 
 const noSubscription = () => () => {}
 
@@ -24,6 +24,22 @@ export function useCall(call: Call): CallState
 export function useCall(call: Call | undefined): CallState | undefined
 export function useCall(call: Call | undefined): CallState | undefined {
   return useSource<CallState>(call)
+}
+
+/** What is known of the other side, undefined without a call. */
+export function usePeer(call: Call): PeerState
+export function usePeer(call: Call | undefined): PeerState | undefined
+export function usePeer(call: Call | undefined): PeerState | undefined {
+  const subscribe = useCallback((changed: () => void) => call?.on('peer', changed) ?? noSubscription(), [call])
+  const read = () => call?.peerState
+  return useSyncExternalStore(subscribe, read, read)
+}
+
+/** Live calls that wait to be gone on with, or ended. */
+export function useRestorable(client: CallClient): readonly RestorableCall[] {
+  const subscribe = useCallback((changed: () => void) => client.on('restorable', changed), [client])
+  const read = () => client.restorable
+  return useSyncExternalStore(subscribe, read, read)
 }
 
 /** The state of the call's media, undefined without one. */

@@ -128,7 +128,7 @@ export function createFake(): Fake {
       },
       WebSocket: Recorded,
       uuid: () => `00000000-0000-4000-8000-${String(++uuids).padStart(12, '0')}`,
-      claim: async () => true,
+      visit: () => 'reload',
       listen(run) {
         listeners.add(run)
         return () => listeners.delete(run)

@@ -51,6 +51,10 @@ export function person(
   client.on('state', (state) => it.states.push(state))
   client.on('incoming', (call) => it.incoming.push(call))
   client.on('restored', (call) => it.restored.push(call))
+  // Nobody is asked.
+  client.on('restorable', (calls) => {
+    for (const call of calls) it.restored.push(call.resume())
+  })
   return it
 }
 
@@ -71,7 +75,7 @@ export async function until<T>(what: string, client: CallClient, read: () => T |
     const watched = new Set<Call>()
     const watch = (call: Call) => {
       watched.add(call)
-      ends.push(call.on('state', look), call.on('resynced', look), call.on('alerting', look))
+      ends.push(call.on('state', look), call.on('resynced', look), call.on('alerting', look), call.on('peer', look))
     }
     const timer = setTimeout(() => {
       for (const end of ends) end()
@@ -83,6 +87,7 @@ export async function until<T>(what: string, client: CallClient, read: () => T |
       client.on('calls', look),
       client.on('incoming', look),
       client.on('restored', look),
+      client.on('restorable', look),
     )
     look()
   })

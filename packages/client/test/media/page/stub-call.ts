@@ -74,6 +74,8 @@ export function createStubCalls(callType: string) {
       ...{ callUuid: 'stub', direction, callType, contextType: undefined, contextId: undefined, metadata: undefined },
       ...{ accept: nothing, reject: nothing, cancel: nothing, alerting: nothing, reported: 0 },
       peer: { userId: 'peer', role: 'peer', displayName: null },
+      peerState: { away: null, media: null },
+      sendMedia: nothing,
       invited: Promise.resolve(),
       get state() {
         return state
