@@ -11,6 +11,6 @@ launch({
   program: bun,
   main: join('packages', 'server', 'src', 'main.ts'),
   args: ['serve', ...process.argv.slice(2)],
-  env: { RINGWIRE_DEMO: '1', ...process.env },
+  env: { RINGWIRE_DEMO: '1', RINGWIRE_ADMIN_PORT: '0', ...process.env },
   links,
 })

@@ -1,3 +1,12 @@
-export type SystemPackage = 'chromium' | 'coturn' | 'nginx' | 'haproxy' | 'postgresql' | 'redis' | 'zsh' | 'fish'
+export type SystemPackage =
+  | 'chromium'
+  | 'coturn'
+  | 'nginx'
+  | 'haproxy'
+  | 'postgresql'
+  | 'redis'
+  | 'prometheus'
+  | 'zsh'
+  | 'fish'
 export function findSystemProgram(name: SystemPackage): string | undefined
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

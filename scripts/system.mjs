@@ -55,6 +55,13 @@ const systemPackages = {
     dnf: 'redis',
     brew: 'redis',
   },
+  // Its promtool says whether metrics and alerts are as they should be.
+  prometheus: {
+    programs: ['promtool'],
+    apt: 'prometheus',
+    dnf: 'golang-github-prometheus',
+    brew: 'prometheus',
+  },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
   fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },
 }

@@ -25,7 +25,7 @@ if (jobs.length === 0) {
   finish({ passed: 0, failed: 1, failedJobs: [] })
 } else if (!jobs.some(usesService)) finish(await runJobs({ root, jobs }))
 else {
-  requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis', 'zsh', 'fish'])
+  requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis', 'prometheus', 'zsh', 'fish'])
   const servers = await startSharedServers()
   // What still runs ends with this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

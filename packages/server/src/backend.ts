@@ -12,6 +12,8 @@ import { createSystemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { LocalCounters } from './limits.ts'
 import type { Logger } from './observability/logger.ts'
+import type { Meter } from './observability/metrics.ts'
+import { createTimed, timedCalls } from './observability/timed.ts'
 import {
   type CallStore,
   type Clock,
@@ -49,6 +51,8 @@ export interface Backend {
   readonly isShared: boolean
   /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
   tryRedis(): Promise<void>
+  /** Sessions without a socket that may come back; undefined where no process knows all of them. */
+  countAway(): number | undefined
   /** Sockets are gone: hands over what other nodes need, and lets go of the stores. */
   close(): Promise<void>
 }
@@ -56,6 +60,8 @@ export interface Backend {
 export interface BackendOptions {
   readonly config: Config
   readonly logger: Logger
+  /** Is told how long the stores take, and what they refuse. */
+  readonly meter: Meter
   /** The machine's, where it is not given; several nodes go by the clock of their database. */
   readonly clock?: Clock | undefined
   /** The log of a session was lost while its socket is open [RES4]. */
@@ -93,7 +99,12 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 }
 
 /** The stores of the serving process. */
-function openStores({ config, logger, retentionDelayMs }: BackendOptions, clock: Clock): Promise<Stores> {
+async function openStores(options: BackendOptions, clock: Clock): Promise<Stores> {
+  const { calls, products, close } = await openUntimed(options, clock)
+  return { calls: timedCalls(calls, createTimed(options.meter, 'database')), products, close }
+}
+
+function openUntimed({ config, logger, retentionDelayMs }: BackendOptions, clock: Clock): Promise<Stores> {
   const { databaseUrl, dataDir, sqliteSynchronous, retentionDays, nodeId } = config
   const retention = {
     retentionMs: retentionDays === null ? undefined : retentionDays * dayMs,
@@ -130,6 +141,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     clock,
     isShared: false,
     tryRedis: async () => {},
+    countAway: sessions.countAway,
     async close() {
       uptime.stop()
       await stores.close()
@@ -161,6 +173,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
     onError: (error) => logger.warn({ error }, 'Redis'),
+    timed: createTimed(options.meter, 'redis'),
   })
   async function close(): Promise<void> {
     await redis.close()
@@ -179,5 +192,6 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const { sessions, counters, tell, tryWrite: tryRedis } = redis
   const { self, isDead, others, uptime, clock } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
-  return { stores, sessions, counters, localCounters, nodes, uptime, clock, isShared: true, tryRedis, close }
+  const countAway = () => undefined
+  return { stores, sessions, counters, localCounters, nodes, uptime, clock, isShared: true, tryRedis, countAway, close }
 }

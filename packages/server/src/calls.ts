@@ -16,6 +16,7 @@ import {
   sideOf,
 } from './call/call.ts'
 import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
+import type { Step } from './call/effects.ts'
 import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from './call/invite.ts'
 import type { Delivery } from './delivery.ts'
 import { isShareOf, isUnheld } from './holders.ts'
@@ -60,7 +61,7 @@ export interface CallsOptions {
   readonly ringTimeoutMs: number
   readonly maxRinging: number
   /** Called with every version that this process has committed [LOG2]. */
-  readonly onCommitted: (call: Call) => void
+  readonly onCommitted: (step: Step) => void
 }
 
 /** A request that may have to wait for a holder's sign of life [PLACE4]. */
@@ -211,7 +212,7 @@ export function createCalls(options: CallsOptions): Calls {
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
-      onCommitted(step.call)
+      onCommitted(step)
       const done = delivery.apply(step, first)
       if (done instanceof Promise) await done
       if (isLive(step.call)) loseDeadHolders(step.call)

@@ -48,6 +48,17 @@ export function text(label = 'text'): ValueType<string> {
   return { label, parse: (value) => ok(value) }
 }
 
+/** A secret that goes into a header: long enough that nobody guesses it (RFC 6750 section 2.1 says of what). */
+export function token(): ValueType<string> {
+  return {
+    label: 'token',
+    parse: (value) =>
+      /^[\w.~+/-]{16,512}=*$/.test(value)
+        ? ok(value)
+        : bad('must be 16 characters or more: letters, digits and - . _ ~ + /'),
+  }
+}
+
 /** `off` is null. */
 export function orOff<T>(type: ValueType<T>): ValueType<T | null> {
   return {

@@ -57,6 +57,9 @@ describe('defaults', () => {
       tlsCert: null,
       tlsKey: null,
       allowedOrigins: null,
+      adminPort: null,
+      adminHost: '127.0.0.1',
+      adminToken: null,
       demo: false,
       logLevel: 'info',
     })
@@ -307,6 +310,22 @@ describe('what belongs together', () => {
       'RINGWIRE_A is not a setting of Ringwire; it is ignored',
       'RINGWIRE_PROT is not a setting of Ringwire; it is ignored',
     ])
+  })
+
+  test('[ADM1] the listener for operators has a port of its own, and a token where others can reach it', () => {
+    const token = { RINGWIRE_ADMIN_TOKEN: 'x'.repeat(16) }
+    expect(problems({ RINGWIRE_ADMIN_PORT: '9464' })).toEqual([])
+    for (const host of ['0.0.0.0', '::', '10.0.0.1', 'calls.example.com']) {
+      const env = { RINGWIRE_ADMIN_PORT: '9464', RINGWIRE_ADMIN_HOST: host }
+      expect(problems(env)).toEqual([expect.stringContaining('RINGWIRE_ADMIN_TOKEN')])
+      expect(problems({ ...env, ...token })).toEqual([])
+    }
+    expect(problems({ RINGWIRE_ADMIN_PORT: '8080' })).toEqual([expect.stringContaining('RINGWIRE_PORT')])
+    for (const bad of ['short', 'has a space in it, and is long', `${'x'.repeat(20)}\n`.repeat(2)]) {
+      const found = problems({ RINGWIRE_ADMIN_TOKEN: bad })
+      expect(found).toEqual([expect.stringContaining('RINGWIRE_ADMIN_TOKEN')])
+      expect(found.join()).not.toContain(bad)
+    }
   })
 
   test('TLS and TURN need both of their halves', () => {

@@ -33,6 +33,7 @@ import {
   redisUrl,
   type TrustProxy,
   text,
+  token,
   trustProxy,
   type ValueType,
   workers,
@@ -280,6 +281,27 @@ export const settings = {
     'unset: any',
     'Origins of web pages that may connect and read the history.',
   ),
+  adminPort: unset(
+    'RINGWIRE_ADMIN_PORT',
+    integer(0, 65_535),
+    null,
+    'unset: none (`npm start`: any free one)',
+    'Port of a second listener for operators: /metrics, /healthz, /readyz; 0 takes any free one, and the log says which. With one worker alone.',
+  ),
+  adminHost: setting(
+    'RINGWIRE_ADMIN_HOST',
+    host(),
+    '127.0.0.1',
+    'Address of the second listener; any but a loopback address needs RINGWIRE_ADMIN_TOKEN.',
+  ),
+  adminToken: unset(
+    'RINGWIRE_ADMIN_TOKEN',
+    token(),
+    null,
+    'unset: none is asked for',
+    'What the second listener asks for, as a bearer token; on a loopback address not for /metrics.',
+    { secret: true },
+  ),
   demo: setting(
     'RINGWIRE_DEMO',
     demo(),
@@ -402,6 +424,16 @@ function contradictions(config: Partial<Config>): string[] {
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
   } else if (config.redisUrl === null && hasWorkers && !config.demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
+  }
+  const { adminPort, adminHost, adminToken } = config
+  if (typeof adminPort === 'number' && adminHost !== undefined) {
+    if (adminToken === null && !isLoopbackHost(adminHost)) {
+      problems.push('RINGWIRE_ADMIN_TOKEN is required where RINGWIRE_ADMIN_HOST is no loopback address, as 127.0.0.1')
+    }
+    if (adminPort !== 0 && adminPort === config.port) {
+      problems.push('RINGWIRE_ADMIN_PORT has to be another port than RINGWIRE_PORT')
+    }
+    if (hasWorkers) problems.push('RINGWIRE_ADMIN_PORT is for one process: RINGWIRE_WORKERS must be 1')
   }
   if (config.demo === true && address !== undefined && !isLoopbackHost(address)) {
     problems.push(

@@ -3,6 +3,7 @@ import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from './call
 import type { Calls, ClientSession, Waiter } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { andThen, type MaybePromise } from './maybe.ts'
+import type { Road } from './observability/metrics.ts'
 import type { AppendResult, Push, Sessions } from './ports.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
@@ -59,13 +60,15 @@ export interface RelayOptions {
   readonly calls: Calls
   readonly delivery: Delivery
   readonly sessions: Sessions
+  /** A message was passed on [MET1]. */
+  readonly onPassed: (event: RelayEvent, road: Road, bytes: number) => void
 }
 
 /**
  * The short road: a known call, a look at the sender's place, the peer's log. No database on it; only a sender that
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
-export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay {
+export function createRelay({ calls, delivery, sessions, onPassed }: RelayOptions): Relay {
   function relay(
     sender: ClientSession,
     event: RelayEvent,
@@ -80,7 +83,8 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId) && !delivery.owed.has(key)) return pass(call, side, message, 0)
+      if (isSeated(call, side, sender.sessionId) && !delivery.owed.has(key))
+        return pass(call, side, message, 0, 'short')
     }
     return seatFirst(message, 0)
   }
@@ -99,7 +103,7 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     if ((tries > 0 || delivery.owed.has(key)) && (await delivery.catchUp(call)) === 'later') {
       return tryAgain(message, tries + 1)
     }
-    return pass(call, side, message, tries)
+    return pass(call, side, message, tries, 'long')
   }
 
   /** At once where only this node was behind; then whoever changes the call, or begins a log again, gets a moment for it. */
@@ -115,17 +119,22 @@ export function createRelay({ calls, delivery, sessions }: RelayOptions): Relay 
     return known !== undefined && known.version > read.version ? known : read
   }
 
-  function pass(call: Call, side: Side, message: Message, tries: number): MaybePromise<RelayResult> {
+  function pass(call: Call, side: Side, message: Message, tries: number, road: Road): MaybePromise<RelayResult> {
     const { sender, event, data } = message
     if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
     const push = relayPush(message)
     const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
-    if (sent === 'sent') return call.status
+    const passed = () => onPassed(event, road, Buffer.byteLength(push.text))
+    if (sent === 'sent') {
+      passed()
+      return call.status
+    }
     return andThen(sent, (result) => {
       if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
-      if (result === 'volatile') return { status: call.status, volatile: true }
       const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
-      return isOld ? tryAgain(message, tries + 1) : call.status
+      if (isOld) return tryAgain(message, tries + 1)
+      if (result !== 'dropped') passed()
+      return result === 'volatile' ? { status: call.status, volatile: true } : call.status
     })
   }
 

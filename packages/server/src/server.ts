@@ -2,20 +2,22 @@ import { createDemo } from '@ringwire/demo/demo'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server } from 'bun'
+import description from '../package.json' with { type: 'json' }
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
-import type { Call } from './call/call.ts'
+import { type Call, isLive } from './call/call.ts'
 import { absenceOf } from './call/peers.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { type Config, isLoopbackHost } from './config.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
-import { createDelivery } from './delivery.ts'
+import { createDelivery, type KnownCalls } from './delivery.ts'
 import { createHealth, type ServiceState } from './health.ts'
 import { createHistory } from './history.ts'
 import { isHeldElsewhere } from './holders.ts'
+import { listenForAdmin, type Status } from './http/admin.ts'
 import { createHttpApp } from './http/app.ts'
 import { runtimeBodyBound } from './http/body.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
@@ -26,6 +28,8 @@ import { createLimits, createLocalLimits, type Limits } from './limits.ts'
 import { isWorkerOf } from './node-name.ts'
 import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
+import { watchLoop } from './observability/loop-delay.ts'
+import { createMetrics, type Meter, type Present } from './observability/metrics.ts'
 import type { Clock, SessionIdentity } from './ports.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay } from './relay.ts'
@@ -51,6 +55,8 @@ export interface RingwireServer {
    * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
    */
   stop(atOnce?: boolean): Promise<void>
+  /** How it is; undefined before it has started. */
+  status(): Status | undefined
 }
 
 /** The parts that know calls, wired together. */
@@ -60,6 +66,7 @@ interface Domain {
   readonly arrivals: Arrivals
   readonly recovery: Recovery
   readonly deadlines: Deadlines
+  readonly known: KnownCalls
 }
 
 /** How often a small write to the stores is tried where nobody asks for it, in ms. */
@@ -71,17 +78,20 @@ const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
-  const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now() })
+  const meter = createMetrics({ node: config.nodeId, version: description.version })
+  const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
   let state: ServiceState = 'starting'
   let close: (atOnce: boolean) => Promise<void> = async () => {}
   let hurry: () => Promise<void> = async () => {}
   let stopped: Promise<void> | undefined
+  let status: Status | undefined
 
   async function start(): Promise<{ url: string }> {
     const heard: Heard = { logLost: () => {}, death: () => {}, call: () => {} }
     const backend = await openBackend({
       config,
       logger,
+      meter,
       clock: deps.clock,
       onLogLost: (session, epoch, ringing) => heard.logLost(session, epoch, ringing),
       onDeath: (node, hasLeft) => heard.death(node, hasLeft),
@@ -149,6 +159,16 @@ export function createServer(deps: ServerDeps): RingwireServer {
       history: createHistory({ calls: stores.calls }),
       health,
     })
+    status = {
+      families: () => meter.families(presentOf(gateway, domain, backend)),
+      live: health.live,
+      ready: health.ready,
+    }
+    const operators = startForOperators({ deps, status, journal, meter })
+    close = async () => {
+      await operators.stop()
+      await backend.close()
+    }
     const demo = config.demo ? await mountDemo({ stores, config, clock, app, url: () => url }) : undefined
     const server = listen({ config, clientAddress, gateway, app, demo, journal })
     const url = urlOf(server, config)
@@ -163,6 +183,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
       await shutDown(server, gateway, domain, backend)
+      await operators.stop()
     }
     return { url }
   }
@@ -174,7 +195,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await stopped
   }
 
-  return { start, stop }
+  return { start, stop, status: () => status }
 }
 
 /** What the backend has to say to parts that are made after it. */
@@ -263,7 +284,14 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
     delivery.learn(call)
   }
   heard.logLost = (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError)
-  return { calls, relay: createRelay({ calls, delivery, sessions }), arrivals, recovery, deadlines }
+  return {
+    calls,
+    relay: createRelay({ calls, delivery, sessions, onPassed: journal.relayed }),
+    arrivals,
+    recovery,
+    deadlines,
+    known: delivery.known,
+  }
 }
 
 type Demo = ReturnType<typeof createDemo>
@@ -359,4 +387,36 @@ async function shutDown(server: Server<unknown>, gateway: Gateway, domain: Domai
   domain.deadlines.stop()
   await server.stop(true)
   await backend.close()
+}
+
+interface ForOperators {
+  readonly deps: ServerDeps
+  readonly status: Status
+  readonly journal: Journal
+  readonly meter: Meter
+}
+
+/** Workers have one listener together, at the process that starts them: here they only look after themselves. */
+function startForOperators({ deps, status, journal, meter }: ForOperators): { stop(): Promise<void> } {
+  const { config, logger, workerOf } = deps
+  const admin = workerOf === undefined ? listenForAdmin({ config, status, journal }) : undefined
+  if (admin !== undefined) logger.info({ url: admin.url }, 'listening for operators')
+  const unwatch = config.adminPort === null ? () => {} : watchLoop(meter.delayed)
+  return {
+    async stop() {
+      unwatch()
+      await admin?.stop()
+    },
+  }
+}
+
+/** Of several nodes each tells of the calls whose caller it holds, so that their sum is the number of calls. */
+function presentOf(gateway: Gateway, { known }: Domain, { isShared, nodes, countAway }: Backend): Present {
+  const calls = { ringing: 0, accepted: 0, connected: 0 }
+  for (const call of known.values()) {
+    if (isLive(call) && (!isShared || call.callerPlace.node === nodes.self)) calls[call.status]++
+  }
+  const away = countAway()
+  const sessions = { connected: gateway.size(), ...(away !== undefined && { away }) }
+  return { connections: gateway.size(), sessions, calls }
 }

@@ -11,7 +11,7 @@ import { type Context, Hono } from 'hono'
 import { createProductAuth } from '../auth/product-auth.ts'
 import type { Tokens } from '../auth/tokens.ts'
 import type { Config } from '../config.ts'
-import type { HealthChecks, HealthReport } from '../health.ts'
+import type { HealthChecks } from '../health.ts'
 import type { History } from '../history.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import { allowed, type Limits, type LocalLimits } from '../limits.ts'
@@ -25,7 +25,7 @@ import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { createIceServersEndpoint } from './ice-servers.ts'
-import { empty, failure, json, retryAfter } from './replies.ts'
+import { empty, failure, healthReply, retryAfter } from './replies.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
 
 export interface HttpDeps {
@@ -139,10 +139,6 @@ function unexpected(error: Error, c: Context<Env>, journal: Pick<Journal, 'faile
   journal.failed(error, 'a request failed', { method: c.req.method, path: c.req.path })
   if (error instanceof StoreError) return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
   return failure('INTERNAL_ERROR')
-}
-
-function healthReply(report: HealthReport): Response {
-  return json(report.status, report.body, report.status === 503 ? retryAfter(1000) : {})
 }
 
 function upgradeRequired(): Response {

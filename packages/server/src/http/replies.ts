@@ -1,4 +1,5 @@
 import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import type { HealthReport } from '../health.ts'
 
 /** Every REST answer carries these: nothing here is to be kept or guessed at. */
 const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
@@ -29,6 +30,10 @@ export function failure(code: RestCode, options: { message?: string; headers?: H
     { success: false, error: { code, message: options.message ?? message } },
     { ...challenge(code), ...goodbye(status), ...options.headers },
   )
+}
+
+export function healthReply({ status, body }: HealthReport): Response {
+  return json(status, body, status === 503 ? retryAfter(1000) : {})
 }
 
 /** Who asks too much, or sends too much, has to connect again: what it has sent meanwhile is not read [HTTP1]. */

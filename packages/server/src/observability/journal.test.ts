@@ -1,16 +1,23 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports.ts'
 import { boundedLines, boundedMs, createBoundedLog } from './bounded.ts'
 import { createJournal } from './journal.ts'
 import { createLogger } from './logger.ts'
+import { createMetrics } from './metrics.ts'
 
 function setUp({ isDebug = false, participants = false } = {}) {
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const logger = createLogger({ level: isDebug ? 'debug' : 'info', participants, destination })
   const state = { now: 0 }
-  const journal = createJournal({ logger, isDebug, now: () => state.now })
+  const journal = createJournal({
+    logger,
+    isDebug,
+    now: () => state.now,
+    meter: createMetrics({ node: 'n', version: '1' }),
+  })
   const read = () => lines.map((line) => JSON.parse(line)).map(({ time: _, ...rest }) => rest)
   return { journal, logger, state, read }
 }
@@ -43,6 +50,8 @@ const over: Call = {
   endReason: 'hangup',
 }
 
+const step = (call: Call): Step => ({ call, event: { type: 'ended', at: 0, by: null, notices: [] } })
+
 test('[LOG2] a socket that the service closes: code, cause, session, seconds; a hash stands for the participant', () => {
   const { journal, read } = setUp()
   journal.closing(who, 4408, 'no pong to a keep-alive', 12.345)
@@ -67,8 +76,8 @@ test('[LOG2] participants are named where that is asked for', () => {
 
 test('[LOG2] [LOG1] a call that ended: status, end reason, set-up times, and nothing of what it was about', () => {
   const { journal, read } = setUp()
-  journal.committed(over)
-  journal.committed({ ...over, status: 'missed', endReason: 'no_answer', acceptedAt: null, connectedAt: null })
+  journal.committed(step(over))
+  journal.committed(step({ ...over, status: 'missed', endReason: 'no_answer', acceptedAt: null, connectedAt: null }))
   expect(read()).toMatchObject([
     {
       callUuid: 'c0ffee',

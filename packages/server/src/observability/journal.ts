@@ -1,9 +1,11 @@
-/** What the log says of sockets, calls, requests and stores [LOG2]. */
+/** Hears what happens to sockets, calls, requests and stores: says it in the log [LOG2], and has it counted [MET1]. */
 import type { ErrorBody } from '@ringwire/protocol/errors'
 import { type Call, isLive, type Participant } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports.ts'
 import { type BoundedLog, createBoundedLog } from './bounded.ts'
 import type { LogFields, Logger } from './logger.ts'
+import { isFull, type Meter } from './metrics.ts'
 
 interface Who {
   readonly participant: Participant
@@ -20,8 +22,14 @@ export interface Journal {
   closing(who: Who, closeCode: number, cause: string, seconds: number): void
   /** A socket is closed before it was anybody's. */
   turnedAway(closeCode: number, cause: string, client: () => string | undefined): void
-  /** Called with every version of a call that this process has committed. */
-  committed(call: Call): void
+  /** A client closed its socket, or the network did. */
+  left(closeCode: number): void
+  /** A client came back to go on as a session. */
+  resumed(isRecovered: boolean): void
+  /** Called with every step of a call that this process has committed. */
+  committed(step: Step): void
+  /** A `webrtc.*` message was passed on. */
+  readonly relayed: Meter['relayed']
   /** A message of a client was answered: a request, where it was one, with an error where it was refused. */
   request(who: Who, asked: Asked | undefined, error: Pick<ErrorBody, 'code' | 'limit'> | undefined): void
   /** A REST request, or an upgrade that was refused, was answered. */
@@ -38,28 +46,38 @@ export interface JournalOptions {
   readonly isDebug: boolean
   /** Monotonic, ms. */
   readonly now: () => number
+  readonly meter: Meter
 }
 
-export function createJournal({ logger, isDebug, now }: JournalOptions): Journal {
+export function createJournal({ logger, isDebug, now, meter }: JournalOptions): Journal {
   const bounded = createBoundedLog({ logger, now, later: (work, ms) => void setTimeout(work, ms).unref() })
 
   return {
     closing(who, closeCode, cause, seconds) {
+      meter.closed(closeCode, cause)
       logger.info({ ...of(who), closeCode, cause, seconds: tenths(seconds) }, 'socket closed')
     },
     turnedAway(closeCode, cause, client) {
+      meter.closed(closeCode, cause)
       bounded.write('info', () => ({ closeCode, cause, address: client() }), 'socket refused')
     },
-    committed(call) {
-      if (!isLive(call)) logger.info(endOf(call), 'call ended')
+    left: (closeCode) => meter.closed(closeCode, 'client'),
+    resumed: meter.resumed,
+    committed(step) {
+      meter.committed(step)
+      if (!isLive(step.call)) logger.info(endOf(step.call), 'call ended')
     },
+    relayed: meter.relayed,
     request(who, asked, error) {
+      meter.requested(asked?.event, error?.code ?? 'ok')
       if (isDebug) logger.debug({ ...of(who), ...requestOf(asked), code: error?.code ?? 'ok' }, 'request')
       if (error?.code !== 'RATE_LIMITED') return
+      if (error.limit !== undefined) meter.limited(error.limit)
       bounded.write('warn', { ...of(who), event: asked?.event, code: error.code, limit: error.limit }, 'over a limit')
     },
     answered({ method, path, client }, response, durationMs) {
       const { status } = response
+      meter.answered(path, status)
       const isRefused = status === 401 || status === 403 || status === 429
       if (!isDebug && !isRefused) return
       const fields = () => ({ method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) })
@@ -140,13 +158,6 @@ async function tellRefusal(bounded: BoundedLog, fields: () => LogFields, respons
     : undefined
   const code = (body as { error?: { code?: string } } | undefined)?.error?.code
   bounded.write('warn', () => ({ ...fields(), code }), message)
-}
-
-/** SQLite, PostgreSQL (53100), Redis at its `maxmemory`, and the disk itself. */
-function isFull(error: StoreError): boolean {
-  return /disk is full|no space left|SQLITE_FULL|ENOSPC|\(53100\)|\bOOM\b/i.test(
-    `${error.message} ${String(error.cause)}`,
-  )
 }
 
 /** From the invite to the answer, from there to the first media, and from the answer to the end. */

@@ -49,7 +49,7 @@ export interface GatewayOptions {
   readonly state: () => 'starting' | 'ready' | 'draining'
   /** Whether clients go on at other nodes when this one stops. */
   readonly leavesOnStop: boolean
-  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'answered' | 'request'>
+  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'left' | 'resumed' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
 
@@ -212,6 +212,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   ): MaybePromise<Arrival> {
     return andThen(arrivals.arrive(session, connection, extended?.resume), (arrival) => {
       const { sessionId, upstream } = arrival
+      if (extended?.resume !== undefined) journal.resumed(arrival.recovered)
       if (extended !== undefined) {
         connection.adopt({ ...session, sessionId }, upstream)
         dropReplies(upstream, extended.replied)
@@ -230,6 +231,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const isBase = socket.data.extended === undefined
     const closed = (isBase ? code !== 1006 : code === 1000 || code === 1001) && !connection.closedByService
     const loss = { closed, forGood: closed && (isBase || code === 1000) }
+    if (!connection.closedByService) journal.left(code)
     connection.closed()
     connections.delete(connection)
     // One process that stops leaves its calls as they are: they wait for it to start again.

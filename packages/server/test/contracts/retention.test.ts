@@ -4,6 +4,7 @@ import { SQL } from 'bun'
 import { type Backend, openBackend } from '../../src/backend.ts'
 import { type Environment, loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/observability/logger.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
@@ -33,6 +34,7 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
   const backend = await openBackend({
     config: loaded.config,
     logger: createLogger({ level: 'info', destination: { write } }),
+    meter: createMetrics({ node: 'n', version: '1' }),
     retentionDelayMs: 1,
     onLogLost() {},
     onDeath() {},

@@ -64,7 +64,7 @@ function compose() {
     sessions.loseLogs()
     await Promise.all(resets)
   }
-  return { sessions, calls, arrivals, relay: createRelay({ calls, delivery, sessions }), lose, failures }
+  return { sessions, calls, arrivals, relay: createRelay({ calls, delivery, sessions, onPassed() {} }), lose, failures }
 }
 type Composed = ReturnType<typeof compose>
 

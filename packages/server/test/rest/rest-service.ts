@@ -18,6 +18,7 @@ import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
 import { createLimits, createLocalLimits, type Limits } from '../../src/limits.ts'
 import { createJournal } from '../../src/observability/journal.ts'
 import { createLogger } from '../../src/observability/logger.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
 export const keys = {
@@ -86,6 +87,7 @@ export function startRest(options: RestOptions): RestService {
   const { config } = loaded
   const log: string[] = []
   const logger = createLogger({ level: 'debug', destination: { write: (line) => void log.push(line) } })
+  const meter = createMetrics({ node: 'test', version: '1' })
   const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
   const clock = { now: () => time.at, monotonic: () => performance.now() }
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
@@ -94,7 +96,7 @@ export function startRest(options: RestOptions): RestService {
   const app = createHttpApp({
     clientAddress: createClientAddress(config.trustProxy, logger),
     config,
-    journal: createJournal({ logger, isDebug: true, now: () => performance.now() }),
+    journal: createJournal({ logger, isDebug: true, now: () => performance.now(), meter }),
     clock,
     tokens,
     limits,

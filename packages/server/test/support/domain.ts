@@ -85,7 +85,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     maxRinging: 5,
     onCommitted() {},
   })
-  const relay = createRelay({ calls, delivery, sessions })
+  const relay = createRelay({ calls, delivery, sessions, onPassed() {} })
   const arrivals = createArrivals({
     store,
     sessions,

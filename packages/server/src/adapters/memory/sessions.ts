@@ -54,6 +54,8 @@ export type MemorySessions = {
 } & {
   /** Loses every log, as a store does that is emptied. */
   loseLogs(): void
+  /** Sessions without a socket that are remembered. */
+  countAway(): number
 }
 
 /** Dead sessions without a place that are remembered for a participant: as many as it may have sockets [WS7]. */
@@ -390,6 +392,7 @@ export function createMemorySessions(options: MemorySessionsOptions): MemorySess
         }
       }
     },
+    countAway: () => [...detached.values()].reduce((count, { length }) => count + length, 0),
     loseLogs() {
       epoch = newEpoch()
       for (const session of sessions.values()) {

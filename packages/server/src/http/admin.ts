@@ -1,0 +1,119 @@
+/**
+ * The listener for operators [ADM1]: a port of its own, that no client has to reach.
+ *
+ *   const admin = listenForAdmin({ config, status, journal })
+ *   admin?.url, admin?.stop()
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Config, isLoopbackHost } from '../config.ts'
+import type { HealthReport } from '../health.ts'
+import type { MaybePromise } from '../maybe.ts'
+import { type Family, metricsType, textOf } from '../observability/families.ts'
+import type { Journal } from '../observability/journal.ts'
+import { targetOf } from '../request-target.ts'
+import { bearerToken } from './bearer.ts'
+import { failure, healthReply } from './replies.ts'
+
+/** How the service is, of one process or of all workers of a machine. */
+export interface Status {
+  families(): MaybePromise<readonly Family[]>
+  live(): MaybePromise<HealthReport>
+  ready(): Promise<HealthReport>
+}
+
+export interface AdminOptions {
+  readonly config: Pick<Config, 'adminPort' | 'adminHost' | 'adminToken'>
+  readonly status: Status
+  readonly journal: Pick<Journal, 'answered' | 'failed'>
+}
+
+export interface AdminListener {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Nothing here has a body. In bytes. */
+const maxBodyBytes = 1024
+/** A connection that says nothing for so long is closed, in seconds. */
+const idleS = 30
+
+/** Opens it where the configuration has a port for it. Throws where it cannot. */
+export function listenForAdmin({ config, status, journal }: AdminOptions): AdminListener | undefined {
+  const { adminPort: port, adminHost: host, adminToken } = config
+  if (port === null) return undefined
+  const isLoopback = isLoopbackHost(host)
+  const isKnown = adminToken === null ? undefined : createCheck(adminToken)
+
+  const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
+    '/metrics': async () => new Response(textOf(await status.families()), { headers: textHeaders }),
+    '/healthz': async () => healthReply(await status.live()),
+    '/readyz': async () => healthReply(await status.ready()),
+  }
+
+  function refusalOf({ method, headers }: Request, path: string): Response | undefined {
+    // A web page whose host name leads here would be asked by its own name: DNS rebinding.
+    if (isLoopback && !isOfLoopback(headers.get('host'))) return failure('NOT_FOUND', { message: strange })
+    const isOpen = isKnown === undefined || (isLoopback && path === '/metrics')
+    if (!isOpen) {
+      const token = bearerToken(headers.get('authorization'))
+      if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'The admin token is required.' })
+      if (!isKnown(token)) return failure('AUTH_TOKEN_INVALID', { message: 'This is not the admin token.' })
+    }
+    if (!Object.hasOwn(routes, path)) return failure('NOT_FOUND')
+    const isRead = method === 'GET' || method === 'HEAD'
+    return isRead ? undefined : failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+  }
+
+  const server = bind(host, () =>
+    Bun.serve({
+      hostname: host,
+      port,
+      // Left out, the runtime shares the port with whoever has it.
+      reusePort: false,
+      maxRequestBodySize: maxBodyBytes,
+      idleTimeout: idleS,
+      development: false,
+      error(error) {
+        journal.failed(error, 'a request of an operator failed')
+        return failure('INTERNAL_ERROR')
+      },
+      async fetch(request, server) {
+        const { path } = targetOf(request)
+        const begin = performance.now()
+        const response = refusalOf(request, path) ?? (await routes[path]?.()) ?? failure('NOT_FOUND')
+        const client = () => server.requestIP(request)?.address
+        journal.answered({ method: request.method, path, client }, response, performance.now() - begin)
+        return response
+      },
+    }),
+  )
+  const name = host.includes(':') ? `[${host}]` : host
+  return { url: `http://${name}:${server.port}`, stop: () => server.stop(true) }
+}
+
+const textHeaders = { 'Content-Type': metricsType, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
+const strange = 'This listener is asked by a name of this machine alone, as 127.0.0.1 or localhost.'
+
+/** The port is anybody's to choose: a tunnel has another one. */
+function isOfLoopback(host: string | null): boolean {
+  return host !== null && isLoopbackHost(host.replace(/:\d+$/, ''))
+}
+
+/** Compares hashes, which are of one length, in constant time. */
+function createCheck(token: string): (given: string) => boolean {
+  const hashOf = (text: string) => createHash('sha256').update(text).digest()
+  const expected = hashOf(token)
+  return (given) => timingSafeEqual(hashOf(given), expected)
+}
+
+/** Whoever reads the error has to know which of the two listeners it is about. */
+function bind<T>(host: string, listen: () => T): T {
+  try {
+    return listen()
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? `${error.code}` : String(error)
+    throw new Error(
+      `the listener for operators cannot have ${host} (RINGWIRE_ADMIN_HOST, RINGWIRE_ADMIN_PORT): ${reason}`,
+    )
+  }
+}

@@ -1,0 +1,192 @@
+import { expect, test } from 'bun:test'
+import type { Call } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import { StoreError } from '../ports.ts'
+import { countedOf, type Family, sumOf, textOf } from './families.ts'
+import { createJournal } from './journal.ts'
+import { createSilentLogger } from './logger.ts'
+import { createMetrics, type Present } from './metrics.ts'
+import { createCounter, createHistogram, maxSeries } from './series.ts'
+import { createTimed } from './timed.ts'
+
+const nobody: Present = { connections: 0, sessions: { connected: 0 }, calls: { ringing: 0, accepted: 0, connected: 0 } }
+const create = () => createMetrics({ node: 'n', version: '1.2.3' })
+
+/** The values by the names of their samples. */
+function valuesOf(families: readonly Family[]): Record<string, number> {
+  return Object.fromEntries(families.flatMap(({ samples }) => samples))
+}
+
+const place = { sessionId: 's', deviceId: null, node: 'n', settled: true, state: 'held' } as const
+const accepted: Extract<Call, { status: 'accepted' | 'connected' }> = {
+  product: 'shop',
+  callUuid: 'c0ffee',
+  version: 2,
+  status: 'accepted',
+  caller: { role: 'customer', userId: 'ann', displayName: 'Ann' },
+  callee: { role: 'agent', userId: 'ben', displayName: 'Ben' },
+  contextType: 'order',
+  contextId: '17',
+  callType: 'audio',
+  metadata: null,
+  startedAt: 1_000,
+  ringTimeoutMs: 45_000,
+  ringExpiresAt: 46_000,
+  callerPlace: place,
+  calleePlace: place,
+  acceptedAt: 4_000,
+  connectedAt: null,
+}
+const step = (call: Call, type: Step['event']['type']): Step => ({
+  call,
+  event: { type, at: 0, by: null, notices: [] },
+})
+
+test('[MET1] what happens is counted by its kind', () => {
+  const metrics = create()
+  metrics.relayed('webrtc.offer', 'short', 4_000)
+  metrics.relayed('webrtc.offer', 'long', 500)
+  metrics.requested('call.invite', 'ok')
+  metrics.requested('call.invite', 'CALL_GLARE')
+  metrics.answered('/v1/call/session-token', 401)
+  metrics.closed(4408, 'no pong to a keep-alive')
+  metrics.closed(1006, 'client')
+  metrics.resumed(true)
+  metrics.limited('pair_invites')
+  const seen = valuesOf(metrics.families({ ...nobody, connections: 7, sessions: { connected: 7, away: 2 } }))
+  expect(seen).toMatchObject({
+    'ringwire_relays_total{event="webrtc.offer",road="short"}': 1,
+    'ringwire_relays_total{event="webrtc.offer",road="long"}': 1,
+    ringwire_relay_bytes_total: 4_500,
+    'ringwire_requests_total{event="call.invite",result="ok"}': 1,
+    'ringwire_requests_total{event="call.invite",result="CALL_GLARE"}': 1,
+    'ringwire_requests_total{event="/v1/call/session-token",result="401"}': 1,
+    'ringwire_closes_total{code="4408",cause="no pong to a keep-alive"}': 1,
+    'ringwire_closes_total{code="1006",cause="client"}': 1,
+    'ringwire_resumes_total{result="recovered"}': 1,
+    'ringwire_resumes_total{result="refused"}': 0,
+    'ringwire_limited_total{limit="pair_invites"}': 1,
+    ringwire_connections: 7,
+    'ringwire_sessions{state="away"}': 2,
+    'ringwire_build_info{version="1.2.3",node="n"}': 1,
+  })
+})
+
+test('[MET1] set-up times are of the moment: each call once, however its places change', () => {
+  const metrics = create()
+  const connected: Call = { ...accepted, version: 3, status: 'connected', connectedAt: 4_300 }
+  metrics.committed(step(accepted, 'accepted'))
+  metrics.committed(step({ ...accepted, version: 3 }, 'place_settled'))
+  metrics.committed(step(connected, 'connected'))
+  metrics.committed(step({ ...connected, version: 4 }, 'place_lost'))
+  metrics.committed(step({ ...connected, version: 5, status: 'ended', endedAt: 9_000, endReason: 'hangup' }, 'ended'))
+  expect(valuesOf(metrics.families(nobody))).toMatchObject({
+    'ringwire_call_setup_seconds_sum{phase="ring"}': 3,
+    'ringwire_call_setup_seconds_count{phase="ring"}': 1,
+    'ringwire_call_setup_seconds_bucket{phase="connect",le="0.25"}': 0,
+    'ringwire_call_setup_seconds_bucket{phase="connect",le="0.5"}': 1,
+    'ringwire_call_setup_seconds_count{phase="connect"}': 1,
+    'ringwire_calls_ended_total{status="ended",end_reason="hangup"}': 1,
+  })
+})
+
+test('[MET1] nothing that clients make up is a label: 10,000 people make no more series than one', () => {
+  const linesAfter = (people: number) => {
+    const metrics = create()
+    const journal = createJournal({ logger: createSilentLogger(), isDebug: false, now: () => 0, meter: metrics })
+    for (let i = 0; i < people; i++) {
+      const who = {
+        participant: { product: 'shop', role: 'customer', userId: `planted-${i}` },
+        sessionId: `planted-${i}`,
+      }
+      journal.request(who, { event: `planted.${i}`, data: {} }, undefined)
+      journal.request(who, undefined, { code: 'INVALID_MESSAGE' })
+      journal.left(3000 + (i % 2000))
+      journal.answered(
+        { method: 'GET', path: `/planted/${i}`, client: () => `planted-${i}` },
+        new Response(null, { status: 404 }),
+        1,
+      )
+      const over: Call = { ...accepted, status: 'ended', endedAt: 5_000, endReason: `planted_${i}` }
+      journal.committed(step({ ...over, callUuid: `planted-${i}` }, 'ended'))
+    }
+    return textOf(metrics.families(nobody)).split('\n')
+  }
+  const lines = linesAfter(10_000)
+  expect(lines.join()).not.toContain('planted')
+  // Of the codes that were made up some are known ones.
+  const isOfClients = (line: string) => line.includes('cause="client"')
+  expect(lines.filter(isOfClients).length).toBeLessThan(20)
+  expect(lines.filter((it) => !isOfClients(it))).toHaveLength(linesAfter(1).filter((it) => !isOfClients(it)).length)
+  expect(lines).toContain('ringwire_calls_ended_total{status="ended",end_reason="other"} 10000')
+})
+
+test('whatever is given as a label, a metric has so many series and one more', () => {
+  const counter = createCounter('c_total', ['a', 'b'], 'c')
+  for (let i = 0; i < 10_000; i++) counter.add(1, i % 2 === 0 ? 'other' : String(i), String(i))
+  const { samples } = counter.family()
+  expect(samples).toHaveLength(maxSeries + 1)
+  expect(samples.reduce((sum, [, value]) => sum + value, 0)).toBe(10_000)
+})
+
+test('values of labels are escaped', () => {
+  const counter = createCounter('c_total', ['a'], 'c')
+  counter.add(1, 'a"b\\c\nd')
+  expect(textOf([counter.family()])).toContain('c_total{a="a\\"b\\\\c\\nd"} 1\n')
+})
+
+test('[MET1] several processes are told as one: counts and gauges are added up', () => {
+  const [one, two] = [create(), create()]
+  for (const metrics of [one, two]) {
+    metrics.resumed(true)
+    metrics.stored('database', 'commit', 0.003)
+  }
+  two.stored('redis', 'append', 0.3)
+  const all = valuesOf(
+    sumOf([one.families({ ...nobody, connections: 3 }), two.families({ ...nobody, connections: 4 })]),
+  )
+  expect(all).toMatchObject({
+    ringwire_connections: 7,
+    'ringwire_resumes_total{result="recovered"}': 2,
+    'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.0025"}': 0,
+    'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.005"}': 2,
+    'ringwire_store_seconds_count{store="redis",operation="append"}': 1,
+  })
+  const left = valuesOf(countedOf(one.families({ ...nobody, connections: 3 })))
+  expect(left).toMatchObject({ 'ringwire_resumes_total{result="recovered"}': 1 })
+  expect(Object.keys(left)).not.toContain('ringwire_connections')
+})
+
+test('a bucket counts what is as large as its bound, and +Inf all', () => {
+  const histogram = createHistogram('h', [], [1, 2], 'h')
+  for (const value of [0.5, 1, 1.5, 99]) histogram.observe(value)
+  expect(histogram.family().samples).toEqual([
+    ['h_bucket{le="1"}', 2],
+    ['h_bucket{le="2"}', 3],
+    ['h_bucket{le="+Inf"}', 4],
+    ['h_sum', 102],
+    ['h_count', 4],
+  ])
+})
+
+test('[MET1] a store: how long it takes, what it refuses, and nothing of what it says', async () => {
+  const metrics = create()
+  const timed = createTimed(metrics, 'database')
+  expect(timed('read', 'at once')).toBe('at once')
+  expect(await timed('commit', Promise.resolve('done'))).toBe('done')
+  const failures = [
+    new StoreError('unknown', 'the commit took too long'),
+    new StoreError('unavailable', 'SQLITE_FULL: the disk is full of planted'),
+    new Error('a value was refused: planted'),
+  ]
+  for (const failure of failures) expect(await timed('commit', Promise.reject(failure)).catch((it) => it)).toBe(failure)
+  const families = metrics.families(nobody)
+  expect(valuesOf(families)).toMatchObject({
+    'ringwire_store_seconds_count{store="database",operation="commit"}': 1,
+    'ringwire_store_errors_total{store="database",kind="unknown"}': 1,
+    'ringwire_store_errors_total{store="database",kind="full"}': 1,
+    'ringwire_store_errors_total{store="database",kind="refused"}': 1,
+    'ringwire_store_errors_total{store="database",kind="unavailable"}': 0,
+  })
+  expect(textOf(families)).not.toMatch(/planted|operation="read"/)
+})

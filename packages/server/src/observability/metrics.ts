@@ -1,0 +1,212 @@
+/**
+ * What the service counts [MET1]. The journal and the stores say what happened; here stands what it is counted as. No
+ * label is anything that a client makes up, so no series is one person's or one call's.
+ *
+ *   const metrics = createMetrics({ node, version })
+ *   metrics.relayed('webrtc.offer', 'short', 4_200)
+ *   textOf(metrics.families(now))
+ */
+import { clientEvents } from '@ringwire/protocol/client-events'
+import { closeCodes } from '@ringwire/protocol/close-codes'
+import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import { isLive, type LiveCall } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import { StoreError } from '../ports.ts'
+import type { Family } from './families.ts'
+import { createCounter, createHistogram, gauge } from './series.ts'
+
+/** The short road: a known call and the peer's log. The long one asks the store about the call first. */
+export type Road = 'short' | 'long'
+
+/** The names of the log. */
+export type StoreName = 'database' | 'redis'
+
+/** What is told to the metrics. Each is an addition or two, and nothing is kept of what it was about. */
+export interface Meter {
+  /** A `webrtc.*` message was passed on; its size is that of the text that the peer gets. */
+  relayed(event: string, road: Road, bytes: number): void
+  /** A message of a client was answered; no event: it was no request. */
+  requested(event: string | undefined, result: string): void
+  /** An HTTP request was answered. */
+  answered(path: string, status: number): void
+  committed(step: Step): void
+  /** A socket is closed by the service, for a cause that the service words, or by its client. */
+  closed(code: number, cause: string): void
+  resumed(isRecovered: boolean): void
+  limited(limit: string): void
+  /** A store has answered. */
+  stored(store: StoreName, operation: string, seconds: number): void
+  storeFailed(store: StoreName, error: unknown): void
+  /** The event loop was late for a timer. */
+  delayed(seconds: number): void
+}
+
+/** What is there now, as it is asked for. */
+export interface Present {
+  readonly connections: number
+  /** Sessions with a socket, and those that wait for their client to come back, where this process knows them. */
+  readonly sessions: { readonly connected: number; readonly away?: number }
+  /** Live calls; of several nodes each counts those whose caller it holds. */
+  readonly calls: Readonly<Record<'ringing' | 'accepted' | 'connected', number>>
+}
+
+export interface Metrics extends Meter {
+  families(present: Present): Family[]
+}
+
+const endReasons = new Set([
+  'busy',
+  'caller_cancelled',
+  'caller_lost',
+  'declined',
+  'hangup',
+  'max_duration',
+  'no_answer',
+  'peer_lost',
+  'superseded',
+])
+const paths = new Set([
+  '/v1/call/session-token',
+  '/v1/calls/history',
+  '/v1/call/ice-servers',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  webSocketPath,
+])
+/** Those that a client's close frame, or its lack, comes to (RFC 6455 section 7.4.1), and ours. */
+const codes = new Set([1000, 1002, 1003, 1005, 1006, 1007, 1008, ...Object.keys(closeCodes).map(Number)])
+
+/** Upper ends of buckets, in seconds. */
+const storeSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+const setupSeconds = [0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 45, 60, 120, 180]
+const delaySeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+export function createMetrics({ node, version }: { node: string; version: string }): Metrics {
+  const ended = createCounter(
+    'ringwire_calls_ended_total',
+    ['status', 'end_reason'],
+    'Calls that ended; a reason that a client made up counts as other.',
+  )
+  const relays = createCounter(
+    'ringwire_relays_total',
+    ['event', 'road'],
+    'Messages passed on to the peer; the long road asks the store about the call first.',
+  )
+  const relayBytes = createCounter('ringwire_relay_bytes_total', [], 'Bytes of the messages passed on to the peer.')
+  const requests = createCounter(
+    'ringwire_requests_total',
+    ['event', 'result'],
+    'Messages of clients by ok or the error code, and HTTP requests by their status.',
+  )
+  const resumes = createCounter(
+    'ringwire_resumes_total',
+    ['result'],
+    'Sessions that came back, by what became of them.',
+  )
+  const closes = createCounter(
+    'ringwire_closes_total',
+    ['code', 'cause'],
+    'Sockets that were closed; the cause client says that the client or the network did it.',
+  )
+  const limits = createCounter('ringwire_limited_total', ['limit'], 'What was refused for a limit.')
+  const setup = createHistogram(
+    'ringwire_call_setup_seconds',
+    ['phase'],
+    setupSeconds,
+    'Set-up of calls: ring from the invite to the answer, connect from the answer to the first media.',
+  )
+  const stores = createHistogram(
+    'ringwire_store_seconds',
+    ['store', 'operation'],
+    storeSeconds,
+    'How long a store took to do what it was asked for.',
+  )
+  const storeErrors = createCounter('ringwire_store_errors_total', ['store', 'kind'], 'What a store refused.')
+  const delays = createHistogram(
+    'ringwire_event_loop_delay_seconds',
+    [],
+    delaySeconds,
+    'How late the event loop was for a timer, ten times a second.',
+  )
+  const counted = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
+  // A rate is known from the first one on where the series was there before.
+  for (const limit of ['messages', 'invites', 'pair_invites', 'ringing', 'connections', 'rest']) limits.add(0, limit)
+  for (const kind of storeErrorKinds) storeErrors.add(0, 'database', kind)
+  for (const result of ['recovered', 'refused']) resumes.add(0, result)
+
+  function observeSetup(call: LiveCall, what: Step['event']['type']): void {
+    if (call.status === 'accepted' && what === 'accepted') {
+      setup.observe(secondsBetween(call.startedAt, call.acceptedAt), 'ring')
+    } else if (call.status === 'connected' && what === 'connected') {
+      setup.observe(secondsBetween(call.acceptedAt, call.connectedAt ?? call.acceptedAt), 'connect')
+    }
+  }
+
+  return {
+    relayed(event, road, bytes) {
+      relays.add(1, event, road)
+      relayBytes.add(bytes)
+    },
+    requested(event, result) {
+      requests.add(1, event === undefined ? 'unknown' : eventOf(event), result)
+    },
+    answered(path, status) {
+      requests.add(1, paths.has(path) ? path : 'other', String(status))
+      if (status === 429) limits.add(1, path === webSocketPath ? 'connections' : 'rest')
+    },
+    committed({ call, event }) {
+      if (isLive(call)) observeSetup(call, event.type)
+      else ended.add(1, call.status, endReasons.has(call.endReason) ? call.endReason : 'other')
+    },
+    closed(code, cause) {
+      closes.add(1, codes.has(code) ? String(code) : 'other', cause)
+      if (code === 4429) limits.add(1, cause === 'too many connections' ? 'connections' : 'messages')
+    },
+    resumed: (isRecovered) => resumes.add(1, isRecovered ? 'recovered' : 'refused'),
+    limited: (limit) => limits.add(1, limit),
+    stored: (store, operation, seconds) => stores.observe(seconds, store, operation),
+    storeFailed: (store, error) => storeErrors.add(1, store, kindOf(error)),
+    delayed: (seconds) => delays.observe(seconds),
+    families: (present) => [
+      gauge('ringwire_build_info', ['version', 'node'], 'The version and the name of the node.', [[1, version, node]]),
+      ...gaugesOf(present),
+      ...counted.map((metric) => metric.family()),
+    ],
+  }
+}
+
+function gaugesOf({ connections, sessions, calls }: Present): Family[] {
+  const away = sessions.away === undefined ? [] : [[sessions.away, 'away'] as const]
+  const byStatus = Object.entries(calls).map(([status, count]) => [count, status] as const)
+  return [
+    gauge('ringwire_connections', [], 'Open sockets.', [[connections]]),
+    gauge(
+      'ringwire_sessions',
+      ['state'],
+      'Sessions with a socket, and those that are away and may come back, where one process serves alone.',
+      [[sessions.connected, 'connected'], ...away],
+    ),
+    gauge('ringwire_calls', ['status'], 'Live calls; of several nodes each tells of its callers.', byStatus),
+  ]
+}
+
+const eventOf = (event: string) => (Object.hasOwn(clientEvents, event) ? event : 'unknown')
+
+const storeErrorKinds = ['unavailable', 'unknown', 'full', 'refused'] as const
+
+function kindOf(error: unknown): (typeof storeErrorKinds)[number] {
+  if (!(error instanceof StoreError)) return 'refused'
+  return isFull(error) ? 'full' : error.kind
+}
+
+/** SQLite, PostgreSQL (53100), Redis at its `maxmemory`, and the disk itself. */
+export function isFull(error: StoreError): boolean {
+  return /disk is full|no space left|SQLITE_FULL|ENOSPC|\(53100\)|\bOOM\b/i.test(
+    `${error.message} ${String(error.cause)}`,
+  )
+}
+
+function secondsBetween(from: number, to: number): number {
+  return Math.max(0, to - from) / 1_000
+}

@@ -1,0 +1,38 @@
+/** What the stores are asked for, with how long it takes and what fails [MET1]. */
+
+import type { MaybePromise } from '../maybe.ts'
+import type { CallStore } from '../ports.ts'
+import type { Meter, StoreName } from './metrics.ts'
+
+/** Hands on what it is given. What is answered at once came from this process, and does not count. */
+export type Timed = <A extends MaybePromise<unknown>>(operation: string, answer: A) => A
+
+export function createTimed(meter: Pick<Meter, 'stored' | 'storeFailed'>, store: StoreName): Timed {
+  return (operation, answer) => {
+    if (!(answer instanceof Promise)) return answer
+    const since = performance.now()
+    answer.then(
+      () => meter.stored(store, operation, (performance.now() - since) / 1_000),
+      (error) => meter.storeFailed(store, error),
+    )
+    return answer
+  }
+}
+
+/** The same store, with its commits, reads and checks timed. */
+export function timedCalls(store: CallStore, timed: Timed): CallStore {
+  return {
+    transition: (ref, decide) => timed('commit', store.transition(ref, decide)),
+    invite: (caller, callee, callUuid, decide) => timed('commit', store.invite(caller, callee, callUuid, decide)),
+    load: (ref) => timed('read', store.load(ref)),
+    liveCallsOf: (participant) => timed('read', store.liveCallsOf(participant)),
+    livePages: () => store.livePages(),
+    dueRings: (from, to, limit) => timed('read', store.dueRings(from, to, limit)),
+    overPages: (since) => store.overPages(since),
+    stepsAfter: (ref, version) => timed('read', store.stepsAfter(ref, version)),
+    history: (query) => timed('history', store.history(query)),
+    note: (call) => store.note(call),
+    tryWrite: () => timed('check', store.tryWrite()),
+    close: () => store.close(),
+  }
+}
