@@ -28,6 +28,7 @@ const values: Record<string, { value: string; env?: Record<string, string> }> = 
   RINGWIRE_JWT_SECRETS: { value: `k:${key},l:${other}` },
   RINGWIRE_BOOTSTRAP_KEYS: { value: `shop-1:${key}:shop` },
   RINGWIRE_TURN_SECRET: { value: 'hunter2' },
+  RINGWIRE_ADMIN_TOKEN: { value: 'hunter2-hunter2-hunter2' },
   RINGWIRE_TURN_CREDENTIAL: { value: 'hunter2', env: turn },
 }
 
