@@ -62,6 +62,8 @@ const systemPackages = {
     dnf: 'golang-github-prometheus',
     brew: 'prometheus',
   },
+  // Its tests are left out where it is not: nothing else needs it.
+  systemd: { programs: ['systemd-analyze'], apt: 'systemd', dnf: 'systemd', brew: 'systemd' },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
   fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },
 }

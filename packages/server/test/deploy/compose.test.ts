@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { settingRows } from '../../src/config.ts'
 import {
   commandOfExample,
@@ -77,6 +78,44 @@ test('each service starts again by itself and says how it is; files that are mou
     // Nothing but the proxy can be reached from outside through Docker.
     expect([name, service.ports ?? []]).toEqual([name, name === 'haproxy' ? ['443:443'] : []])
   }
+})
+
+test('each service has a bound of memory and of processes, and a log that is rotated; Redis has room, and evicts nothing', () => {
+  const { services, configs } = readCompose(file)
+  for (const [name, { mem_limit = '', pids_limit = 0, logging }] of Object.entries(services)) {
+    expect([name, mem_limit]).toEqual([name, expect.stringMatching(/^\d+[mg]$/)])
+    expect([name, pids_limit > 0]).toEqual([name, true])
+    expect([name, logging]).toEqual([name, { driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } }])
+  }
+  const redis = configs.redis?.content ?? ''
+  expect(redis).toContain('maxmemory-policy noeviction\n')
+  const [, maxmemory] = /^maxmemory (\d+)mb$/m.exec(redis) ?? []
+  expect([Number(maxmemory) * 2, services.redis?.mem_limit]).toEqual([1024, '1g'])
+})
+
+test('coturn relays to no address with a special purpose, IPv4 or IPv6, and to others', () => {
+  const lines = readCompose(file).configs.coturn?.content.split('\n') ?? []
+  const numberOf = (address: string) => {
+    const bytes = ipaddr.parse(address).toByteArray()
+    return [bytes.length, bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)] as const
+  }
+  const denied = lines.flatMap((line) => {
+    const [, from = '', to = from] = /^denied-peer-ip=([^-]+)(?:-(.+))?$/.exec(line) ?? []
+    return from === '' ? [] : [[numberOf(from), numberOf(to)] as const]
+  })
+  const isDenied = (address: string) => {
+    const [length, number] = numberOf(address)
+    return denied.some(([from, to]) => from[0] === length && from[1] <= number && number <= to[1])
+  }
+  const special = [
+    ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255'],
+    ...['192.0.0.1', '192.0.2.1', '192.168.1.1', '198.18.0.1', '198.51.100.1', '203.0.113.1', '240.0.0.1'],
+    ...['255.255.255.255', '::', '::1', '::ffff:127.0.0.1', '::ffff:10.0.0.1', '64:ff9b::7f00:1', '100::1'],
+    ...['2001:db8::1', '2002:7f00:1::', 'fc00::1', 'fd12::1', 'fe80::1'],
+  ]
+  expect(special.filter((address) => !isDenied(address))).toEqual([])
+  expect(['1.1.1.1', '172.32.0.1', '192.0.1.1', '2606:4700::1111'].filter(isDenied)).toEqual([])
+  expect(lines).toContain('no-multicast-peers')
 })
 
 test('a variable that is missing stops, and the placeholders of env.example are refused', async () => {

@@ -16,6 +16,9 @@ export interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] }
   readonly networks?: unknown
   readonly ports?: readonly string[]
+  readonly mem_limit?: string
+  readonly pids_limit?: number
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> }
 }
 
 export interface Compose {

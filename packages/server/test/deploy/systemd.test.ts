@@ -1,0 +1,55 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findSystemProgram } from '../../../../scripts/system.mjs'
+import { loadConfig, settingRows } from '../../src/config.ts'
+import { deploy } from './compose.ts'
+
+/* What of deploy/ringwire.service can be shown where systemd does not run. */
+
+const work = mkdtempSync(join(tmpdir(), 'ringwire-systemd-'))
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+const text = readFileSync(join(deploy, 'ringwire.service'), 'utf8')
+const analyze = findSystemProgram('systemd')
+
+/** The lines for a secret are comments until somebody has one. */
+const withSecret = text.replaceAll(/^#(?=[A-Z]\w+=)/gm, '')
+
+function analyzed(unit: string, ...args: string[]) {
+  const file = join(work, 'ringwire.service')
+  // The program need not be installed here.
+  writeFileSync(file, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`))
+  const { exitCode, stdout, stderr } = Bun.spawnSync([analyze ?? '', ...args, file])
+  return { exitCode, said: `${stdout}${stderr}` }
+}
+
+test.skipIf(analyze === undefined)('systemd-analyze verify finds nothing, also with a secret in a credential', () => {
+  for (const unit of [text, withSecret]) {
+    const { exitCode, said } = analyzed(unit, 'verify', '--man=no')
+    expect([said, exitCode]).toEqual(['', 0])
+  }
+  expect(analyzed(`${text}\n[Service]\nProtectHome=perhaps\n`, 'verify', '--man=no').said).toContain('protect home')
+})
+
+test.skipIf(analyze === undefined)('systemd-analyze security: an exposure of 2 of 10 at the most', () => {
+  const security = (unit: string) => analyzed(unit, 'security', '--offline=yes', '--threshold=20', '--no-pager')
+  const { exitCode, said } = security(text)
+  expect([exitCode, said.split('\n').filter((line) => line.includes('Overall'))]).toEqual([
+    0,
+    [expect.stringContaining('OK')],
+  ])
+  expect(security(text.replace(/^(?:CapabilityBoundingSet|SystemCallFilter|Protect\w+)=.*\n/gm, '')).exitCode).not.toBe(0)
+})
+
+test('it names settings of the service alone, and gives a drain the time that it takes', () => {
+  const settings = settingRows().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
+  const named = [...withSecret.matchAll(/^Environment=(\w+)=/gm)].map(([, name = '']) => name)
+  expect(named).toEqual(['RINGWIRE_DATA_DIR', 'RINGWIRE_TURN_SECRET_FILE'])
+  expect(named.filter((name) => !settings.includes(name))).toEqual([])
+  const loaded = loadConfig({})
+  const [, stopS] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? []
+  // What a stop takes at the most while a store is away: docs/operations.md.
+  expect(Number(stopS) * 1000).toBeGreaterThanOrEqual((loaded.ok ? loaded.config.drainMs : Number.NaN) + 10_000)
+})
