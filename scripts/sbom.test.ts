@@ -19,7 +19,7 @@ test('a licence that is not on the list, and one that is missing, are named', ()
   }
   expect(licenceProblems(shipped(planted))).toEqual([
     'a 1.0.0: GPL-3.0-only is not on the list',
-    'b 2.0.0: no licence is not on the list',
+    'b 2.0.0: names no licence',
   ])
 })
 

@@ -8,7 +8,10 @@ const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '
 export function licenceProblems(packages: readonly ShippedPackage[]): string[] {
   return packages
     .filter(({ entry }) => !allowedLicences.includes(entry.license ?? ''))
-    .map(({ name, entry }) => `${name} ${entry.version}: ${entry.license ?? 'no licence'} is not on the list`)
+    .map(
+      ({ name, entry }) =>
+        `${name} ${entry.version}: ${entry.license === undefined ? 'names no licence' : `${entry.license} is not on the list`}`,
+    )
 }
 
 export function createSbom(packages: readonly ShippedPackage[], rootPath = 'packages/server') {

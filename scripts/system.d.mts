@@ -6,6 +6,7 @@ export type SystemPackage =
   | 'postgresql'
   | 'redis'
   | 'prometheus'
+  | 'systemd'
   | 'zsh'
   | 'fish'
 export function findSystemProgram(name: SystemPackage): string | undefined

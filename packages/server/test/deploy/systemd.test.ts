@@ -40,7 +40,9 @@ test.skipIf(analyze === undefined)('systemd-analyze security: an exposure of 2 o
     0,
     [expect.stringContaining('OK')],
   ])
-  expect(security(text.replace(/^(?:CapabilityBoundingSet|SystemCallFilter|Protect\w+)=.*\n/gm, '')).exitCode).not.toBe(0)
+  expect(security(text.replace(/^(?:CapabilityBoundingSet|SystemCallFilter|Protect\w+)=.*\n/gm, '')).exitCode).not.toBe(
+    0,
+  )
 })
 
 test('it names settings of the service alone, and gives a drain the time that it takes', () => {
