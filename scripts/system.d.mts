@@ -7,6 +7,7 @@ export type SystemPackage =
   | 'redis'
   | 'prometheus'
   | 'systemd'
+  | 'python3'
   | 'zsh'
   | 'fish'
 export function findSystemProgram(name: SystemPackage): string | undefined

@@ -14,7 +14,7 @@ const scenarioFile = 'packages/server/test/scenarios/scenarios.test.ts'
 
 /** The jobs of `npm test`, or of `npm run test:all`, whose names hold one of the words; the longest begin first. */
 export function findJobs(root: string, run: Run, words: readonly string[]): readonly Job[] {
-  const files = ['scripts', 'packages'].flatMap((folder) =>
+  const files = ['scripts', 'packages', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .map((file) => `${folder}/${file}`)
       .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules/') && file !== scenarioFile),
@@ -32,12 +32,14 @@ export function findJobs(root: string, run: Run, words: readonly string[]): read
 
 /** Tests in a `test` folder run the service, a browser or a relay; the others need nothing but Bun. */
 export function usesService({ file }: Job): boolean {
-  return /^packages\/[^/]+\/test\//.test(file)
+  return /^(packages\/[^/]+|examples)\/test\//.test(file)
 }
 
 /** The pages of all jobs share one browser, which wants more than a core for the media of one of them. */
 export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
-  return /^packages\/((demo|ui)\/test|client\/test\/(browser|docs|media|react))\b/.test(file)
+  return /^(packages\/((demo|ui)\/test|client\/test\/(browser|docs|media|react))|examples\/test\/quickstart)\b/.test(
+    file,
+  )
 }
 
 /** What takes a minute or more begins first; what needs no service takes a moment. */

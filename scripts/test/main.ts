@@ -25,7 +25,18 @@ if (jobs.length === 0) {
   finish({ passed: 0, failed: 1, failedJobs: [] })
 } else if (!jobs.some(usesService)) finish(await runJobs({ root, jobs }))
 else {
-  requireSystem(['chromium', 'coturn', 'nginx', 'haproxy', 'postgresql', 'redis', 'prometheus', 'zsh', 'fish'])
+  requireSystem([
+    'chromium',
+    'coturn',
+    'nginx',
+    'haproxy',
+    'postgresql',
+    'redis',
+    'prometheus',
+    'python3',
+    'zsh',
+    'fish',
+  ])
   const servers = await startSharedServers()
   // What still runs ends with this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,0 +1,156 @@
+"""A phone in the terminal that speaks Ringwire's protocol without the SDK: it calls, answers, ends and comes back.
+
+    KEY_ID=… SECRET=… python3 phone.py --user ann --role customer --peer-role agent
+
+Then type: invite ben · accept · reject · cancel · end · quit. It carries no sound: webrtc.* messages are shown alone.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+from websocket import Closed, connect
+
+# With these the service says: do not come back (docs/generated/close-codes.md).
+FINAL = {4400, 4403, 4409}
+OVER = {"call.ended", "call.rejected", "call.cancelled", "call.missed"}
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def ask_for_token(options):
+    """What your backend does for a user whom it has authenticated; the secret never leaves it."""
+    body = {
+        "context_type": "order",
+        "context_id": "1042",
+        "user_id": options.user,
+        "role": options.role,
+        "display_name": options.name or options.user,
+        "allowed_peer_role": options.peer_role,
+    }
+    headers = {
+        "Content-Type": "application/json",
+        "X-SVC-Product-Key-ID": os.environ["KEY_ID"],
+        "X-SVC-Product-Secret": os.environ["SECRET"],
+    }
+    url = f"{options.url}/v1/call/session-token"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)
+
+
+class Phone:
+    """One participant, with one call at a time."""
+
+    def __init__(self, options):
+        self.options = options
+        self.socket = None
+        self.call_uuid = None
+        self.requests = 0
+
+    async def send(self, event, data):
+        if self.socket is None:
+            return say("offline: not sent")
+        self.requests += 1
+        message = {"event": event, "request_id": f"r{self.requests}", "data": data}
+        await self.socket.send(json.dumps(message))
+
+    async def type(self, line):
+        """Does what was typed."""
+        verb, *words = line.split() or [""]
+        if verb == "invite" and words:
+            await self.send("call.invite", {"callee_user_id": words[0], "callee_role": self.options.peer_role})
+        elif verb in ("accept", "reject", "cancel", "end"):
+            if self.call_uuid is None:
+                return say("there is no call")
+            await self.send(f"call.{verb}", {"call_uuid": self.call_uuid})
+        else:
+            say("invite USER, accept, reject, cancel, end, quit")
+
+    def heard(self, message):
+        """Shows a message, and remembers which call it is about."""
+        event, data = message["event"], message.get("data", {})
+        if event in ("call.invited", "call.ringing"):
+            self.call_uuid = data["call_uuid"]
+        elif event in OVER and data.get("call_uuid") == self.call_uuid:
+            self.call_uuid = None
+        if event == "auth.ok":
+            say("online as", data["user_id"])
+        elif event == "call.error":
+            say(event, message["error"]["code"], message["error"]["message"])
+        else:
+            say(event, data.get("display_name") or data.get("status") or "")
+
+    async def stay_online(self):
+        """Connects, and again whenever the connection is lost, with pauses that grow. Returns when it must not."""
+        failures = 0
+        while True:
+            try:
+                # A new token each time: the one of before may have run out meanwhile.
+                session = await asyncio.to_thread(ask_for_token, self.options)
+                socket = await connect(session["ws_url"], ["jwt", session["token"]])
+                while True:
+                    message = json.loads(await socket.receive())
+                    # Only now the service has taken the token.
+                    self.socket, failures = socket, 0
+                    self.heard(message)
+            except Closed as closed:
+                why = f"closed with {closed}"
+                if closed.code in FINAL:
+                    return say(f"{why}: not again")
+            except (OSError, urllib.error.URLError) as error:
+                why = str(error)
+            self.socket = None
+            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**failures) * random.uniform(0.5, 1)
+            failures += 1
+            say(f"{why}; again in {pause:.1f} s")
+            await asyncio.sleep(pause)
+
+
+def read_lines(loop, lines):
+    """Hands on what is typed; a thread, for a terminal cannot be awaited everywhere."""
+    for line in sys.stdin:
+        loop.call_soon_threadsafe(lines.put_nowait, line.strip())
+    loop.call_soon_threadsafe(lines.put_nowait, "quit")
+
+
+async def main(options):
+    phone = Phone(options)
+    lines = asyncio.Queue()
+    threading.Thread(target=read_lines, args=(asyncio.get_running_loop(), lines), daemon=True).start()
+    staying = asyncio.create_task(phone.stay_online())
+    while True:
+        typing = asyncio.create_task(lines.get())
+        await asyncio.wait({staying, typing}, return_when=asyncio.FIRST_COMPLETED)
+        if staying.done():
+            return staying.result()
+        if typing.result() == "quit":
+            if phone.socket is not None:
+                phone.socket.close()
+            return None
+        await phone.type(typing.result())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="A phone in the terminal.")
+    parser.add_argument("--url", default="http://127.0.0.1:8080", help="where the service is")
+    parser.add_argument("--user", required=True, help="your user ID")
+    parser.add_argument("--role", required=True, help="your role")
+    parser.add_argument("--peer-role", required=True, help="the role that you may call")
+    parser.add_argument("--name", help="what others see; your user ID if it is left out")
+    arguments = parser.parse_args()
+    try:
+        asyncio.run(main(arguments))
+    except KeyboardInterrupt:
+        pass
+    # The thread may wait for a line that never comes.
+    os._exit(0)

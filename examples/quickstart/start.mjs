@@ -1,0 +1,66 @@
+// `npm start`: the service, with a key that is made for this run, and the application on http://127.0.0.1:3000.
+// Where RINGWIRE_URL, KEY_ID and SECRET are set, it uses that service.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { callToken, signIn } from './backend.mjs'
+
+const { RINGWIRE_URL, KEY_ID = 'quickstart', SECRET = randomBytes(32).toString('hex'), PORT = '3000' } = process.env
+
+await build({
+  entryPoints: ['plain/main.ts', 'react/main.tsx'],
+  absWorkingDir: fileURLToPath(new URL('.', import.meta.url)),
+  ...{ outdir: 'dist', bundle: true, format: 'esm', minify: true, jsx: 'automatic' },
+})
+const service = { url: RINGWIRE_URL ?? (await startService()), keyId: KEY_ID, secret: SECRET }
+
+const files = {
+  '/': ['index.html', 'text/html'],
+  '/style.css': ['style.css', 'text/css'],
+  '/plain/': ['plain/index.html', 'text/html'],
+  '/plain/main.js': ['dist/plain/main.js', 'text/javascript'],
+  '/react/': ['react/index.html', 'text/html'],
+  '/react/main.js': ['dist/react/main.js', 'text/javascript'],
+}
+
+async function answer(request, response) {
+  const { pathname, searchParams } = new URL(request.url, 'http://localhost')
+  if (request.method === 'POST' && pathname === '/sign-in') return signIn(searchParams.get('name'), response)
+  if (request.method === 'POST' && pathname === '/call-token') return callToken(service, request, response)
+  if (!Object.hasOwn(files, pathname)) return response.writeHead(404).end()
+  const [file, type] = files[pathname]
+  response
+    .writeHead(200, { 'Content-Type': `${type}; charset=utf-8` })
+    .end(await readFile(new URL(file, import.meta.url)))
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch((error) => {
+    console.error(error.message)
+    response.writeHead(502).end()
+  })
+})
+server.listen(Number(PORT), '127.0.0.1', () =>
+  console.log(`Open http://127.0.0.1:${server.address().port} here and in a private window`),
+)
+
+/** Resolves with the URL of the service when it listens. It ends with this process. */
+function startService() {
+  const env = { ...process.env, RINGWIRE_BOOTSTRAP_KEYS: `${KEY_ID}:${SECRET}:quickstart` }
+  const ringwire = fileURLToPath(new URL('node_modules/.bin/ringwire', import.meta.url))
+  const child = spawn(ringwire, ['serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  process.on('exit', () => child.kill())
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit())
+  child.on('exit', (code) => process.exit(code ?? 1))
+  return new Promise((resolve) => {
+    let said = ''
+    child.stdout.on('data', (bytes) => {
+      said += bytes
+      const [, url] = /Ringwire listens on (\S+)\n/.exec(said) ?? []
+      if (url !== undefined) resolve(url)
+    })
+  })
+}

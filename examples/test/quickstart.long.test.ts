@@ -1,0 +1,126 @@
+/** The quickstart as its README says: packed, installed, started; two people who see and hear each other. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { openBrowser } from '@ringwire/testkit/browser'
+import { makeTemporaryDirectory } from '@ringwire/testkit/process'
+import type { Browser, Page } from 'playwright-core'
+
+const root = join(import.meta.dir, '..', '..')
+const directory = await makeTemporaryDirectory()
+const example = join(directory.path, 'examples', 'quickstart')
+let application: ChildProcess | undefined
+let url = ''
+let browser: Browser
+
+/** As in a shell of one's own: nothing of the npm that perhaps runs these tests. */
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|INIT_CWD$|NODE_OPTIONS$|RINGWIRE_)/.test(name)),
+)
+
+async function npm(cwd: string, ...args: string[]): Promise<void> {
+  const child = Bun.spawn(['npm', ...args], { cwd, env, stdout: 'ignore', stderr: 'inherit' })
+  expect([args, await child.exited]).toEqual([args, 0])
+}
+
+beforeAll(async () => {
+  // Beside packed/, as it is in the clone.
+  await npm(root, 'run', 'pack', '--', join(directory.path, 'packed'))
+  const isSource = (path: string) => !/node_modules|\/dist$|\/data$|package-lock/.test(path.slice(root.length))
+  cpSync(join(root, 'examples', 'quickstart'), example, { recursive: true, filter: isSource })
+  await npm(example, 'install', '--prefer-offline', '--no-audit', '--no-fund')
+  const child = spawn('npm', ['start'], {
+    cwd: example,
+    env: { ...env, PORT: '0', RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: join(directory.path, 'data') },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  })
+  application = child
+  url = await new Promise<string>((resolve, reject) => {
+    let said = ''
+    child.stdout.on('data', (bytes) => {
+      said += bytes
+      const [, found] = /Open (\S+) here/.exec(said) ?? []
+      if (found !== undefined) resolve(found)
+    })
+    child.on('close', (code) => reject(new Error(`npm start ended with ${code}: ${said}`)))
+  })
+  browser = await openBrowser()
+}, 400_000)
+
+afterAll(async () => {
+  await browser?.close()
+  // As Ctrl-C does: npm, its shell, the application and the service.
+  if (application?.pid !== undefined) {
+    const ended = new Promise((resolve) => application?.on('close', resolve))
+    process.kill(-application.pid, 'SIGINT')
+    await ended
+  }
+  await directory.remove()
+})
+
+test('the token route answers who is signed in, and nobody else', async () => {
+  const ask = (path: string, cookie = '') => fetch(`${url}${path}`, { method: 'POST', headers: { cookie } })
+  expect((await ask('/call-token')).status).toBe(401)
+  expect((await ask('/call-token', 'session=guessed')).status).toBe(401)
+  expect((await ask('/sign-in?name=mallory')).status).toBe(403)
+  const cookie = (await ask('/sign-in?name=ben')).headers.get('set-cookie') ?? ''
+  expect(cookie).toContain('HttpOnly')
+  const token = (await (await ask('/call-token?user_id=ann', cookie.split(';')[0])).json()) as { user: object }
+  expect(token.user).toMatchObject({ user_id: 'ben', role: 'agent' })
+})
+
+/** Keeps the page's connections, to count what arrives. */
+function keepConnections(): void {
+  const kept: RTCPeerConnection[] = []
+  const Native = RTCPeerConnection
+  Object.assign(window, {
+    kept,
+    RTCPeerConnection: class extends Native {
+      constructor(configuration?: RTCConfiguration) {
+        super(configuration)
+        kept.push(this)
+      }
+    },
+  })
+}
+
+/** Packets of both kinds have come, and a picture is shown. */
+async function seesAndHears(page: Page): Promise<void> {
+  await page.waitForFunction(async () => {
+    const { kept } = window as unknown as { kept: RTCPeerConnection[] }
+    const packets = { audio: 0, video: 0 }
+    for (const connection of kept) {
+      for (const report of (await connection.getStats()).values()) {
+        if (report.type === 'inbound-rtp') packets[report.kind as 'audio' | 'video'] += report.packetsReceived
+      }
+    }
+    const video = document.querySelector<HTMLVideoElement>('#remote')
+    return packets.audio > 0 && packets.video > 0 && (video?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 2
+  })
+}
+
+async function signIn(flavour: string, name: 'ann' | 'ben'): Promise<Page> {
+  const page = await (await browser.newContext()).newPage()
+  page.setDefaultTimeout(60_000)
+  await page.addInitScript(keepConnections)
+  await page.goto(`${url}/${flavour}/`)
+  await page.click(`#${name}`)
+  await page.waitForSelector('[role=status]:has-text("online")')
+  return page
+}
+
+for (const flavour of ['plain', 'react']) {
+  test(`${flavour}: two people see and hear each other, until one hangs up`, async () => {
+    const [ann, ben] = await Promise.all([signIn(flavour, 'ann'), signIn(flavour, 'ben')])
+    await ann.click('#call')
+    await ben.waitForSelector('[role=status]:has-text("Ann")')
+    await ben.click('#answer')
+    await Promise.all([ann, ben].map(seesAndHears))
+    await ben.click('#hang-up')
+    const over = flavour === 'plain' ? '[role=status]:has-text("Over")' : '#call'
+    await ann.waitForSelector(over)
+    await Promise.all([ann, ben].map((page) => page.context().close()))
+  }, 120_000)
+}
