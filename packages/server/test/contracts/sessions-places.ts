@@ -36,6 +36,7 @@ export function registerPlaceRules(given: () => SessionsHarness): void {
         const results = []
         for (const n of [1, 2]) results.push(await sessions().append(seen.id, media('c', n)))
         expect(results).toEqual(extended ? ['sent', 'sent'] : ['dropped', 'dropped'])
+        await given().settled()
         await drop(seen)
         const taker = await openReady(sessions(), { participant })
         for (let times = 0; times < 2; times++) await sessions().move('c', seen.id, taker.id, true)
