@@ -2,7 +2,7 @@ import type { ClientEventName } from '@ringwire/protocol/client-events'
 import type { CallAck } from '@ringwire/protocol/events/call'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import { type CallInput, nextCallState } from './call-state.ts'
-import { RingwireError } from './error.ts'
+import { listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
@@ -53,17 +53,9 @@ export interface LiveCall {
 }
 
 export function createCall(seed: CallSeed, port: CallPort): LiveCall {
-  const listeners = createListeners<CallEvents>([
-    'state',
-    'offer',
-    'answer',
-    'candidate',
-    'peer',
-    'alerting',
-    'status',
-    'resynced',
-    'glare',
-  ])
+  const listeners = createListeners<CallEvents>(
+    listensTo('state', 'offer', 'answer', 'candidate', 'peer', 'alerting', 'status', 'resynced', 'glare'),
+  )
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
   /** What this side said last of what it sends. */

@@ -3,7 +3,7 @@ import type { IceServer } from '@ringwire/protocol/rest'
 import { createCalls } from './calls.ts'
 import { createConnection } from './connection.ts'
 import { type Environment, globalEnvironment } from './environment.ts'
-import { check, errorFromWire, RingwireError } from './error.ts'
+import { check, errorFromWire, listensTo, RingwireError } from './error.ts'
 import { createListeners } from './listeners.ts'
 import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
@@ -23,15 +23,9 @@ export function createCallClient(options: CallClientOptions): CallClient {
 export function createClient(options: CallClientOptions, env: Environment): CallClient {
   check(typeof options?.getToken === 'function', 'getToken', 'a function')
   const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
-  const listeners = createListeners<ClientEvents>([
-    'state',
-    'incoming',
-    'restored',
-    'restorable',
-    'calls',
-    'iceServers',
-    'error',
-  ])
+  const listeners = createListeners<ClientEvents>(
+    listensTo('state', 'incoming', 'restored', 'restorable', 'calls', 'iceServers', 'error'),
+  )
   const session = createSession()
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
@@ -186,7 +180,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     wake: connection.wake,
 
     connect(): void {
-      check(env.WebSocket, 'WebSocket', 'given by globalThis or as an option: this runtime has none')
+      check(env.WebSocket, 'WebSocket', 'given: this runtime has none')
       endListening()
       endListening = env.listen((signal) => (signal === 'offline' ? connection.doubt() : connection.wake()))
       connection.connect()

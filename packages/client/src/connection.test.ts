@@ -240,7 +240,7 @@ describe('coming back', () => {
     let WebSocket: Environment['WebSocket']
     const env = Object.defineProperty({ ...fake.env }, 'WebSocket', { get: () => WebSocket })
     const client = createClient({ getToken: async () => tokenFor(fake, 3_600_000) }, env)
-    const message = 'WebSocket must be given by globalThis or as an option: this runtime has none.'
+    const message = 'WebSocket must be given: this runtime has none.'
     expect(() => client.connect()).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', message }))
     expect(client.state.name).toBe('idle')
     WebSocket = fake.env.WebSocket

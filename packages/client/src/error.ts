@@ -32,6 +32,14 @@ export function check(fits: unknown, field: string, rule: string): void {
   if (!fits) throw new RingwireError('INVALID_ARGUMENT', `${field} must be ${rule}.`, { field })
 }
 
+/** What `on` takes, where these are the events. */
+export function listensTo<Name>(...names: Name[]) {
+  return (event: Name, listener: unknown): void => {
+    check(names.includes(event), 'event', `one of ${names}`)
+    check(listener, 'listener', 'a function')
+  }
+}
+
 interface WireError {
   readonly code: ErrorCode
   readonly message: string

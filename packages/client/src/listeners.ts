@@ -1,18 +1,16 @@
-import { check } from './error.ts'
 import type { Unsubscribe } from './types.ts'
 
 /**
- * Typed events. A listener that throws stops neither the others nor the client: its error surfaces on its own. With
- * `names`, `on` throws INVALID_ARGUMENT for any other event.
+ * Typed events. A listener that throws stops neither the others nor the client: its error surfaces on its own. `admit`
+ * throws where `on` is called with something that it does not take.
  */
-export function createListeners<Events extends object>(names?: readonly (keyof Events)[]) {
+export function createListeners<Events extends object>(admit?: (event: keyof Events, call: unknown) => void) {
   type Listener = { readonly event: keyof Events; readonly call: (payload: never) => void }
   let all: readonly Listener[] = []
 
   return {
     on<E extends keyof Events>(event: E, call: (payload: Events[E]) => void): Unsubscribe {
-      check(!names || names.includes(event), 'event', `one of ${names}`)
-      check(typeof call === 'function', 'listener', 'a function')
+      admit?.(event, call)
       const listener: Listener = { event, call }
       all = [...all, listener]
       return () => {

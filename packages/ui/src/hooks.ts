@@ -1,9 +1,11 @@
 import type { CallMedia, MediaStats } from '@ringwire/client/media'
-import type { Call } from '@ringwire/client/types'
+import { usePeer } from '@ringwire/client/react'
+import type { Call, PeerState } from '@ringwire/client/types'
 import { type RefObject, useCallback, useEffect, useState, useSyncExternalStore } from 'react'
 import { type Fit, fitOf } from './fit.ts'
 import { createPictureWatch } from './picture-watch.ts'
-import { onPeer, type PeerState, peerStateOf } from './upcoming.ts'
+
+const unknown: PeerState = { away: null, media: null }
 
 /** The time of now, in ms since the epoch, anew each second while it is `on`. */
 export function useClock(on: boolean): number {
@@ -56,9 +58,7 @@ export function useFit(video: RefObject<HTMLVideoElement | null>, isScreen: bool
 
 /** Whether the peer is away, and what it says that it sends. */
 export function usePeerState(call: Call | undefined): PeerState {
-  const subscribe = useCallback((changed: () => void) => onPeer(call, changed), [call])
-  const read = () => peerStateOf(call)
-  return useSyncExternalStore(subscribe, read, read)
+  return usePeer(call) ?? unknown
 }
 
 /** The statistics of the last interval; undefined before the first. */

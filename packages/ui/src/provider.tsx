@@ -1,8 +1,8 @@
 import type { CallMedia, CallMediaOptions } from '@ringwire/client/media'
-import type { Call, CallClient, CallOptions } from '@ringwire/client/types'
+import { useRestorable } from '@ringwire/client/react'
+import type { Call, CallClient, CallOptions, RestorableCall } from '@ringwire/client/types'
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from 'react'
 import { type Line, type LineState, lineOf, type Phase } from './line.ts'
-import { onRestorable, type RestorableCall, restorableOf } from './upcoming.ts'
 import { english, type Words } from './words.ts'
 
 export interface CallProviderProps {
@@ -66,7 +66,7 @@ export function useLine(): LineState {
 export function useCallUi(): CallUi {
   const { client, line } = useContextOfCall()
   const { call, media, phase, since, ended } = useLine()
-  const restorable = useRestorableCalls(client)
+  const restorable = useRestorable(client)
   return useMemo(
     () => ({
       client,
@@ -85,12 +85,4 @@ export function useCallUi(): CallUi {
     }),
     [client, call, media, phase, since, ended, restorable, line],
   )
-}
-
-function useRestorableCalls(client: CallClient): readonly RestorableCall[] {
-  const [subscribe, read] = useMemo(
-    () => [(changed: () => void) => onRestorable(client, changed), () => restorableOf(client)] as const,
-    [client],
-  )
-  return useSyncExternalStore(subscribe, read, read)
 }

@@ -46,6 +46,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   /** Connections that were made. */
   let opened = 0
   let stopWatching = () => {}
+  /** What the peer was told last. */
+  let told: string | undefined
 
   const isPolite = () => call.direction === 'incoming'
   const isOnline = () => client === undefined || client.state.name === 'online'
@@ -125,6 +127,18 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     if (shown.isClosed()) return
     change(capture.state())
     kept.save(shown.get().muted)
+    tell()
+  }
+
+  /** The peer sees at once who is muted, or has no camera, or shows a screen [MEDIA1]. */
+  function tell(): void {
+    if (call.state.name === 'ringing') return
+    const { muted, sharing } = shown.get()
+    const sends = (kind: MediaKind) => !muted[kind] && !!capture.device(kind)
+    const flags = { audio: sends('audio'), video: sends('video'), screen: sharing }
+    const before = told
+    told = `${Object.values(flags)}`
+    if (told !== before) void call.sendMedia(flags)
   }
 
   function open(): RTCPeerConnection {

@@ -1,4 +1,4 @@
-import { type Call, createCallClient } from '@ringwire/client'
+import { createCallClient } from '@ringwire/client'
 import { CallProvider, CallStage, DevicePreview, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -12,30 +12,6 @@ const client = createCallClient({
   getToken: () => fetch('/call-token', { method: 'POST' }),
   storage: sessionStorage,
 })
-
-/** Stands for the client until it tells of the peer: the page's test says what it would. */
-function tellOfPeer(call: Call): void {
-  const told = new Set<() => void>()
-  const on = call.on as (event: string, listener: () => void) => () => void
-  let peerState: object = { away: null, media: null }
-  Object.defineProperties(call, {
-    peerState: { get: () => peerState },
-    on: {
-      value(event: string, listener: () => void) {
-        if (event !== 'peer') return on(event, listener)
-        told.add(listener)
-        return () => told.delete(listener)
-      },
-    },
-  })
-  Object.assign(window, {
-    peer(state: object) {
-      peerState = state
-      for (const listener of told) listener()
-    },
-  })
-}
-if (query.get('peerState')) client.on('incoming', tellOfPeer)
 
 const media = { statsIntervalMs: 500 }
 
