@@ -7,10 +7,12 @@ import { bun, root, setup } from './setup.mjs'
 const links = linksToNpm()
 setup('service')
 process.chdir(root)
+// The listener for operators is for one process.
+const hasWorkers = 'RINGWIRE_WORKERS' in process.env || process.argv.some((word) => word.startsWith('--workers'))
 launch({
   program: bun,
   main: join('packages', 'server', 'src', 'main.ts'),
   args: ['serve', ...process.argv.slice(2)],
-  env: { RINGWIRE_DEMO: '1', RINGWIRE_ADMIN_PORT: '0', ...process.env },
+  env: { RINGWIRE_DEMO: '1', ...(hasWorkers ? {} : { RINGWIRE_ADMIN_PORT: '0' }), ...process.env },
   links,
 })

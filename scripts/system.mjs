@@ -62,7 +62,6 @@ const systemPackages = {
     dnf: 'golang-github-prometheus',
     brew: 'prometheus',
   },
-  // Its tests are left out where it is not: nothing else needs it.
   systemd: { programs: ['systemd-analyze'], apt: 'systemd', dnf: 'systemd', brew: 'systemd' },
   python3: { programs: ['/usr/bin/python3', 'python3'], apt: 'python3', dnf: 'python3', brew: 'python3' },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },

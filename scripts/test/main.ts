@@ -33,6 +33,7 @@ else {
     'postgresql',
     'redis',
     'prometheus',
+    'systemd',
     'python3',
     'zsh',
     'fish',

@@ -179,7 +179,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     alerting: () => ask('call.alerting'),
     sendMedia({ audio, video, screen }) {
       sent = { audio, video, screen }
-      return ask('call.media', sent)
+      return ask('call.media', sent, { insistent: true })
     },
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),

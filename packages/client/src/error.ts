@@ -36,7 +36,7 @@ export function check(fits: unknown, field: string, rule: string): void {
 export function listensTo<Name>(...names: Name[]) {
   return (event: Name, listener: unknown): void => {
     check(names.includes(event), 'event', `one of ${names}`)
-    check(listener, 'listener', 'a function')
+    check(typeof listener === 'function', 'listener', 'a function')
   }
 }
 

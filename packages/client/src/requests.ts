@@ -10,7 +10,7 @@ export type Reply =
 export interface Request {
   readonly event: ClientEventName
   readonly data: object
-  /** Goes on being asked after its time, however often it fails: hanging up has to arrive at last. */
+  /** Goes on being asked after its time, however often it fails: hanging up has to arrive at last, and who is muted. */
   readonly insistent?: boolean
   /** Is called with the reply even where the promise did not wait for it. */
   readonly onReply?: (reply: Reply) => unknown

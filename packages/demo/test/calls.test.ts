@@ -228,7 +228,7 @@ test('a camera that goes off leaves no frozen picture behind, and its picture co
   await opacity('1')
   expect(await portrait.isVisible()).toBe(false)
   await customer.click('camera')
-  await agent.page.waitForSelector('[data-testid=no-picture]:has-text("No picture")')
+  await agent.page.waitForSelector('[data-testid=no-picture]:has-text("camera off")')
   await opacity('0')
   expect(await portrait.isVisible()).toBe(true)
   await agent.page.waitForSelector('[data-testid=call-path]:not(:has-text("×"))')

@@ -14,12 +14,17 @@ export interface Lan {
   has(address: string): boolean
 }
 
+/** Public addresses, and those that a provider gives to its customers (RFC 6598): others in such a network are strangers. */
+function isOfStrangers(address: string): boolean {
+  return ['unicast', 'carrierGradeNat'].includes(ipaddr.parse(address).range())
+}
+
 /** IPv4 alone: phones have it, and people can type it. Networks with public addresses hold strangers. */
 export function localNetworks(interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces()): Lan {
   const own = Object.values(interfaces)
     .flatMap((entries) => entries ?? [])
     .flatMap(({ address, family, internal, cidr }) => {
-      const isLocal = family === 'IPv4' && !internal && ipaddr.parse(address).range() !== 'unicast'
+      const isLocal = family === 'IPv4' && !internal && !isOfStrangers(address)
       return isLocal && cidr !== null ? [{ address, network: ipaddr.parseCIDR(cidr) }] : []
     })
   return {

@@ -20,8 +20,9 @@ const iso = (at: number) => new Date(at).toISOString()
 
 /** How long a side of an answered call has been away, and until when it may come back; undefined where it is there [PEER1]. */
 export function absenceOf(call: Call, side: Side, durations: CallDurations): PeerAbsence | undefined {
-  const place = isAnswered(call) ? placeOf(call, side) : null
-  if (!isAnswered(call) || place?.state !== 'vacant') return undefined
+  if (!isAnswered(call)) return undefined
+  const place = placeOf(call, side)
+  if (place?.state !== 'vacant') return undefined
   return { since: iso(place.since), ends_at: iso(absenceEnd(call, side, place, durations)) }
 }
 
@@ -39,17 +40,14 @@ function isSecondToClose(call: AnsweredCall, side: Side): boolean {
   return isClosed(place) && isClosed(other) && place.since >= other.since
 }
 
-/** Writes down beside each step of a call what a side has to hear of the other's absence. */
+/** Writes down beside the step of a call, where there is one, what a side has to hear of the other's absence. */
 export function notePeers<D extends { readonly steps: readonly Step[] }>(
   before: Call,
   decision: D,
   durations: CallDurations,
 ): D {
-  if (decision.steps.length === 0) return decision
-  let last = before
   const steps = decision.steps.map((step) => {
-    const peers = newsOf(last, step.call, durations)
-    last = step.call
+    const peers = newsOf(before, step.call, durations)
     return peers.length === 0 ? step : { ...step, event: { ...step.event, peers } }
   })
   return { ...decision, steps }

@@ -4,6 +4,7 @@ import { registerCallRules, registerLaterRules } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerClosedRules, registerLogRules } from './sessions-log.ts'
 import { registerLostLogRules } from './sessions-lost-logs.ts'
+import { registerPeerRules } from './sessions-peers.ts'
 import { registerPlaceRules } from './sessions-places.ts'
 import { registerSessionProperties } from './sessions-property.ts'
 import { registerResumeRules } from './sessions-resume.ts'
@@ -23,6 +24,7 @@ export function registerSessionsContract(name: string, open: OpenSessions, isOld
     if (!isOld) {
       registerLaterRules(given)
       registerClosedRules(given)
+      registerPeerRules(given)
     }
     registerLogRules(given)
     registerPlaceRules(given)

@@ -78,7 +78,7 @@ describe('the image', () => {
   test('has what runs, and neither tests nor tools of development', () => {
     const names = (path: string) => readdirSync(join(image.directory, 'app', path))
     expect(names('.').sort()).toEqual(['node_modules', 'package-lock.json', 'package.json', 'packages'])
-    expect(names('packages/server').sort()).toEqual(['bin', 'package.json', 'sql', 'src'])
+    expect(names('packages/server').sort()).toEqual(['LICENSE', 'README.md', 'bin', 'package.json', 'sql', 'src'])
     expect(names('node_modules')).not.toContain('typescript')
     const { workspaces } = JSON.parse(readFileSync(join(image.directory, 'app/package.json'), 'utf8'))
     expect(workspaces.map((path: string) => path.slice('packages/'.length)).sort()).toEqual(names('packages').sort())

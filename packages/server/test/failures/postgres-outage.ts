@@ -80,7 +80,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
 
     await outage.end(world())
     await becomesReady(one, two)
-    saysLostAndBack('database', one, two)
+    await saysLostAndBack('database', one, two)
     const backAt = performance.now()
     await Promise.all([ringing.caller, ringing.callee].map((client) => client.next('call.missed', aboutCall(missed))))
     expect(performance.now() - backAt).toBeLessThan(soon(1_500))

@@ -39,7 +39,7 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     isAway = false
     await outage.end(world())
     await becomesReady(world().one, world().two)
-    saysLostAndBack('redis', world().one, world().two)
+    await saysLostAndBack('redis', world().one, world().two)
   }
   // A test that fails leaves Redis as the next one needs it.
   afterEach(async () => {

@@ -37,7 +37,7 @@ test('[LOG2] the log says that a store is lost, and that it is back, also where 
   const back = saysMore('store back')
   disk.clear()
   await back
-  saysLostAndBack('database', service)
+  await saysLostAndBack('database', service)
 }, 60_000)
 
 test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {

@@ -10,5 +10,14 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
+  'effects.ts acceptedData: never: displayName === null': 'who answered has a name; the types ask',
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',
+}
+
+/** Mutations that tables and worlds do not reach, for both sides close at one instant there, and the test that finds each. */
+export const foundElsewhere: Readonly<Record<string, string>> = {
+  "peers.ts newsOf: only the left: was.ends_at === is.ends_at || placeOf(after, to)?.state !== 'held'":
+    'call/peers.test.ts [PEER1] [END5]',
+  'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':
+    'call/peers.test.ts [PEER1] [END5]',
 }

@@ -106,7 +106,9 @@ async function wholeCall(callerAt: Service, calleeAt: Service): Promise<void> {
   expect(numbersTo(callee, call)).toEqual([0, 1, 2, 3, 4, 5])
   expect(numbersTo(caller, call)).toEqual([0, 1, 2])
   const relayed = (count: number) => Array(count).fill('webrtc.ice_candidate')
-  expect(callee.events()).toEqual(['call.ringing', 'webrtc.offer', ...relayed(6)])
+  // Whether a socket that is replaced was away for a moment depends on which node is faster [PEER1].
+  const heard = callee.events().filter((event) => !event.startsWith('call.peer_'))
+  expect(heard).toEqual(['call.ringing', 'webrtc.offer', ...relayed(6)])
   expect(caller.events()).toEqual([
     'call.accepted',
     ...relayed(1),
