@@ -55,8 +55,6 @@ export interface RingwireServer {
    * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
    */
   stop(atOnce?: boolean): Promise<void>
-  /** How it is; undefined before it has started. */
-  status(): Status | undefined
 }
 
 /** The parts that know calls, wired together. */
@@ -84,7 +82,6 @@ export function createServer(deps: ServerDeps): RingwireServer {
   let close: (atOnce: boolean) => Promise<void> = async () => {}
   let hurry: () => Promise<void> = async () => {}
   let stopped: Promise<void> | undefined
-  let status: Status | undefined
 
   async function start(): Promise<{ url: string }> {
     const heard: Heard = { logLost: () => {}, death: () => {}, call: () => {} }
@@ -159,7 +156,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       history: createHistory({ calls: stores.calls }),
       health,
     })
-    status = {
+    const status: Status = {
       families: () => meter.families(presentOf(gateway, domain, backend)),
       live: health.live,
       ready: health.ready,
@@ -195,7 +192,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await stopped
   }
 
-  return { start, stop, status: () => status }
+  return { start, stop }
 }
 
 /** What the backend has to say to parts that are made after it. */
@@ -396,7 +393,7 @@ interface ForOperators {
   readonly meter: Meter
 }
 
-/** Workers have one listener together, at the process that starts them: here they only look after themselves. */
+/** The configuration gives workers no such listener: each could tell of itself alone [ADM1]. */
 function startForOperators({ deps, status, journal, meter }: ForOperators): { stop(): Promise<void> } {
   const { config, logger, workerOf } = deps
   const admin = workerOf === undefined ? listenForAdmin({ config, status, journal }) : undefined

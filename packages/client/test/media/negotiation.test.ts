@@ -265,7 +265,8 @@ test('before a restart ICE servers are made fresh; new ones that are pushed are 
           return client.iceServers
         },
       }
-      const pair = createPair('audio', { outgoing: { client } })
+      // A busy machine may take longer than usual to connect, and that would be a restart.
+      const pair = createPair('audio', { outgoing: { client, connectTimeoutMs: 60_000 } })
       const username = () => pair.caller.connection?.getConfiguration().iceServers?.[0]?.username
       await Promise.all([pair.caller.start(), pair.callee.start()])
       pair.accept()

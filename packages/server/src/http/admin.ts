@@ -14,7 +14,7 @@ import { targetOf } from '../request-target.ts'
 import { bearerToken } from './bearer.ts'
 import { failure, healthReply } from './replies.ts'
 
-/** How the service is, of one process or of all workers of a machine. */
+/** How the service is. */
 export interface Status {
   families(): MaybePromise<readonly Family[]>
   live(): MaybePromise<HealthReport>

@@ -15,24 +15,6 @@ export interface Family {
 
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The families of several processes as those of one: samples of the same name are added up. */
-export function sumOf(all: readonly (readonly Family[])[]): Family[] {
-  const families = new Map<string, Family>()
-  const sums = new Map<string, Map<string, number>>()
-  for (const family of all.flat()) {
-    const sum = sums.get(family.name) ?? new Map<string, number>()
-    for (const [sample, value] of family.samples) sum.set(sample, (sum.get(sample) ?? 0) + value)
-    families.set(family.name, family)
-    sums.set(family.name, sum)
-  }
-  return [...families.values()].map((family) => ({ ...family, samples: [...(sums.get(family.name) ?? [])] }))
-}
-
-/** What a process that is gone leaves behind: what it counted stays counted, what it held is gone. */
-export function countedOf(families: readonly Family[]): Family[] {
-  return families.filter(({ type }) => type !== 'gauge')
-}
-
 export function textOf(families: readonly Family[]): string {
   const lines: string[] = []
   for (const { name, help, type, samples } of families) {

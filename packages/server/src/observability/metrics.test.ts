@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports.ts'
-import { countedOf, type Family, sumOf, textOf } from './families.ts'
+import { type Family, textOf } from './families.ts'
 import { createJournal } from './journal.ts'
 import { createSilentLogger } from './logger.ts'
 import { createMetrics, type Present } from './metrics.ts'
@@ -133,28 +133,6 @@ test('values of labels are escaped', () => {
   const counter = createCounter('c_total', ['a'], 'c')
   counter.add(1, 'a"b\\c\nd')
   expect(textOf([counter.family()])).toContain('c_total{a="a\\"b\\\\c\\nd"} 1\n')
-})
-
-test('[MET1] several processes are told as one: counts and gauges are added up', () => {
-  const [one, two] = [create(), create()]
-  for (const metrics of [one, two]) {
-    metrics.resumed(true)
-    metrics.stored('database', 'commit', 0.003)
-  }
-  two.stored('redis', 'append', 0.3)
-  const all = valuesOf(
-    sumOf([one.families({ ...nobody, connections: 3 }), two.families({ ...nobody, connections: 4 })]),
-  )
-  expect(all).toMatchObject({
-    ringwire_connections: 7,
-    'ringwire_resumes_total{result="recovered"}': 2,
-    'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.0025"}': 0,
-    'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.005"}': 2,
-    'ringwire_store_seconds_count{store="redis",operation="append"}': 1,
-  })
-  const left = valuesOf(countedOf(one.families({ ...nobody, connections: 3 })))
-  expect(left).toMatchObject({ 'ringwire_resumes_total{result="recovered"}': 1 })
-  expect(Object.keys(left)).not.toContain('ringwire_connections')
 })
 
 test('a bucket counts what is as large as its bound, and +Inf all', () => {
