@@ -38,6 +38,8 @@ const levelMs = 100
 function watchLevel(track: MediaStreamTrack, heard: (level: number) => void): () => void {
   const context = new AudioContext()
   const analyser = context.createAnalyser()
+  // 170 ms at 48 kHz: what is heard between two looks is in one of them.
+  analyser.fftSize = 8192
   const samples = new Float32Array(analyser.fftSize)
   context.createMediaStreamSource(new MediaStream([track])).connect(analyser)
   const timer = setInterval(() => {
