@@ -17,6 +17,7 @@ elseif what == 'hold' then
   end
 else
   drop(h, 'V' .. name)
+  drop(h, 'W' .. name)
   drop(h, 'Q' .. name)
   release(h, name)
   finish(h, name)
