@@ -47,6 +47,21 @@ async function relay(from: ExtendedClient, call: string, ...numbers: readonly nu
   }
 }
 
+/**
+ * What each socket brings runs on from where it was opened. What an older socket still brings after that comes again on
+ * the next one [RES1].
+ */
+function runsOn({ entries }: ExtendedClient): void {
+  const seqs = new Map<number, number>()
+  for (const entry of entries) {
+    if (entry.kind === 'opened') seqs.set(entry.socket, Number(entry.resume?.seq ?? 0))
+    if (entry.kind !== 'in' || entry.message.seq === undefined) continue
+    const seq = (seqs.get(entry.socket) ?? 0) + 1
+    expect(entry.message.seq).toBe(seq)
+    seqs.set(entry.socket, seq)
+  }
+}
+
 /** From the invite to the history, with a socket that is cut in between; both sessions go on at the other node. */
 async function wholeCall(callerAt: Service, calleeAt: Service): Promise<void> {
   const pair = await pairOn(callerAt, calleeAt)
@@ -117,7 +132,7 @@ async function wholeCall(callerAt: Service, calleeAt: Service): Promise<void> {
     ...relayed(2),
     'call.ended',
   ])
-  for (const { pushes } of [caller, callee]) expect(pushes.map(({ seq }) => seq)).toEqual(pushes.map((_, i) => i + 1))
+  for (const client of [caller, callee]) runsOn(client)
   stopAll(pair)
 }
 
