@@ -25,9 +25,10 @@ interface Case {
 const breaks = (file: string, from: string): Case => ({ file, code: values(from), broken: importRule })
 const passes = (file: string, from: string): Case => ({ file, code: values(from), broken: undefined })
 
-/** Files that stand for the services, with a sibling folder and one further down. */
-const services = [server('calls.ts'), server('ports.ts')]
-const serviceFolders = [server('auth/tokens.ts'), server('ice/turn.ts'), server('observability/log.ts')]
+/** Files of the services, and of what they are made of. */
+const services = ['auth', 'config', 'ice', 'observability', 'ports', 'services', 'session', 'time'].map((room) =>
+  server(`${room}/it.ts`),
+)
 
 const rules: Record<string, Case[]> = {
   'protocol imports typebox and its own folder alone': [
@@ -36,12 +37,12 @@ const rules: Record<string, Case[]> = {
     passes('packages/protocol/src/c.ts', './events/call.ts'),
     passes('packages/protocol/src/events/d.ts', '../text.ts'),
     passes('packages/protocol/src/e.test.ts', 'fast-check'),
-    ...['node:fs', 'bun', 'hono', '@ringwire/client/x', '../../server/src/ports.ts', './../package.json'].map(
+    ...['node:fs', 'bun', 'hono', '@ringwire/client/x', '../../server/src/ports/push.ts', './../package.json'].map(
       (from, i) => breaks(`packages/protocol/src/x${i}.ts`, from),
     ),
     breaks('packages/protocol/src/events/x.ts', 'ajv'),
-    breaks('packages/protocol/src/events/y.ts', '../../../server/src/ports.ts'),
-    breaks('packages/protocol/src/events/z.ts', './../../../server/src/ports.ts'),
+    breaks('packages/protocol/src/events/y.ts', '../../../server/src/ports/push.ts'),
+    breaks('packages/protocol/src/events/z.ts', './../../../server/src/ports/push.ts'),
   ],
   'the client imports types and constants of protocol': [
     passes('packages/client/src/a.ts', '@ringwire/protocol/close-codes'),
@@ -57,14 +58,14 @@ const rules: Record<string, Case[]> = {
     breaks('packages/client/src/x.ts', 'typebox'),
     breaks('packages/client/src/media/x.ts', 'react'),
     breaks('packages/client/src/y.ts', 'node:fs'),
-    breaks('packages/client/src/z.ts', '../../server/src/ports.ts'),
+    breaks('packages/client/src/z.ts', '../../server/src/ports/push.ts'),
     { file: 'packages/client/src/w.ts', code: values('@ringwire/protocol/events/call'), broken: plugin },
     { file: 'packages/client/src/v.ts', code: values('@ringwire/protocol/rest'), broken: plugin },
   ],
   'react/ imports React and the client': [
     passes('packages/client/src/react/a.ts', 'react'),
     passes('packages/client/src/react/b.ts', '../media/call-media.ts'),
-    ...['react-dom', '@ringwire/protocol/close-codes', 'node:fs', '../../../server/src/ports.ts'].map((from, i) =>
+    ...['react-dom', '@ringwire/protocol/close-codes', 'node:fs', '../../../server/src/ports/push.ts'].map((from, i) =>
       breaks(`packages/client/src/react/x${i}.ts`, from),
     ),
   ],
@@ -88,31 +89,26 @@ const rules: Record<string, Case[]> = {
       'bun:sqlite',
       'typebox',
       'pino',
-      '../maybe.ts',
-      '../ports.ts',
-      './../ports.ts',
+      '../ports/push.ts',
+      './../ports/push.ts',
       '@ringwire/protocol/validate',
       '@ringwire/protocol/envelope',
     ].map((from, i) => breaks(server(`call/x${i}.ts`), from)),
   ],
   'services never import their callers, adapters or the command line': [
+    breaks(server('stray.ts'), './signaling/gateway.ts'),
     ...services.flatMap((file, i) =>
-      ['signaling/gateway.ts', 'http/app.ts', 'adapters/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
-        (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `./${from}`),
-      ),
-    ),
-    ...serviceFolders.flatMap((file, i) =>
       ['signaling/gateway.ts', 'http/app.ts', 'adapters/memory/calls.ts', 'cli/keys.ts', 'server.ts', 'main.ts'].map(
         (from, j) => breaks(file.replace('.ts', `${i}${j}.ts`), `../${from}`),
       ),
     ),
-    breaks(server('history.ts'), 'bun:sqlite'),
-    passes(server('health.ts'), './call/call.ts'),
-    passes(server('deadlines.ts'), 'node:crypto'),
-    passes(server('auth/keys.ts'), '../ports.ts'),
+    breaks(server('services/history.ts'), 'bun:sqlite'),
+    passes(server('services/health.ts'), '../call/call.ts'),
+    passes(server('services/deadlines.ts'), 'node:crypto'),
+    passes(server('auth/keys.ts'), '../ports/product-store.ts'),
   ],
   'signaling/ imports neither http/ nor adapters/ nor what starts it': [
-    passes(server('signaling/a.ts'), '../calls.ts'),
+    passes(server('signaling/a.ts'), '../services/calls.ts'),
     passes(server('signaling/b.ts'), './connection.ts'),
     ...['../http/app.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
       (from, i) => breaks(server(`signaling/x${i}.ts`), from),
@@ -120,7 +116,7 @@ const rules: Record<string, Case[]> = {
     breaks(server('signaling/y.ts'), 'bun:sqlite'),
   ],
   'http/ imports neither signaling/ nor adapters/ nor what starts it': [
-    passes(server('http/a.ts'), '../history.ts'),
+    passes(server('http/a.ts'), '../services/history.ts'),
     ...['../signaling/gateway.ts', '../adapters/sqlite/calls.ts', '../cli/keys.ts', '../server.ts', '../main.ts'].map(
       (from, i) => breaks(server(`http/x${i}.ts`), from),
     ),
@@ -136,8 +132,8 @@ const rules: Record<string, Case[]> = {
   'an adapter imports ports, call, its own folder and its driver': [
     passes(server('adapters/sqlite/a.ts'), 'bun:sqlite'),
     passes(server('adapters/sqlite/b.ts'), './rows.ts'),
-    passes(server('adapters/sqlite/c.ts'), '../../ports.ts'),
-    passes(server('adapters/memory/d.ts'), '../../maybe.ts'),
+    passes(server('adapters/sqlite/c.ts'), '../../ports/push.ts'),
+    passes(server('adapters/memory/d.ts'), '../oldest.ts'),
     passes(server('adapters/memory/e.ts'), '../../call/call.ts'),
     passes(server('adapters/sqlite/f.ts'), '../sql/rows.ts'),
     passes(server('adapters/postgres/g.ts'), '../sql/rows.ts'),
@@ -155,7 +151,7 @@ const rules: Record<string, Case[]> = {
       ['sql', '../sqlite/rows.ts'],
       ['sql', 'bun:sqlite'],
       ['memory', '../sql/rows.ts'],
-      ['sqlite', '../../calls.ts'],
+      ['sqlite', '../../services/calls.ts'],
       ['sqlite', '../../signaling/gateway.ts'],
       ['sqlite', 'hono'],
     ].map(([adapter, from], i) => breaks(server(`adapters/${adapter}/x${i}.ts`), from ?? '')),
@@ -194,7 +190,11 @@ const rules: Record<string, Case[]> = {
     ]),
   ],
   'a type is imported at the top of the file, where these rules see it': [
-    { file: server('call/inline.ts'), code: "export type It = import('../ports.ts').CallStore\n", broken: plugin },
+    {
+      file: server('call/inline.ts'),
+      code: "export type It = import('../ports/call-store.ts').CallStore\n",
+      broken: plugin,
+    },
     { file: server('inline.ts'), code: "export type It = typeof import('./server.ts')\n", broken: plugin },
   ],
   'a dynamic import and a re-export count as imports': [
@@ -207,7 +207,7 @@ const rules: Record<string, Case[]> = {
     passes('packages/testkit/src/c.ts', '../../../scripts/system.mjs'),
     passes('packages/testkit/src/e.ts', 'node:fs/promises'),
     passes('packages/testkit/src/d.test.ts', 'bun:test'),
-    ...['../../server/src/ports.ts', '../../server/test/support/redis.ts', 'ioredis', 'bun:test'].map((from, i) =>
+    ...['../../server/src/ports/push.ts', '../../server/test/support/redis.ts', 'ioredis', 'bun:test'].map((from, i) =>
       breaks(`packages/testkit/src/x${i}.ts`, from),
     ),
   ],

@@ -19,7 +19,7 @@ import {
   ownDeviceMs,
 } from '../../packages/server/src/call/decide.ts'
 import { decideInvite, type InviteCommand } from '../../packages/server/src/call/invite.ts'
-import { loadConfig } from '../../packages/server/src/config.ts'
+import { loadConfig } from '../../packages/server/src/config/config.ts'
 
 /** What was done, by whom, and what came of it. */
 export interface Row {

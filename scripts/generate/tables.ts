@@ -1,4 +1,4 @@
-import { fileVariable, settingRows } from '../../packages/server/src/config.ts'
+import { fileVariable, settingRows } from '../../packages/server/src/config/config.ts'
 
 export const printed = '<!-- Printed from the code by `npm run generate`. -->'
 

@@ -8,24 +8,20 @@ import { openSqlite } from './adapters/sqlite/open.ts'
 import { demoKeyFile } from './auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
 import type { Call } from './call/call.ts'
-import { createSystemClock } from './clock.ts'
-import type { Config } from './config.ts'
-import type { LocalCounters } from './limits.ts'
+import type { Config } from './config/config.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Meter } from './observability/metrics.ts'
 import { createTimed, timedCalls } from './observability/timed.ts'
-import {
-  type CallStore,
-  type Clock,
-  type Counters,
-  type Nodes,
-  type ProductStore,
-  type SessionIdentity,
-  type Sessions,
-  StoreError,
-  type Uptime,
-} from './ports.ts'
-import { createLocalUptime } from './uptime.ts'
+import type { CallStore } from './ports/call-store.ts'
+import type { Clock } from './ports/clock.ts'
+import type { Counters } from './ports/counters.ts'
+import type { Nodes, Uptime } from './ports/nodes.ts'
+import type { ProductStore } from './ports/product-store.ts'
+import type { SessionIdentity, Sessions } from './ports/sessions.ts'
+import { StoreError } from './ports/store-error.ts'
+import type { LocalCounters } from './services/limits.ts'
+import { createLocalUptime } from './services/uptime.ts'
+import { createSystemClock } from './time/clock.ts'
 
 /** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
 export interface Stores {

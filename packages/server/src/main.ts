@@ -8,12 +8,12 @@ import type { StopSignal } from './cli/stop-signal.ts'
 import { createTerminal } from './cli/terminal.ts'
 import { claimPort, endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
-import type { Config } from './config.ts'
-import { migrateToPostgres } from './migration.ts'
-import { nodeOfWorker } from './node-name.ts'
+import type { Config } from './config/config.ts'
+import { isExecutable } from './config/package-root.ts'
 import { createLogger } from './observability/logger.ts'
-import { isExecutable } from './package-root.ts'
+import { nodeOfWorker } from './ports/node-name.ts'
 import { createServer } from './server.ts'
+import { migrateToPostgres } from './services/migration.ts'
 
 const out = (text: string) => void process.stdout.write(text)
 const err = (text: string) => void process.stderr.write(text)

@@ -7,9 +7,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { ProductStore } from '../ports.ts'
+import type { ProductStore } from '../ports/product-store.ts'
 import { readOrCreateSecret } from './jwt-secrets.ts'
 import { hashSecret } from './product-auth.ts'
 

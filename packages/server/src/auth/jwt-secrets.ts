@@ -18,8 +18,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Config, JwtSecret } from '../config.ts'
-import { jwtSecrets } from '../config-values.ts'
+import type { Config, JwtSecret } from '../config/config.ts'
+import { jwtSecrets } from '../config/values.ts'
 
 export const jwtSecretsFile = 'jwt-secrets'
 

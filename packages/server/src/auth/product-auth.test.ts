@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { timingSafeEqual } from 'node:crypto'
-import type { ProductKey } from '../ports.ts'
+import type { ProductKey } from '../ports/product-store.ts'
 import { createProductAuth, hashSecret } from './product-auth.ts'
 
 function keyWith(...secrets: string[]): ProductKey {

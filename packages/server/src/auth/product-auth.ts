@@ -5,8 +5,8 @@
  *   authenticate(keyId, secret) → { ok: true, key } | { ok: false, code }
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { andThen, type MaybePromise } from '../maybe.ts'
-import type { ProductKey, ProductStore } from '../ports.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { ProductKey, ProductStore } from '../ports/product-store.ts'
 
 export type ProductAuthentication =
   | { readonly ok: true; readonly key: ProductKey }

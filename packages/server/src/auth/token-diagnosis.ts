@@ -4,7 +4,7 @@
  *   diagnoseToken(token, secrets, now) → one sentence or two; never a part of the token but its kid and times
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { JwtSecret } from '../config.ts'
+import type { JwtSecret } from '../config/config.ts'
 import { type ClaimProblem, readClaims, tokenAudience, tokenIssuer } from './tokens.ts'
 
 export function diagnoseToken(token: string, secrets: readonly JwtSecret[], now: number): string {

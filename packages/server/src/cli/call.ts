@@ -1,6 +1,6 @@
 /** `ringwire call …`: what the store says about calls. */
 import type { Command } from 'commander'
-import { createHistory } from '../history.ts'
+import { createHistory } from '../services/history.ts'
 import { printJson, printTable, type Surroundings, type Tones, withStore } from './command.ts'
 import { name, whole } from './options.ts'
 

@@ -1,9 +1,10 @@
 /** What every command of the command line has: where it writes, what it may use, and how it ends. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, type Environment, loadConfig } from '../config.ts'
-import type { Migrated, MigrationOptions } from '../migration.ts'
-import type { CallStore, ProductStore } from '../ports.ts'
+import { type Config, type Environment, loadConfig } from '../config/config.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import type { Migrated, MigrationOptions } from '../services/migration.ts'
 
 /** The stores of a data directory. */
 export interface OpenStore {

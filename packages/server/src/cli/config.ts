@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from '../auth/jwt-secrets.ts'
-import { type Config, describeConfig, loadConfig, settingRows } from '../config.ts'
-import { openToAll, whyUnreadable } from '../secret-files.ts'
+import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
+import { openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
 
 export function addConfigCommands(program: Command, surroundings: Surroundings): void {

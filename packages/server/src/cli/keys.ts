@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { hashSecret } from '../auth/product-auth.ts'
-import type { Config } from '../config.ts'
-import type { ProductKey } from '../ports.ts'
+import type { Config } from '../config/config.ts'
+import type { ProductKey } from '../ports/product-store.ts'
 import {
   CommandFailure,
   exitCodes,

@@ -1,6 +1,6 @@
 /** `ringwire serve --lan`: what the service is configured with, so that a phone in the same network can open the demo. */
-import type { Environment } from '../config.ts'
-import { localNetworks } from '../lan.ts'
+import type { Environment } from '../config/config.ts'
+import { localNetworks } from '../config/lan.ts'
 import { ensureCertificate } from './certificate.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
 

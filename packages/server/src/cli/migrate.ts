@@ -2,9 +2,9 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets, writeJwtSecrets } from '../auth/jwt-secrets.ts'
-import type { Config } from '../config.ts'
-import { type Migrated, MigrationRefusal } from '../migration.ts'
-import { StoreError } from '../ports.ts'
+import type { Config } from '../config/config.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { type Migrated, MigrationRefusal } from '../services/migration.ts'
 import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
 
 const help = `

@@ -1,6 +1,6 @@
 /** `ringwire products …`: what a product sets for itself [INV2, INV5, RING1]. */
 import { type Command, Option } from 'commander'
-import type { ProductSettings } from '../ports.ts'
+import type { ProductSettings } from '../ports/product-store.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
 import { product as productName, whole, yesNo } from './options.ts'
 

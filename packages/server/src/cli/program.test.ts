@@ -6,8 +6,8 @@ import { actorOf, callLife } from '../../test/contracts/call-life.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
 import { createProductAuth } from '../auth/product-auth.ts'
 import { decideInvite } from '../call/invite.ts'
-import type { Config } from '../config.ts'
-import { migrateToPostgres } from '../migration.ts'
+import type { Config } from '../config/config.ts'
+import { migrateToPostgres } from '../services/migration.ts'
 import { runCommandLine } from './program.ts'
 
 let dataDir: string

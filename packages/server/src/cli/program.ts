@@ -5,7 +5,7 @@
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import description from '../../package.json' with { type: 'json' }
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings, visibleLines } from './command.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { createLogger } from '../observability/logger.ts'
 import { type RunningService, type ServeOptions, serve } from './serve.ts'
 import type { StopSignal } from './stop-signal.ts'

@@ -1,6 +1,6 @@
 /** `ringwire serve`: from start to the signal that ends it. */
-import type { Config } from '../config.ts'
-import { localNetworks } from '../lan.ts'
+import type { Config } from '../config/config.ts'
+import { localNetworks } from '../config/lan.ts'
 import type { Logger } from '../observability/logger.ts'
 import { exitCodes } from './command.ts'
 import { listenForStop, type StopSignalSource } from './stop-signal.ts'

@@ -7,8 +7,8 @@
 import { resolve } from 'node:path'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { createTokens, type Tokens } from '../auth/tokens.ts'
-import type { Config, JwtSecret } from '../config.ts'
-import type { ProductStore } from '../ports.ts'
+import type { Config, JwtSecret } from '../config/config.ts'
+import type { ProductStore } from '../ports/product-store.ts'
 import {
   CommandFailure,
   exitCodes,

@@ -1,5 +1,5 @@
 /** What standard output can show where it is a terminal. */
-import type { Environment } from '../config.ts'
+import type { Environment } from '../config/config.ts'
 import type { Terminal, Tone } from './command.ts'
 
 const codes: Record<Tone, string> = { strong: '1', good: '32', warn: '33', bad: '31', dim: '2' }

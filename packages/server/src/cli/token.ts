@@ -2,8 +2,8 @@
 import { type Command, Option } from 'commander'
 import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
-import type { Config } from '../config.ts'
-import { createWsUrl } from '../ws-url.ts'
+import type { Config } from '../config/config.ts'
+import { createWsUrl } from '../config/ws-url.ts'
 import {
   CommandFailure,
   exitCodes,

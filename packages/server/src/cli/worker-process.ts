@@ -1,4 +1,4 @@
-import { workerId } from '../node-name.ts'
+import { workerId } from '../ports/node-name.ts'
 import type { WorkerProcess } from './workers.ts'
 
 /** How often a worker gives a sign of life, in ms. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../config/config.ts'
 import { createLogger } from '../observability/logger.ts'
 import type { StopSignal } from './stop-signal.ts'
 import { runWorkers, type WorkerProcess, type WorkersOptions } from './workers.ts'

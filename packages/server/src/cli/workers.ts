@@ -1,7 +1,7 @@
 /** `ringwire serve --workers N`: the process that starts the workers, starts them again, and ends with them. */
-import type { Config } from '../config.ts'
-import { workerId } from '../node-name.ts'
+import type { Config } from '../config/config.ts'
 import type { Logger } from '../observability/logger.ts'
+import { workerId } from '../ports/node-name.ts'
 import { exitCodes } from './command.ts'
 import { didNotStart, listensText } from './serve.ts'
 import { listenForStop, type StopSignal, type StopSignalSource } from './stop-signal.ts'

@@ -5,14 +5,14 @@
  *   admin?.url, admin?.stop()
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Config, isLoopbackHost } from '../config.ts'
-import type { HealthReport } from '../health.ts'
-import type { MaybePromise } from '../maybe.ts'
+import { type Config, isLoopbackHost } from '../config/config.ts'
 import { type Family, metricsType, textOf } from '../observability/families.ts'
 import type { Journal } from '../observability/journal.ts'
-import { targetOf } from '../request-target.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { HealthReport } from '../services/health.ts'
 import { bearerToken } from './bearer.ts'
 import { failure, healthReply } from './replies.ts'
+import { targetOf } from './request-target.ts'
 
 /** How the service is. */
 export interface Status {

@@ -1,6 +1,6 @@
 /** Endpoints that a client asks with its session token. */
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
-import type { LocalLimits } from '../limits.ts'
+import type { LocalLimits } from '../services/limits.ts'
 import { failure, retryAfter } from './replies.ts'
 
 export interface BearerDeps {

@@ -1,7 +1,7 @@
 /** GET /v1/calls/history. */
 import type { HistoryResponse } from '@ringwire/protocol/rest'
-import type { History } from '../history.ts'
 import type { Journal } from '../observability/journal.ts'
+import type { History } from '../services/history.ts'
 import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
 import { failure, json } from './replies.ts'
 

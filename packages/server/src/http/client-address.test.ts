@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { TrustProxy } from '../config.ts'
+import type { TrustProxy } from '../config/config.ts'
 import { createLogger, createSilentLogger } from '../observability/logger.ts'
 import { createClientAddress } from './client-address.ts'
 

@@ -5,7 +5,7 @@
  *   clientAddress(headers, socketAddress) → the client's address, or undefined where it is not known
  */
 import ipaddr from 'ipaddr.js'
-import type { TrustProxy } from '../config.ts'
+import type { TrustProxy } from '../config/config.ts'
 import type { Logger } from '../observability/logger.ts'
 
 export type ClientAddress = (headers: Headers, socketAddress: string | undefined) => string | undefined

@@ -1,7 +1,7 @@
 /** POST /v1/call/ice-servers [EXT5]. */
 import type { IceServersResponse } from '@ringwire/protocol/rest'
 import type { IceServersOf } from '../ice/ice-servers.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../ports/clock.ts'
 import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
 import { json } from './replies.ts'
 

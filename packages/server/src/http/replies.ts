@@ -1,5 +1,5 @@
 import { type ErrorCode, errors } from '@ringwire/protocol/errors'
-import type { HealthReport } from '../health.ts'
+import type { HealthReport } from '../services/health.ts'
 
 /** Every REST answer carries these: nothing here is to be kept or guessed at. */
 const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const

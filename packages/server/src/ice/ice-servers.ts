@@ -7,7 +7,7 @@
 import { createHmac } from 'node:crypto'
 import type { IceServer } from '@ringwire/protocol/rest'
 import type { Participant } from '../call/call.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 
 type IceConfig = Pick<
   Config,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { boundedLines, boundedMs, createBoundedLog } from './bounded.ts'
 import { createJournal } from './journal.ts'
 import { createLogger } from './logger.ts'

@@ -2,7 +2,7 @@
 import type { ErrorBody } from '@ringwire/protocol/errors'
 import { type Call, isLive, type Participant } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { type BoundedLog, createBoundedLog } from './bounded.ts'
 import type { LogFields, Logger } from './logger.ts'
 import { isFull, type Meter } from './metrics.ts'

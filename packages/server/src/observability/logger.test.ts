@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { createLogger, type LogFields, type LogLevel } from './logger.ts'
 
 function setUp(level: LogLevel = 'debug') {

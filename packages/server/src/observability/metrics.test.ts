@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { type Family, textOf } from './families.ts'
 import { createJournal } from './journal.ts'
 import { createSilentLogger } from './logger.ts'

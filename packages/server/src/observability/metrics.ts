@@ -11,7 +11,7 @@ import { closeCodes } from '@ringwire/protocol/close-codes'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { isLive, type LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { StoreError } from '../ports.ts'
+import { StoreError } from '../ports/store-error.ts'
 import type { Family } from './families.ts'
 import { createCounter, createHistogram, gauge } from './series.ts'
 

@@ -1,7 +1,7 @@
 /** What the stores are asked for, with how long it takes and what fails [MET1]. */
 
-import type { MaybePromise } from '../maybe.ts'
-import type { CallStore } from '../ports.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
 import type { Meter, StoreName } from './metrics.ts'
 
 /** Hands on what it is given. What is answered at once came from this process, and does not count. */

@@ -1,4 +1,4 @@
-import type { MessageRate } from '../config.ts'
+import type { MessageRate } from '../config/config.ts'
 
 /** A token bucket: `burst` at once, `perSecond` after that. Whoever costs more than is left takes it from the later ones. */
 export class Bucket {

@@ -1,5 +1,5 @@
 import { extendedQuery } from '@ringwire/protocol/extended'
-import type { ResumeRequest } from '../ports.ts'
+import type { ResumeRequest } from '../ports/sessions.ts'
 
 /** What the query of an extended connection asks for [EXT1, RES1]. */
 export interface ExtendedRequest {

@@ -1,5 +1,5 @@
 import type { CloseCode } from '@ringwire/protocol/close-codes'
-import type { Upstream } from '../ports.ts'
+import type { Upstream } from '../ports/sessions.ts'
 
 /** The socket under a connection: what of Bun's `ServerWebSocket` is used here. */
 export interface Socket {

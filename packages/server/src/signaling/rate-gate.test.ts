@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { MessageRate } from '../config.ts'
+import type { MessageRate } from '../config/config.ts'
 import { type Clearance, RateGate } from './rate-gate.ts'
 import { createSenders, type Senders } from './senders.ts'
 

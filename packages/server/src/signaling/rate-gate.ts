@@ -1,5 +1,5 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
-import type { MessageRate } from '../config.ts'
+import type { MessageRate } from '../config/config.ts'
 import { Bucket } from './bucket.ts'
 import type { Sender } from './senders.ts'
 

@@ -1,6 +1,6 @@
 import type { Participant } from '../call/call.ts'
-import { andThen, type MaybePromise } from '../maybe.ts'
-import type { Sessions } from '../ports.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { Sessions } from '../ports/sessions.ts'
 
 /**
  * Whether a participant may have one more socket: at most `maxSockets`, and the oldest that hold no place make room [WS7].

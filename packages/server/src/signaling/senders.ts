@@ -1,4 +1,4 @@
-import type { MessageRate } from '../config.ts'
+import type { MessageRate } from '../config/config.ts'
 import { Bucket } from './bucket.ts'
 
 /** A message counts once for each of these that it begins. */

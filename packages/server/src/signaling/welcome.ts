@@ -1,7 +1,7 @@
 import type { AuthOk, ExtendedAuthOk } from '@ringwire/protocol/events/auth'
-import type { Arrival } from '../arrivals.ts'
 import type { SessionClaims } from '../auth/tokens.ts'
-import { newSessionId } from '../session-id.ts'
+import type { Arrival } from '../services/arrivals.ts'
+import { newSessionId } from '../session/session-id.ts'
 import type { SignalingSession } from './dispatch.ts'
 
 /** The session that a token stands for, and what it is told first. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isLive, participantOf } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
-import type { CallStore } from '../../src/ports.ts'
+import type { CallStore } from '../../src/ports/call-store.ts'
 import { actorOf, callLife, durations, inviteCommand } from './call-life.ts'
 import { accepted, created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
 

@@ -9,7 +9,7 @@ import type {
   RingingCall,
 } from '../../src/call/call.ts'
 import type { CallEvent, Step } from '../../src/call/effects.ts'
-import type { CallStore, Ended } from '../../src/ports.ts'
+import type { CallStore, Ended } from '../../src/ports/call-store.ts'
 
 /** Calls and steps as the contract suites need them: right in shape, with no more meaning than that. */
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { defaultProductSettings, type ProductStore } from '../../src/ports.ts'
+import { defaultProductSettings, type ProductStore } from '../../src/ports/product-store.ts'
 
 export interface ProductStoreHarness {
   readonly store: ProductStore

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import type { MaybePromise } from '../../src/maybe.ts'
-import type { Sessions, Sink } from '../../src/ports.ts'
+import type { MaybePromise } from '../../src/ports/maybe.ts'
+import type { Sessions, Sink } from '../../src/ports/sessions.ts'
 import type { RedisDatabases } from '../support/redis.ts'
 import { type OpenSessions, resetText, type SessionsHarness } from './session-parts.ts'
 

@@ -1,4 +1,4 @@
-import type { SessionIdentity, Sessions } from '../../src/ports.ts'
+import type { SessionIdentity, Sessions } from '../../src/ports/sessions.ts'
 import { createSocket, identityOf, type Seen, type SessionsHarness, type Wish } from './session-parts.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { Participant } from '../../src/call/call.ts'
-import type { OpenSession, Push, ResumeRequest, SessionIdentity, Sessions, Sink } from '../../src/ports.ts'
-import { newSessionId } from '../../src/session-id.ts'
+import type { Push } from '../../src/ports/push.ts'
+import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../../src/ports/sessions.ts'
+import { newSessionId } from '../../src/session/session-id.ts'
 
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import type { Push, SessionIdentity } from '../../src/ports.ts'
+import type { Push } from '../../src/ports/push.ts'
+import type { SessionIdentity } from '../../src/ports/sessions.ts'
 import { connectClient, cut, proveRead, read, resume, type WalkingClient } from './session-client.ts'
 import { createSocket, identityOf, pushes, resumeWindowMs, type SessionsHarness, somebody } from './session-parts.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Push } from '../../src/ports.ts'
+import type { Push } from '../../src/ports/push.ts'
 import { comeBack, numbersOf, openReady, pushes, type SessionsHarness, somebody, upTo } from './session-parts.ts'
 
 const { ringing, stop, final } = pushes

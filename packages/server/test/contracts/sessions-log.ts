@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { sessionLogLimits } from '../../src/ports.ts'
+import { sessionLogLimits } from '../../src/ports/sessions.ts'
 import {
   comeBack,
   createSocket,

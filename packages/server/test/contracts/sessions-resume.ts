@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ResumeRequest, SessionIdentity } from '../../src/ports.ts'
+import type { ResumeRequest, SessionIdentity } from '../../src/ports/sessions.ts'
 import {
   comeBack,
   createSocket,

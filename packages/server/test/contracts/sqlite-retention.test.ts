@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
 import type { LiveCall } from '../../src/call/call.ts'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { created, ended, liveIn, ringing } from './calls.ts'
 import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import type { ToWriter } from '../../src/adapters/sqlite/write-worker.ts'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { created, ended, liveIn, participant, ringing, there, touched } from './calls.ts'
 import type { Pragma } from './faulty-writer.ts'
 import { openHarness, type SqliteHarness, versionsOf } from './sqlite-harness.ts'

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import { settingRows } from '../../src/config.ts'
+import { settingRows } from '../../src/config/config.ts'
 import {
   commandOfExample,
   deploy,

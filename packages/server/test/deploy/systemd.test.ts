@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
-import { loadConfig, settingRows } from '../../src/config.ts'
+import { loadConfig, settingRows } from '../../src/config/config.ts'
 import { deploy } from './compose.ts'
 
 /* What of deploy/ringwire.service can be shown where systemd does not run. */

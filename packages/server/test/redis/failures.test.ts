@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
   createSocket,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { callKey } from '../../src/call/call.ts'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { somebody } from '../contracts/session-parts.ts'
 import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'

@@ -5,7 +5,7 @@ import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import type { Participant } from '../../src/call/call.ts'
-import { createLimits, type Limit, type Limits } from '../../src/limits.ts'
+import { createLimits, type Limit, type Limits } from '../../src/services/limits.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 
 interface Node {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import {
   createSocket,
   identityOf,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Link } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { numbersOf, openReady, pushes, relays, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { RedisProxy } from '../support/redis-proxy.ts'

@@ -5,7 +5,7 @@ import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import { StoreError } from '../../src/ports.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
   numbersOf,

@@ -1,7 +1,8 @@
 import { soon } from '@ringwire/testkit/patience'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import { type Sessions, StoreError } from '../../src/ports.ts'
+import type { Sessions } from '../../src/ports/sessions.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { pushes, resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 
 /** What becomes of a script that a node runs: `send` sends it to the real server. */

@@ -1,7 +1,7 @@
 import { productKey, Service } from '@ringwire/testkit/service'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { createLogger } from '../../src/observability/logger.ts'
-import type { Clock } from '../../src/ports.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import { createServer, type RingwireServer } from '../../src/server.ts'
 
 /** A clock that stands still until a test moves it. */

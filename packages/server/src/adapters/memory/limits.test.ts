@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { addressKey } from '../../limits.ts'
+import { addressKey } from '../../services/limits.ts'
 import { createMemoryCounter } from './limits.ts'
 
 test('[TOK5] memory stays flat while a million addresses come; who is counted stays counted', async () => {

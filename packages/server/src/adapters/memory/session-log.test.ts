@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Push } from '../../ports.ts'
+import type { Push } from '../../ports/push.ts'
 import { SessionLog } from './session-log.ts'
 
 const push = (n: number, kind: Push['kind'] = 'relay', call = 'call', size = 0): Push => ({

@@ -1,4 +1,5 @@
-import { isRelay, type Push, sessionLogLimits, waitingLimits } from '../../ports.ts'
+import { isRelay, type Push } from '../../ports/push.ts'
+import { sessionLogLimits, waitingLimits } from '../../ports/sessions.ts'
 
 /** Bounds of a log with a socket [RES1]; one that waits for a socket has those of `waitingLimits`. */
 const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const

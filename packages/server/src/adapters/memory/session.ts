@@ -1,16 +1,13 @@
 import { participantKey } from '../../call/call.ts'
+import { baseText, isLast, isRelay, type Push } from '../../ports/push.ts'
 import {
-  baseText,
-  isLast,
-  isRelay,
   type KeepResult,
-  type Push,
   type ResumeRequest,
   type SessionIdentity,
   type Sink,
   type Upstream,
   waitingLimits,
-} from '../../ports.ts'
+} from '../../ports/sessions.ts'
 import { type LogEntry, SessionLog } from './session-log.ts'
 
 /** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */

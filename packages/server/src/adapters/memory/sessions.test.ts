@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
-import type { Push, Sink } from '../../ports.ts'
+import type { Push } from '../../ports/push.ts'
+import type { Sink } from '../../ports/sessions.ts'
 import { createMemorySessions, type MemorySessions } from './sessions.ts'
 
 const participant = { product: 'shop', role: 'agent', userId: 'ann' }

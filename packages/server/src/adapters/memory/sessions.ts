@@ -1,16 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { participantKey, sameParticipant } from '../../call/call.ts'
-import {
-  type AppendResult,
-  isLast,
-  isRelay,
-  type Push,
-  type SessionIdentity,
-  type Sessions,
-  type Sink,
-  StoreError,
-  type Upstream,
-} from '../../ports.ts'
+import { type AppendResult, isLast, isRelay, type Push } from '../../ports/push.ts'
+import type { SessionIdentity, Sessions, Sink, Upstream } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import {
   awaitsState,
   canResume,

@@ -1,6 +1,6 @@
 import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import type { InviteSituation } from '../../ports.ts'
+import type { InviteSituation } from '../../ports/call-store.ts'
 import {
   allColumns,
   type ColumnSet,

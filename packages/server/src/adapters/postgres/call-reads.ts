@@ -1,7 +1,13 @@
 import type { Call, CallRef, LiveCall, Participant } from '../../call/call.ts'
 import { isLive, sideOf } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import { type Ended, type HistoryPage, type HistoryQuery, type InviteSituation, pageSize } from '../../ports.ts'
+import {
+  type Ended,
+  type HistoryPage,
+  type HistoryQuery,
+  type InviteSituation,
+  pageSize,
+} from '../../ports/call-store.ts'
 import { type CallRow, callColumns, callOf, type EventRow, eventOf } from '../sql/rows.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 

@@ -1,5 +1,5 @@
 import { type Call, type CallRef, callKey, participantKey } from '../../call/call.ts'
-import type { CallStore, Changes } from '../../ports.ts'
+import type { CallStore, Changes } from '../../ports/call-store.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
 import { type Seen, writeOf } from './batch.ts'
 import type { CallReads } from './call-reads.ts'

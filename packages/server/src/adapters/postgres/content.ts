@@ -1,5 +1,5 @@
-import { connectionName } from '../../node-name.ts'
-import { StoreError } from '../../ports.ts'
+import { connectionName } from '../../ports/node-name.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import {
   type CallPage,
   type Content,

@@ -1,5 +1,5 @@
 import { SQL } from 'bun'
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 
 /** Why a statement failed. Messages of PostgreSQL that could hold values of a row are not passed on [LOG1]. */
 export type Failure =

@@ -1,4 +1,4 @@
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { commitSql, encodeBatch, refusedOf, type Write } from './batch.ts'
 import type { Connections, Row } from './connections.ts'
 

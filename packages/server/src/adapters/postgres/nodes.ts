@@ -1,7 +1,8 @@
 import type { Outage } from '../../call/call.ts'
-import { connectionName, isReplacedBy, newNodeName } from '../../node-name.ts'
-import { forgetOldest } from '../../oldest.ts'
-import { type Clock, mostOutages, type Nodes, outageMs, type Uptime } from '../../ports.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name.ts'
+import { mostOutages, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
+import { forgetOldest } from '../oldest.ts'
 import { Connections } from './connections.ts'
 
 export interface PostgresNodesOptions {

@@ -1,4 +1,9 @@
-import { defaultProductSettings, type ProductKey, type ProductSettings, type ProductStore } from '../../ports.ts'
+import {
+  defaultProductSettings,
+  type ProductKey,
+  type ProductSettings,
+  type ProductStore,
+} from '../../ports/product-store.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
 /** The secrets that are valid at an instant, the current one first. */

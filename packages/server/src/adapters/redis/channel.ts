@@ -1,6 +1,6 @@
 import type { Call } from '../../call/call.ts'
 import { callMark, readCall } from '../../call/read.ts'
-import { connectionName, idOf, isReplacedBy } from '../../node-name.ts'
+import { connectionName, idOf, isReplacedBy } from '../../ports/node-name.ts'
 import { type Client, connectListener, type Store, tellErrors } from './connection.ts'
 
 /** What a node asks another about a socket that it holds. */

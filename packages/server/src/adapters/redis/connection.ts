@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
-import { connectionName } from '../../node-name.ts'
-import { packageRoot } from '../../package-root.ts'
-import { StoreError } from '../../ports.ts'
-import { parseRedisUrl, type RedisAddress } from '../../redis-url.ts'
+import { packageRoot } from '../../config/package-root.ts'
+import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.ts'
+import { connectionName } from '../../ports/node-name.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { problemsOf } from './requirements.ts'
 
 export type Client = Redis | Cluster

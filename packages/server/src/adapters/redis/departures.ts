@@ -1,4 +1,4 @@
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import type { Held } from './held.ts'
 import type { Holder, HolderOptions } from './holder.ts'
 

@@ -1,5 +1,6 @@
-import { forgetOldest } from '../../oldest.ts'
-import { baseText, type Push, type SessionIdentity, type Sink, type Upstream } from '../../ports.ts'
+import { baseText, type Push } from '../../ports/push.ts'
+import type { SessionIdentity, Sink, Upstream } from '../../ports/sessions.ts'
+import { forgetOldest } from '../oldest.ts'
 import type { Entry } from './connection.ts'
 
 /** A session whose socket this node holds. */

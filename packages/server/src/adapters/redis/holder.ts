@@ -1,4 +1,4 @@
-import type { SessionIdentity } from '../../ports.ts'
+import type { SessionIdentity } from '../../ports/sessions.ts'
 import type { Entry, Reply, ScriptName } from './connection.ts'
 import {
   callFields,

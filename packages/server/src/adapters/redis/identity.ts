@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { SessionIdentity } from '../../ports.ts'
-import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
+import type { SessionIdentity } from '../../ports/sessions.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
 
 /** Who a session is, as the store keeps it. */
 export function openArgs(identity: SessionIdentity, socket: string, at: number) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Budget, type Counter, type Counters, StoreError } from '../../ports.ts'
+import type { Budget, Counter, Counters } from '../../ports/counters.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import type { Reply, Store } from './connection.ts'
 
 export interface RedisCountersOptions {

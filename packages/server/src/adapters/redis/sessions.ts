@@ -1,14 +1,8 @@
 import { type Call, type Participant, placeOf } from '../../call/call.ts'
-import {
-  type AppendResult,
-  isRelay,
-  type KeepResult,
-  type Push,
-  type SessionIdentity,
-  type Sessions,
-  StoreError,
-} from '../../ports.ts'
-import { participantHash, tagOfHash, tagOfSessionId } from '../../session-id.ts'
+import { type AppendResult, isRelay, type Push } from '../../ports/push.ts'
+import type { KeepResult, SessionIdentity, Sessions } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
 import { type Channel, createChannel } from './channel.ts'
 import { createStore, type Entry, type Reply, type ScriptName, type Store } from './connection.ts'
 import { createDepartures, type Departure } from './departures.ts'

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../oldest.ts'
+import { forgetOldest } from '../oldest.ts'
 import type { Store } from './connection.ts'
 import { nameOf } from './held.ts'
 

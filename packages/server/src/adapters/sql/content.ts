@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { MaybePromise } from '../../maybe.ts'
+import type { MaybePromise } from '../../ports/maybe.ts'
 import { callColumns, eventColumns, type RowValue } from './rows.ts'
 
 /*

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 
 export interface Migration {
   readonly number: number

@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 /** Between two steps others write. All in ms. */
 const pauseMs = 50

@@ -12,7 +12,7 @@ import {
   rmSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { fileFailure, patiently } from './connection.ts'
 import { databaseFile } from './data-dir.ts'
 

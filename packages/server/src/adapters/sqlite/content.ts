@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { type Content, type ContentRow, keyColumns, pageSize, secretColumns, settingsColumns } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { fileFailure, isBusy } from './connection.ts'
 
 export const databaseFile = 'ringwire.db'

@@ -1,4 +1,4 @@
-import { StoreError } from '../../ports.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import type { Encoded } from './batch.ts'
 import type { SqlValue } from './connection.ts'
 import type { FromWriter, Open, ToWriter } from './write-worker.ts'

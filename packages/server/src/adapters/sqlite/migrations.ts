@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { packageRoot } from '../../package-root.ts'
+import { packageRoot } from '../../config/package-root.ts'
 import { type Applied, checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
 import { patiently } from './connection.ts'
 

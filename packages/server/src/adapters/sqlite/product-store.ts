@@ -1,6 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import type { MaybePromise } from '../../maybe.ts'
-import { defaultProductSettings, type ProductKey, type ProductSettings, type ProductStore } from '../../ports.ts'
+import type { MaybePromise } from '../../ports/maybe.ts'
+import {
+  defaultProductSettings,
+  type ProductKey,
+  type ProductSettings,
+  type ProductStore,
+} from '../../ports/product-store.ts'
 import { sqlFailure } from './connection.ts'
 
 interface KeyRow {

@@ -1,4 +1,4 @@
-import type { Clock } from './ports.ts'
+import type { Clock } from '../ports/clock.ts'
 
 /** A wall clock that is this far from where the monotonic one expects it has jumped, in ms. */
 const jumpMs = 1_000

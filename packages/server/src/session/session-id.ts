@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sessionIdPattern } from '@ringwire/protocol/events/auth'
-import { type Participant, participantKey } from './call/call.ts'
+import { type Participant, participantKey } from '../call/call.ts'
 
 /**
  * A session id is 128 random bits [ID2] behind 18 bits of a hash of its participant: sessions of one participant are

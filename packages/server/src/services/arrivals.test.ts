@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createSocket, resumeOf, somebody } from '../test/contracts/session-parts.ts'
+import { createSocket, resumeOf, somebody } from '../../test/contracts/session-parts.ts'
 import {
   answered,
   connectPeer,
@@ -8,11 +8,11 @@ import {
   invited,
   openDomains,
   type Peer,
-} from '../test/support/domain.ts'
+} from '../../test/support/domain.ts'
+import { callKey, type LiveCall } from '../call/call.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { newSessionId } from '../session/session-id.ts'
 import type { Arriving } from './arrivals.ts'
-import { callKey, type LiveCall } from './call/call.ts'
-import { StoreError } from './ports.ts'
-import { newSessionId } from './session-id.ts'
 
 const openDomain = openDomains()
 

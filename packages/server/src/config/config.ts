@@ -9,6 +9,7 @@
  * A secret may be in a file instead, which NAME_FILE names.
  */
 import { randomBytes } from 'node:crypto'
+import { readSecretFile } from './secret-files.ts'
 import {
   type BootstrapKey,
   baseUrl,
@@ -37,8 +38,7 @@ import {
   trustProxy,
   type ValueType,
   workers,
-} from './config-values.ts'
-import { readSecretFile } from './secret-files.ts'
+} from './values.ts'
 
 export type { BootstrapKey, JwtSecret, MessageRate, Rate, TrustProxy }
 export { isLoopbackHost }

@@ -14,24 +14,21 @@ import {
   placeOf,
   refOf,
   sideOf,
-} from './call/call.ts'
-import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from './call/decide.ts'
-import type { Step } from './call/effects.ts'
-import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from './call/invite.ts'
+} from '../call/call.ts'
+import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from '../call/decide.ts'
+import type { Step } from '../call/effects.ts'
+import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from '../call/invite.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { Nodes, Uptime } from '../ports/nodes.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import type { Push } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Delivery } from './delivery.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
-import type { MaybePromise } from './maybe.ts'
-import {
-  type CallStore,
-  type Nodes,
-  type ProductStore,
-  type Push,
-  type Sessions,
-  StoreError,
-  type Uptime,
-} from './ports.ts'
-import type { SteadyClock } from './steady-clock.ts'
 
 /** A connected client as the calls see it. */
 export interface ClientSession extends Actor {

@@ -9,10 +9,10 @@
  * still reads their own calls alone.
  */
 import { type CallRecord, historyLimit } from '@ringwire/protocol/rest'
-import type { Participant } from './call/call.ts'
-import { callRecord } from './call/record.ts'
-import { andThen, type MaybePromise } from './maybe.ts'
-import type { CallStore, HistoryQuery } from './ports.ts'
+import type { Participant } from '../call/call.ts'
+import { callRecord } from '../call/record.ts'
+import type { CallStore, HistoryQuery } from '../ports/call-store.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
 
 export interface HistoryAnswer {
   readonly data: CallRecord[]

@@ -9,11 +9,13 @@ import {
   participantOf,
   placeOf,
   type Side,
-} from './call/call.ts'
-import { lateRelayMs } from './call/decide.ts'
-import { elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from './call/effects.ts'
-import { allDone, andThen, type MaybePromise } from './maybe.ts'
-import { type AppendResult, isRelay, type Push, type Sessions, StoreError } from './ports.ts'
+} from '../call/call.ts'
+import { lateRelayMs } from '../call/decide.ts'
+import { elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
+import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
+import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
 
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>

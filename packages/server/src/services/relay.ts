@@ -1,10 +1,11 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from './call/call.ts'
+import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import type { Road } from '../observability/metrics.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { AppendResult, Push } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import type { Calls, ClientSession, Waiter } from './calls.ts'
 import type { Delivery } from './delivery.ts'
-import { andThen, type MaybePromise } from './maybe.ts'
-import type { Road } from './observability/metrics.ts'
-import type { AppendResult, Push, Sessions } from './ports.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
 

@@ -1,20 +1,24 @@
 import type { ActiveCall, SessionReset } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
-import { type Call, callKey, isLive, type LiveCall, otherSide, placeOf, refOf, type Side, sideOf } from './call/call.ts'
-import { ringingData } from './call/effects.ts'
+import {
+  type Call,
+  callKey,
+  isLive,
+  type LiveCall,
+  otherSide,
+  placeOf,
+  refOf,
+  type Side,
+  sideOf,
+} from '../call/call.ts'
+import { ringingData } from '../call/effects.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
-import { allDone, andThen, type MaybePromise } from './maybe.ts'
-import {
-  type CallStore,
-  type OpenSession,
-  type ResumeRequest,
-  type SessionIdentity,
-  type Sessions,
-  type Sink,
-  StoreError,
-} from './ports.ts'
-import type { SteadyClock } from './steady-clock.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallStore

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { somebody } from '../test/contracts/session-parts.ts'
+import { somebody } from '../../test/contracts/session-parts.ts'
 import {
   answered,
   connectPeer,
@@ -10,9 +10,10 @@ import {
   invited,
   openDomains,
   type Peer,
-} from '../test/support/domain.ts'
-import { callKey } from './call/call.ts'
-import { type AppendResult, type Push, StoreError } from './ports.ts'
+} from '../../test/support/domain.ts'
+import { callKey } from '../call/call.ts'
+import type { AppendResult, Push } from '../ports/push.ts'
+import { StoreError } from '../ports/store-error.ts'
 
 const openDomain = openDomains()
 

@@ -1,5 +1,6 @@
-import type { Outage } from './call/call.ts'
-import { type Clock, mostOutages, outageMs, type Uptime } from './ports.ts'
+import type { Outage } from '../call/call.ts'
+import type { Clock } from '../ports/clock.ts'
+import { mostOutages, outageMs, type Uptime } from '../ports/nodes.ts'
 
 const lookMs = 500
 

@@ -7,14 +7,16 @@ import {
   type Participant,
   participantOf,
   placeOf,
-} from './call/call.ts'
-import { acceptedData, type CallEvent, elsewhereData } from './call/effects.ts'
+} from '../call/call.ts'
+import { acceptedData, type CallEvent, elsewhereData } from '../call/effects.ts'
+import type { CallStore, Ended } from '../ports/call-store.ts'
+import type { Nodes } from '../ports/nodes.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { newSessionId } from '../session/session-id.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import { inBatches } from './in-batches.ts'
-import type { CallStore, Ended, Nodes, Sessions } from './ports.ts'
-import { newSessionId } from './session-id.ts'
-import type { SteadyClock } from './steady-clock.ts'
 
 export interface RecoveryOptions {
   readonly store: CallStore

@@ -1,10 +1,12 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { accepted, created, ended, participant, ringing } from '../test/contracts/calls.ts'
-import { createMemorySessions } from './adapters/memory/sessions.ts'
-import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from './call/call.ts'
-import { type Notice, overData, ringingData, type Step } from './call/effects.ts'
+import { accepted, created, ended, participant, ringing } from '../../test/contracts/calls.ts'
+import { createMemorySessions } from '../adapters/memory/sessions.ts'
+import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
+import { type Notice, overData, ringingData, type Step } from '../call/effects.ts'
+import type { Push } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { createDelivery } from './delivery.ts'
-import { type Push, type Sessions, StoreError } from './ports.ts'
 
 /** Right after the calls of these tests have ended. */
 const justOver = 1_000_000 + 5_001

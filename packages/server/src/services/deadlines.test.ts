@@ -1,9 +1,10 @@
 import { afterEach, expect, test } from 'bun:test'
-import { accepted, ringing } from '../test/contracts/calls.ts'
-import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from './call/call.ts'
-import type { CallCommand, Decision } from './call/decide.ts'
+import { accepted, ringing } from '../../test/contracts/calls.ts'
+import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from '../call/call.ts'
+import type { CallCommand, Decision } from '../call/decide.ts'
+import { pageSize } from '../ports/call-store.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { createDeadlines, type Deadlines, type DeadlinesOptions } from './deadlines.ts'
-import { pageSize, StoreError } from './ports.ts'
 
 const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
 

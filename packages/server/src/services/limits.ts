@@ -11,10 +11,10 @@
  * always answers ok.
  */
 import ipaddr from 'ipaddr.js'
-import { type Participant, participantKey } from './call/call.ts'
-import type { InviteRate } from './call/invite.ts'
-import type { Config, Rate } from './config.ts'
-import type { Budget, Counters } from './ports.ts'
+import { type Participant, participantKey } from '../call/call.ts'
+import type { InviteRate } from '../call/invite.ts'
+import type { Config, Rate } from '../config/config.ts'
+import type { Budget, Counters } from '../ports/counters.ts'
 
 export type Limit = { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
 

@@ -3,7 +3,7 @@
  *
  *   migrateToPostgres(options) → what was copied, or what was there already
  */
-import { openPostgresContent, type PostgresContent } from './adapters/postgres/content.ts'
+import { openPostgresContent, type PostgresContent } from '../adapters/postgres/content.ts'
 import {
   type Content,
   type ContentRow,
@@ -16,8 +16,8 @@ import {
   secretColumns,
   settingsColumns,
   takeFingerprint,
-} from './adapters/sql/content.ts'
-import { openSqliteContent } from './adapters/sqlite/content.ts'
+} from '../adapters/sql/content.ts'
+import { openSqliteContent } from '../adapters/sqlite/content.ts'
 
 export interface MigrationOptions {
   readonly dataDir: string

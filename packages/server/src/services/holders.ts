@@ -1,5 +1,6 @@
-import { type CallRef, callKey, type Place } from './call/call.ts'
-import type { Nodes, Sessions } from './ports.ts'
+import { type CallRef, callKey, type Place } from '../call/call.ts'
+import type { Nodes } from '../ports/nodes.ts'
+import type { Sessions } from '../ports/sessions.ts'
 
 /** Whether another node holds the socket, or may. */
 export function isHeldElsewhere({ state, node }: Place, nodes: Pick<Nodes, 'self' | 'isDead'>): boolean {

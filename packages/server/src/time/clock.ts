@@ -1,4 +1,4 @@
-import type { Clock } from './ports.ts'
+import type { Clock } from '../ports/clock.ts'
 
 /** The time of this machine. */
 export function createSystemClock(): Clock {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import type { HistoryQuery } from '../ports/call-store.ts'
 import { createHistory, cursorAfter, readCursor, readLimit } from './history.ts'
-import type { HistoryQuery } from './ports.ts'
 
 const uuid = '0b6f9f0c-3c1e-4a53-9d43-6f0f0a7a5a11'
 

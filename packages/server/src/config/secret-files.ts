@@ -6,7 +6,7 @@
  *   openToAll(path, platform)  → the warning where every account of the machine may use it
  */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs'
-import type { Parsed } from './config-values.ts'
+import type { Parsed } from './values.ts'
 
 /** White space around it does not count, as in a variable: most editors end a file with a new line. */
 export function readSecretFile(path: string): Parsed<string> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { redisUrl } from './config-values.ts'
 import { parseRedisUrl } from './redis-url.ts'
+import { redisUrl } from './values.ts'
 
 function addressOf(url: string) {
   const parsed = parseRedisUrl(url)

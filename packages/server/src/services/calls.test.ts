@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { accepted, ended, ringing } from '../test/contracts/calls.ts'
-import { somebody } from '../test/contracts/session-parts.ts'
-import { answered, connectPeer, eventsOf, openDomains, type Peer } from '../test/support/domain.ts'
-import { type Call, callKey, type LiveCall, refOf } from './call/call.ts'
+import { accepted, ended, ringing } from '../../test/contracts/calls.ts'
+import { somebody } from '../../test/contracts/session-parts.ts'
+import { answered, connectPeer, eventsOf, openDomains, type Peer } from '../../test/support/domain.ts'
+import { type Call, callKey, type LiveCall, refOf } from '../call/call.ts'
+import { StoreError } from '../ports/store-error.ts'
 import { type CallsOptions, createCalls } from './calls.ts'
-import { StoreError } from './ports.ts'
 
 const away = () => Promise.reject(new StoreError('unavailable', 'away'))
 

@@ -7,12 +7,15 @@ import {
   type LiveCall,
   nextDeadline,
   type Outage,
-} from './call/call.ts'
-import type { CallCommand, Decision } from './call/decide.ts'
+} from '../call/call.ts'
+import type { CallCommand, Decision } from '../call/decide.ts'
+import { type CallStore, pageSize } from '../ports/call-store.ts'
+import type { Nodes, Uptime } from '../ports/nodes.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
-import { type CallStore, type Nodes, pageSize, type Sessions, StoreError, type Uptime } from './ports.ts'
-import type { SteadyClock } from './steady-clock.ts'
 
 /** setTimeout holds no more than this. */
 const longestTimeoutMs = 2 ** 31 - 1

@@ -1,0 +1,85 @@
+import type { Call, CallRef, LiveCall, OverCall, Participant } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import type { MaybePromise } from './maybe.ts'
+
+/** What a decision wants written: all steps or none. No steps: nothing changes. */
+export interface Changes {
+  readonly steps: readonly Step[]
+}
+
+/** A call that is over, with its last step. */
+export interface Ended {
+  readonly call: OverCall
+  readonly step: Step
+}
+
+/** What an invite needs to see: the call that already has the uuid, and all live calls of both participants. */
+export interface InviteSituation {
+  readonly sameUuid: Call | undefined
+  readonly live: readonly LiveCall[]
+}
+
+/** Nobody reads more calls at once: no event loop stands still, however many there are. */
+export const pageSize = 500
+
+/**
+ * The calls and their events. The database is the truth.
+ *
+ * Guarantees of every adapter:
+ * - A step is written with a guard: the stored version of its call is the step's version − 1 (no row at all for
+ *   version 1). Where the guard of any step fails, none is written, and `decide` runs again on what is stored now.
+ *   So two decisions on one version can never both be written.
+ * - The call row and its `call_events` row are committed together, before the returned promise resolves.
+ * - `decide` is pure and synchronous: it may run more than once.
+ * - Transitions that arrive while a commit is in flight are committed together with the next one; a lone one is
+ *   committed at once.
+ * - Rejections are `StoreError`s; nothing is written where the kind is `unavailable`.
+ */
+export interface CallStore {
+  /** Decides on one call (undefined where there is none) and writes what the decision says. */
+  transition<D extends Changes>(ref: CallRef, decide: (call: Call | undefined) => D): MaybePromise<D>
+  /** The same for an invite; between reading the situation and the commit no other invite of either participant runs. */
+  invite<D extends Changes>(
+    caller: Participant,
+    callee: Participant,
+    callUuid: string,
+    decide: (situation: InviteSituation) => D,
+  ): MaybePromise<D>
+  load(ref: CallRef): MaybePromise<Call | undefined>
+  /** Live calls in which the participant is the caller or the callee. */
+  liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
+  /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
+  livePages(): AsyncIterableIterator<readonly LiveCall[]>
+  /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
+  dueRings(from: number, to: number, limit: number): MaybePromise<LiveCall[]>
+  /**
+   * Calls that ended at or after `since`, the earliest first, in pages of at most `pageSize`, each with its last step: their
+   * final notices may not have arrived.
+   */
+  overPages(since: number): AsyncIterableIterator<readonly Ended[]>
+  /**
+   * What was committed to a call after a version, oldest first: each event with the call as it is now under that
+   * version's number. For what a commit of unknown outcome may have left undelivered.
+   */
+  stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
+  history(query: HistoryQuery): MaybePromise<HistoryPage>
+  /** Takes note of a call as another process has written it: what is remembered of it here is old. */
+  note(call: Call): void
+  /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
+  tryWrite(): Promise<void>
+  close(): Promise<void>
+}
+
+/** One page of a participant's calls, newest started_at first, tie by call_uuid descending [HIST1]. */
+export interface HistoryQuery {
+  readonly participant: Participant
+  /** 1 to 100. */
+  readonly limit: number
+  /** Only calls after this one in that order. */
+  readonly after: { readonly startedAt: number; readonly callUuid: string } | undefined
+}
+
+export interface HistoryPage {
+  readonly calls: readonly Call[]
+  readonly more: boolean
+}

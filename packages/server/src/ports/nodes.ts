@@ -1,0 +1,30 @@
+import type { Call, Outage } from '../call/call.ts'
+
+/** The processes that serve together. */
+export interface Nodes {
+  /** This run of this node: no other has had the name. */
+  readonly self: string
+  /** Known for sure not to serve any more. What is not known of is not dead [END3]. */
+  isDead(node: string): boolean
+  /** The nodes that are known to serve, without this one. */
+  others(): readonly string[]
+  /**
+   * Lets the other nodes that have a place in a call know what was just committed to it, before they find out by asking. It
+   * may be lost, or come late.
+   */
+  tell(call: Call): void
+}
+
+/** Where nobody could come back for longer, that was an outage, in ms [END3]. */
+export const outageMs = 3_000
+
+/** So many are remembered: a clock that more of them stopped has hardly run. */
+export const mostOutages = 100
+
+/** Whether people can come back: the service is there with its stores [END3]. */
+export interface Uptime {
+  /** When they could not: those that may still matter, oldest first; the last may go on. */
+  outages(): readonly Outage[]
+  /** A store failed just now: one statement is no outage, but worth a look. */
+  doubt(): void
+}

@@ -1,0 +1,52 @@
+/**
+ * One push on its way to a session. `ringing` starts a ring there; `stop` ends it while the call goes on elsewhere; `state`
+ * is the call's state for the place's holder; `relay` is a peer's message; `final` says how the call ended; `notice` is for
+ * extended sessions alone. `media` is a relay of what a peer sends, to extended sessions alone: of each call the last one is
+ * told again to whoever comes to have the place, by `move` or by `resume` [MEDIA1]. `peer` tells an extended session of the
+ * other side's absence: its version is counted apart, for it goes beside what else a version tells [PEER1].
+ * `version` is of the call, and undefined for relays and notices that are not about a version.
+ */
+export interface Push {
+  readonly kind: 'ringing' | 'stop' | 'state' | 'relay' | 'media' | 'final' | 'notice' | 'peer'
+  readonly call: string
+  readonly version: number | undefined
+  readonly text: string
+  /**
+   * The request behind a relay of an extended session [EXT4]. A store that outlives the process which handles the request
+   * takes it once, however often it is sent again.
+   */
+  readonly source?: PushSource | undefined
+  /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
+  readonly forPlace?: boolean
+}
+
+/**
+ * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
+ * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have; what the sender's process knew
+ * of the call is old. `gone`: there is no such session; append never creates one. `volatile`: handed to the socket and
+ * in no log, because the store that has it is away [EXT3].
+ */
+export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile'
+
+export interface PushSource {
+  readonly sessionId: string
+  readonly n: number
+}
+
+/** The last that a session hears of a call, unless it takes a place in it after all: kept for who comes back [WS4]. */
+export function isLast({ kind }: Pick<Push, 'kind'>): boolean {
+  return kind === 'final' || kind === 'stop'
+}
+
+/** What one peer sends another [REL1]. */
+export function isRelay({ kind }: Pick<Push, 'kind'>): boolean {
+  return kind === 'relay' || kind === 'media'
+}
+
+/** A push as a base session reads it: with the fields of the interface alone. */
+export function baseText({ kind, text }: Pick<Push, 'text'> & { readonly kind: string }): string {
+  if (kind !== 'state' || !text.includes('"display_name"')) return text
+  const { event, data } = JSON.parse(text)
+  const { display_name: _, ...known } = data
+  return JSON.stringify({ event, data: known })
+}

@@ -1,0 +1,209 @@
+import type { CloseCode } from '@ringwire/protocol/close-codes'
+import type { Participant } from '../call/call.ts'
+import type { MaybePromise } from './maybe.ts'
+import type { AppendResult, Push } from './push.ts'
+
+/** The socket end of a session: what the node that holds it can do with it. */
+export interface Sink {
+  /** Hands a text to the socket; never blocks, never throws. */
+  send(text: string): void
+  /** Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. */
+  pushed(seq: number): void
+  /** Up to which of them everything was written to the socket; 0 for one of another process. */
+  readonly writtenSeq: number
+  /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
+  probe(): Promise<boolean>
+  /** Closes because the service says so [CLOSE]. `cause`: what the log says of it, if not the reason [LOG2]. */
+  close(code: CloseCode, reason: string, cause?: string): void
+  /** Closes because a newer connection of the session took over; resolves when nothing of it takes effect any more. */
+  retire(): Promise<void>
+  /** Whether something that came on it is still under way. */
+  readonly isBusy: boolean
+  /** Nobody is at the other end any more. */
+  readonly isClosed: boolean
+}
+
+/**
+ * What an extended session's client has asked for, as it outlives sockets [EXT4]: the last request that took effect,
+ * and the replies that its client was not proven to have received.
+ */
+export interface Upstream {
+  handled: number
+  replies: { readonly n: number; readonly text: string }[]
+  /** The last request whose unseen reply was too many to keep: a client that has not seen it cannot resume [RES2]. */
+  dropped: number
+}
+
+/** Who a session is [ID2]. A base session lives as long as its socket. */
+export interface SessionIdentity {
+  readonly sessionId: string
+  readonly participant: Participant
+  /** null: a device without a name; undefined: not known any more, after a restart. */
+  readonly deviceId: string | null | undefined
+  /** Of one whose device is not known any more: which one it was not. */
+  readonly isNotOf?: string
+  /** Connected with `?ext=1`: its pushes are numbered, and it outlives its sockets [RES1]. */
+  readonly extended: boolean
+  /** When its token is over, in ms since the epoch: calls that begin later do not ring there [WS5]. Undefined: never. */
+  readonly expiresAt?: number | undefined
+}
+
+/** What a client says when it comes back [RES1]. */
+export interface ResumeRequest {
+  readonly sessionId: string
+  readonly epoch: string
+  /** The last seq that it saw. */
+  readonly seq: number
+  /** The n of the last request whose reply it saw. */
+  readonly replied?: number
+}
+
+/** An open session: the incarnation of its log, and its upstream state. */
+export interface OpenSession {
+  readonly epoch: string
+  readonly upstream: Upstream
+}
+
+/** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
+export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
+
+/** What waits for a socket [PLACE5], and for the accept [REL2]. */
+export const waitingLimits = { entries: 256, bytes: 256 * 1024 } as const
+
+/**
+ * Where sessions are, and the log of each: one `append` carries every delivery.
+ *
+ * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
+ * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
+ * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
+ * places [PLACE5]; a log is bounded. Where the sessions are in a store, an answer takes time and may fail with a
+ * `StoreError`.
+ */
+export interface Sessions {
+  /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
+  open(identity: SessionIdentity, sink: Sink, at: number): MaybePromise<OpenSession>
+  /**
+   * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
+   * what came on it may still be under way. `next` is the new socket: of several that come back at once, the one that asked
+   * last for the first time is the newest. Once that has the session, this and `resume` close the others with 4409, and
+   * throw a `StoreError` [RES1].
+   */
+  sinkToReplace(sessionId: string, identity: SessionIdentity, next?: Sink): MaybePromise<Sink | undefined>
+  /**
+   * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
+   * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].
+   * `retired`: the socket of before, after which there is to be none; one that came in between is retired first. Throws a
+   * `StoreError` where the new socket is closed by then: its client gave it up, and may have another one by now [RES1].
+   */
+  resume(
+    request: ResumeRequest,
+    identity: SessionIdentity,
+    sink: Sink,
+    at: number,
+    retired?: Sink,
+  ): MaybePromise<OpenSession | undefined>
+  /** Hands out what was kept back; to this socket, where it is named and still the session's. */
+  ready(sessionId: string, sink?: Sink): MaybePromise<void>
+  /**
+   * Its log was lost, and began again under this epoch: says so to its socket as the first of the new log, and then hands
+   * out what came since [RES4]. Nothing where it was lost once more meanwhile.
+   */
+  reset(sessionId: string, epoch: string, text: string): MaybePromise<void>
+  /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
+  openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
+  /**
+   * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
+   * an extended session is over [PLACE5, RES1]. `closed`: its client closed the socket, and may resume the session all the
+   * same. False where the session has another socket by now.
+   */
+  detach(sessionId: string, sink: Sink, clean: boolean, at: number, closed?: boolean): MaybePromise<boolean>
+  /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
+  wasClosed(sessionId: string, node: string): MaybePromise<boolean>
+  /**
+   * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
+   * socket is closed then. No record, or a session that this socket has left by itself, is no move.
+   */
+  hasMoved(sessionId: string, sink: Sink): MaybePromise<boolean>
+  /** Who the session is whose socket this process holds; undefined where it holds none. */
+  heldHere(sessionId: string): SessionIdentity | undefined
+  /**
+   * The socket of a session, wherever it is; undefined where it has none. `node` holds it as far as the call knows: where a
+   * store has no record of the session, that node is asked, for a missing record proves nothing.
+   */
+  sinkOf(sessionId: string, node?: string): MaybePromise<Sink | undefined>
+  /**
+   * The sessions of a participant that have a socket, oldest first; `at`: those that were opened until then; `began`: those
+   * where a call rings that began then, for their token was good.
+   */
+  liveOf(participant: Participant, at?: number, began?: number): MaybePromise<readonly string[]>
+  /** A session whose socket this process holds goes on with a token that is over then. */
+  renew(sessionId: string, expiresAt: number): MaybePromise<void>
+  append(sessionId: string, push: Push): MaybePromise<AppendResult>
+  /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
+  appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
+  /** Remembers that a call rings at a session, as a `ringing` push does. */
+  ring(sessionId: string, call: string): MaybePromise<void>
+  /** The client has received everything up to `seq`. */
+  prove(sessionId: string, seq: number): MaybePromise<void>
+  /**
+   * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call
+   * was answered.
+   */
+  keep(sessionId: string, push: Push): MaybePromise<KeepResult>
+  /** What a session's relays for a call were until now, in order; again the same until its place is released. */
+  takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
+  /**
+   * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
+   * call are held back in front of the log until `openGate`, or the end of the call: what was kept before the accept comes
+   * first. False where there is no such session. `version` is of the call: where several processes tell of it, what one says
+   * late of an older version changes nothing.
+   */
+  hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
+  /** Appends what comes first, and then what was held back; nothing where there is no gate. */
+  openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
+  /** The call is over: nobody has a place in it any more, and the session knows. */
+  release(sessionId: string, call: string): MaybePromise<void>
+  /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
+  knowsEnd(sessionId: string, call: string): boolean
+  holdsAny(sessionId: string): MaybePromise<boolean>
+  /** Whether the session has a place, or rings as a callee [WS5]. */
+  inCall(sessionId: string): MaybePromise<boolean>
+  /**
+   * The place of one session passes on to another of the same participant: what waits about the call goes along, in
+   * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
+   * what waits. False where there is no session to move it to. `gate` as in `hold`, where the one of before had none.
+   */
+  move(
+    call: string,
+    from: string,
+    to: string,
+    settled: boolean,
+    version?: number,
+    gate?: boolean,
+  ): MaybePromise<boolean>
+  /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
+  owing(identity: SessionIdentity): MaybePromise<readonly string[]>
+  /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
+   * which the new session has a place. */
+  collectFinals(identity: SessionIdentity): MaybePromise<void>
+  /**
+   * Up to which version of a call everything is in the logs that is to be told; 0: nothing yet, or nobody knows any more.
+   * Whoever needs no more than `enough` may be answered with less than there is.
+   */
+  toldOf(call: string, enough: number): MaybePromise<number>
+  /**
+   * The same as the store has it at this moment, and `before` when, in ms since the epoch, everything that was committed to the
+   * call has been told, whatever the version is: the store was emptied since then, and who told the call may be gone. 0 where
+   * it was not.
+   */
+  toldExactly(call: string): MaybePromise<{ readonly version: number; readonly before: number }>
+  /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
+  tellAll(): MaybePromise<void>
+  /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
+  setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
+  /** Forgets what is older than the window. */
+  sweep(now: number): MaybePromise<void>
+}
+
+/** `gone`: there is no such session. */
+export type KeepResult = 'kept' | 'full' | 'closed' | 'gone'
