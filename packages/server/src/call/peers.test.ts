@@ -4,8 +4,10 @@ import {
   alice,
   aliceOne,
   answeredCall,
+  bob,
   bobOne,
   durations,
+  heldBy,
   leftBy,
   overCall,
   ringingCall,
@@ -52,6 +54,20 @@ test('[PEER1] who answers a caller that is away hears of that', () => {
   const call = ringingCall({ callerPlace: leftBy(aliceOne, now - 3_000) })
   const told = [away('callee', now - 3_000, now - 3_000 + peerLostMs)]
   expect(news(call, { type: 'accept', actor: bobOne })).toEqual(told as never)
+})
+
+test('[PEER1] who takes a place hears of an absence that the session before it was told of; who comes back does not', () => {
+  const gone = { callerPlace: leftBy(aliceOne, now - 8_000) }
+  const told = [away('callee', now - 8_000, now - 8_000 + peerLostMs)]
+  const vacant = answeredCall({ ...gone, calleePlace: leftBy(bobOne, now - 6_000) })
+  const bobNew = actorOf(bob, 'b-9', 'phone')
+  for (const taker of [bobNew, actorOf(bob, 'b-8', bobOne.deviceId)])
+    expect(news(vacant, { type: 'relay', actor: taker })).toEqual([...told, back('caller')] as never)
+  expect(news(vacant, { type: 'arrive', actor: bobOne })).toEqual([back('caller')] as never)
+  // A place that was held all the time passes on as well.
+  const lent = answeredCall({ ...gone, calleePlace: { ...heldBy(bobOne), settled: false } })
+  const same = actorOf(bob, 'b-7', bobOne.deviceId)
+  expect(news(lent, { type: 'relay', actor: same })).toEqual(told as never)
 })
 
 test('[PEER1] [END5] the second who closes has the shorter time, and the whole one for who comes back to it', () => {

@@ -16,7 +16,7 @@ export const equivalents: Readonly<Record<string, string>> = {
 
 /** Mutations that tables and worlds do not reach, for both sides close at one instant there, and the test that finds each. */
 export const foundElsewhere: Readonly<Record<string, string>> = {
-  "peers.ts newsOf: only the left: was.ends_at === is.ends_at || placeOf(after, to)?.state !== 'held'":
+  "peers.ts newsOf: only the left: was.ends_at === is.ends_at || has?.state !== 'held'":
     'call/peers.test.ts [PEER1] [END5]',
   'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':
     'call/peers.test.ts [PEER1] [END5]',

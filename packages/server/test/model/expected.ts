@@ -44,7 +44,8 @@ function peersOf(was: Call, is: Call): Pick<Step['event'], 'peers'> {
     const call_uuid = is.callUuid
     if (after === undefined && before !== undefined) peers.push({ to, event: 'call.peer_back', data: { call_uuid } })
     if (after === undefined) continue
-    const isKnown = before?.since === after.since
+    const isTaken = seatIn(was, to)?.sessionId !== seatIn(is, to)?.sessionId
+    const isKnown = before?.since === after.since && !isTaken
     const cameBack = before?.until !== after.until && seatIn(is, to)?.state === 'held'
     const data = { call_uuid, since: iso(after.since), ends_at: iso(after.until) }
     if (!isKnown || cameBack) peers.push({ to, event: 'call.peer_away', data })
