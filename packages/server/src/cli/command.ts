@@ -1,6 +1,6 @@
 /** What every command of the command line has: where it writes, what it may use, and how it ends. */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { ProductStore } from '../ports/product-store.ts'
@@ -111,12 +111,27 @@ export function hasStore({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 
   return databaseUrl !== null || existsSync(join(dataDir, storeFile))
 }
 
-/** Opens the store for one command and closes it whatever happens. */
-export async function withStore<T>(
-  surroundings: Surroundings,
-  work: (store: OpenStore, config: Config) => T | Promise<T>,
-): Promise<T> {
+/** The end of a command that finds no store. `so`: what is not done for that; `product`: of a first key, as a shell reads it. */
+export function noStore({ dataDir }: Pick<Config, 'dataDir'>, so = '', product = '<name>'): CommandFailure {
+  const message = `There is no data directory of a service at ${resolve(dataDir)} (RINGWIRE_DATA_DIR)${so}. Run this where the service runs, or set RINGWIRE_DATA_DIR to its directory. A new one begins with: ringwire keys create --product ${product}`
+  return new CommandFailure(exitCodes.failed, message)
+}
+
+type StoreWork<T> = (store: OpenStore, config: Config) => T | Promise<T>
+
+/** Opens the store that is there, for one command, and closes it whatever happens. */
+export function withStore<T>(surroundings: Surroundings, work: StoreWork<T>): Promise<T> {
+  return withAnyStore(surroundings, work, false)
+}
+
+/** The same; a data directory is made where there is none. */
+export function withNewStore<T>(surroundings: Surroundings, work: StoreWork<T>): Promise<T> {
+  return withAnyStore(surroundings, work, true)
+}
+
+async function withAnyStore<T>(surroundings: Surroundings, work: StoreWork<T>, mayMake: boolean): Promise<T> {
   const { config } = requireConfig(surroundings)
+  if (!mayMake && !hasStore(config)) throw noStore(config)
   const store = await openStoreOf(surroundings, config)
   try {
     return await work(store, config)

@@ -13,6 +13,7 @@ import {
   printTable,
   type Surroundings,
   type Tones,
+  withNewStore,
   withStore,
 } from './command.ts'
 import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
@@ -71,7 +72,7 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
   const id = options.keyId ?? `key_${randomBytes(8).toString('hex')}`
   const secret = newSecret()
   const products = [...new Set(options.product)]
-  await withStore(surroundings, async (store, config) => {
+  await withNewStore(surroundings, async (store, config) => {
     const now = surroundings.now()
     if ((await store.products.findKey(id, now)) !== undefined) {
       throw new CommandFailure(

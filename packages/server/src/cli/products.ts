@@ -1,7 +1,15 @@
 /** `ringwire products …`: what a product sets for itself [INV2, INV5, RING1]. */
 import { type Command, Option } from 'commander'
 import type { ProductSettings } from '../ports/product-store.ts'
-import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  printJson,
+  printTable,
+  type Surroundings,
+  withNewStore,
+  withStore,
+} from './command.ts'
 import { product as productName, whole, yesNo } from './options.ts'
 
 export function addProductCommands(program: Command, surroundings: Surroundings): void {
@@ -66,7 +74,7 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
   if (busy === undefined && revealBusy === undefined && ringTimeoutMs === undefined) {
     throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy or --ring-timeout-ms.')
   }
-  const settings = await withStore(surroundings, async (store) => {
+  const settings = await withNewStore(surroundings, async (store) => {
     const before = await store.products.settings(product)
     const after: ProductSettings = {
       busy: busy ?? before.busy,

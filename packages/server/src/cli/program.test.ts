@@ -333,6 +333,7 @@ describe('keys', () => {
   })
 
   test('a key that is not there: 3', async () => {
+    await run('keys create --product shop')
     for (const args of ['keys disable no', 'keys enable no', 'keys rotate no']) {
       expect(await run(args)).toMatchObject({ code: 3, out: '', err: 'There is no key no.\n' })
     }
@@ -581,10 +582,31 @@ describe('config', () => {
   })
 })
 
+test('what only reads says that there is no data directory, and makes none', async () => {
+  rmSync(dataDir, { recursive: true })
+  for (const args of [
+    'keys list',
+    'keys list --json',
+    'keys disable k',
+    'keys rotate k',
+    'products list',
+    'call history --product shop --user ann --role customer',
+  ]) {
+    const { code, out, err } = await run(args)
+    expect([args, code, out]).toEqual([args, 1, ''])
+    expect(err).toMatch(/^There is no data directory of a service at [^\n]+ begins with: ringwire keys create[^\n]+\n$/)
+    expect(existsSync(dataDir)).toBe(false)
+  }
+  for (const args of ['keys create --product shop', 'products set shop --busy reject']) {
+    expect((await run(args)).code).toBe(0)
+    rmSync(dataDir, { recursive: true })
+  }
+})
+
 test('a data directory that cannot be used: 1, and one line', async () => {
   const file = join(dataDir, 'file')
   writeFileSync(file, '')
-  const { code, err } = await run('keys list', { env: { RINGWIRE_DATA_DIR: join(file, 'below') } })
+  const { code, err } = await run('keys create --product shop', { env: { RINGWIRE_DATA_DIR: join(file, 'below') } })
   expect(code).toBe(1)
   expect(err.trim().split('\n')).toHaveLength(1)
 })

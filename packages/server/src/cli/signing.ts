@@ -14,6 +14,7 @@ import {
   exitCodes,
   hasStore,
   inDataDir,
+  noStore,
   requireConfig,
   type Surroundings,
   visible,
@@ -56,10 +57,7 @@ export function placeOfSecrets({ jwtSecrets, dataDir }: Pick<Config, 'jwtSecrets
 /** Whether the product has its key in this data directory; the command ends where it has none at all. */
 async function requireProduct(surroundings: Surroundings, config: Config, product: string): Promise<boolean> {
   if (config.bootstrapKeys.some(({ products }) => products.includes(product))) return false
-  if (!hasStore(config)) {
-    const message = `There is no data directory of a service at ${resolve(config.dataDir)} (RINGWIRE_DATA_DIR), so no token is signed. Run this where the service runs, or set RINGWIRE_DATA_DIR to its directory. A new one begins with: ringwire keys create --product ${shellWord(product)}`
-    throw new CommandFailure(exitCodes.failed, message)
-  }
+  if (!hasStore(config)) throw noStore(config, ', so no token is signed', shellWord(product))
   await withStore(surroundings, ({ products }) => requireKeyOf(products, config, product, surroundings.now()))
   return config.databaseUrl === null
 }
