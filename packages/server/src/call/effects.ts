@@ -93,10 +93,9 @@ export function ringingData(call: RingingCall, now: number): CallRinging {
   }
 }
 
-/** With the callee's name, which base sessions are not told. */
-export function acceptedData({ callUuid, callee: { displayName } }: Call): CallAccepted {
-  const data: CallAccepted = { call_uuid: callUuid, status: 'accepted' }
-  return displayName === null ? data : { ...data, display_name: displayName }
+/** As every session may read it: whoever hands it on adds the callee's name for extended ones [EXT5]. */
+export function acceptedData({ callUuid }: Call): CallAccepted {
+  return { call_uuid: callUuid, status: 'accepted' }
 }
 
 export function missedData(call: OverCall): CallMissed {

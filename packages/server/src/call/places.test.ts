@@ -202,7 +202,7 @@ test('[PLACE5] who takes a place whose client closed its socket needs a new offe
     {
       to: { place: 'caller' },
       event: 'call.accepted',
-      data: { call_uuid: uuidOf(1), status: 'accepted', display_name: 'BOB' },
+      data: { call_uuid: uuidOf(1), status: 'accepted' },
     },
   ]
   const back = actorOf(bob, 'b-9', 'desk')

@@ -1,3 +1,4 @@
+import type { CallAccepted } from '@ringwire/protocol/events/call'
 import {
   type Call,
   type CallRef,
@@ -11,7 +12,7 @@ import {
   type Side,
 } from '../call/call.ts'
 import { lateRelayMs } from '../call/decide.ts'
-import { elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
+import { acceptedData, elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -377,13 +378,20 @@ function isNewPlace(call: Call, before: Call | undefined, side: Side): boolean {
 const isAnswer = ({ event }: Step) => event.type === 'accepted'
 
 function pushOf(key: string, call: Call, notice: Notice): Push {
+  if (notice.event === 'call.accepted') return acceptedPush(key, call)
   const text = JSON.stringify({ event: notice.event, data: notice.data })
   return { kind: kindOf(notice), call: key, version: call.version, text }
 }
 
-function kindOf(notice: Notice): Push['kind'] {
+/** With the callee's name, which sessions leave out for base ones: `baseText` and Redis find it at the end [EXT5]. */
+export function acceptedPush(key: string, call: Call): Push {
+  const { displayName } = call.callee
+  const data: CallAccepted = { ...acceptedData(call), ...(displayName !== null && { display_name: displayName }) }
+  return { kind: 'state', call: key, version: call.version, text: JSON.stringify({ event: 'call.accepted', data }) }
+}
+
+function kindOf(notice: Exclude<Notice, { event: 'call.accepted' }>): Push['kind'] {
   if (notice.event === 'call.ringing') return 'ringing'
   if (notice.event === 'call.status') return 'notice'
-  if (notice.event === 'call.accepted') return 'state'
   return notice.data.ended_at === null ? 'stop' : 'final'
 }

@@ -8,14 +8,14 @@ import {
   participantOf,
   placeOf,
 } from '../call/call.ts'
-import { acceptedData, type CallEvent, elsewhereData } from '../call/effects.ts'
+import { type CallEvent, elsewhereData } from '../call/effects.ts'
 import type { CallStore, Ended } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { newSessionId } from '../session/session-id.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls } from './calls.ts'
-import type { Delivery } from './delivery.ts'
+import { acceptedPush, type Delivery } from './delivery.ts'
 import { inBatches } from './in-batches.ts'
 
 export interface RecoveryOptions {
@@ -90,9 +90,7 @@ export function createRecovery({
     await delivery.adopt(call)
     if (call.status === 'accepted') {
       // Nobody knows whether the caller heard it; a call that is connected proves that it did.
-      const text = JSON.stringify({ event: 'call.accepted', data: acceptedData(call) })
-      const push = { kind: 'state', call: callKey(call), version: call.version, text } as const
-      await sessions.append(call.callerPlace.sessionId, push)
+      await sessions.append(call.callerPlace.sessionId, acceptedPush(callKey(call), call))
     }
     if (call.status !== 'ringing') await tellOthersRung(call, now)
     await startClocks(call, now, [])

@@ -10,7 +10,6 @@ export const equivalents: Readonly<Record<string, string>> = {
   "effects.ts missedData: another word: ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: only the left: call.caller.displayName ?? ''": 'a caller has a name; the types ask',
   "effects.ts ringingData: another word: ''": 'a caller has a name; the types ask',
-  'effects.ts acceptedData: never: displayName === null': 'who answered has a name; the types ask',
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',
 }
 

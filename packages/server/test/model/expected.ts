@@ -65,13 +65,7 @@ export function acceptedAgain(call: Call, was: Place | null, is: Place | null): 
   return [{ to: { place: 'caller' }, event: 'call.accepted', data: acceptedTo(call) }]
 }
 
-function acceptedTo({ callUuid, callee: { displayName } }: Call) {
-  return {
-    call_uuid: callUuid,
-    status: 'accepted',
-    ...(displayName !== null && { display_name: displayName }),
-  } as const
-}
+const acceptedTo = ({ callUuid }: Call) => ({ call_uuid: callUuid, status: 'accepted' }) as const
 
 export function seatedStep(
   call: LiveCall,

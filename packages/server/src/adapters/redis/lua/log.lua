@@ -217,8 +217,15 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   return 'sent', seq
 end
 
+-- A base session is told the fields of the interface alone, also by a node that hands over what it finds here [EXT5].
+local function textFor(h, kind, text)
+  local more = kind == 'state' and h.x ~= '1' and string.find(text, ',"display_name":', 1, true)
+  return more and string.sub(text, 1, more - 1) .. '}}' or text
+end
+
 -- The same, and whoever holds the socket is told.
 function deliver(h, kind, name, version, text, at, source, n, forPlace)
+  text = textFor(h, kind, text)
   local result, seq = push(h, kind, name, version, text, at, source, n, forPlace)
   if result == 'sent' then
     tell(h, 'E ' .. h.sid .. ' ' .. h.s .. ' ' .. h.e .. ' ' .. seq .. ' ' .. kind .. ' ' .. version .. ' ' .. name .. '\n' .. text)
