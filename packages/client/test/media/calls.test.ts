@@ -1,31 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openBrowser } from '@ringwire/testkit/browser'
 import { isLong } from '@ringwire/testkit/long'
 import { soon } from '@ringwire/testkit/patience'
 import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
-import type { Browser, Page } from 'playwright-core'
-import { servePage } from './support/pages.ts'
-import { online, openPhones } from './support/people.ts'
-import { MediaService } from './support/service.ts'
+import type { Page } from 'playwright-core'
+import { online } from './support/people.ts'
+import { type Phones, startPhones } from './support/phones.ts'
 
 /* Two browser contexts, the real service, real connections. */
 
 let turn: TurnServer
-let service: MediaService
-let browser: Browser
-let pages: Awaited<ReturnType<typeof servePage>>
+let phones: Phones
 
 beforeAll(async () => {
   turn = await startTurnServer()
-  const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
-  ;[service, browser] = await Promise.all([new MediaService(settings).start(), openBrowser()])
-  pages = await servePage('phone.ts', (person) => service.tokenFor(person))
+  phones = await startPhones({ RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret })
 }, 90_000)
 
 afterAll(async () => {
-  await browser?.close()
-  await pages?.stop()
-  await service?.dispose()
+  await phones?.stop()
   await turn?.stop()
 })
 
@@ -35,7 +27,7 @@ const ufrag = (page: Page) =>
   )
 
 test('[REL2] both hear each other in every 500 ms and see each other, and both report it; the end closes both', async () => {
-  const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+  const { customer, agent, both, connect, expectMedia, close } = await phones.open()
   await connect('video')
   await expectMedia(4, ['audio', 'video'])
   for (const { page } of both) await page.waitForFunction(() => window.phone.call?.state.name === 'connected')
@@ -47,15 +39,15 @@ test('[REL2] both hear each other in every 500 ms and see each other, and both r
 }, 90_000)
 
 test('[PLACE5] a callee that loads its page again after the offer came is offered anew, with new ICE credentials', async () => {
-  const { customer, close } = await openPhones(browser, pages.url)
+  const { customer, close } = await phones.open()
   const wish = { user_id: `agent-${crypto.randomUUID()}`, role: 'agent' }
-  const callee = await service.connect(wish)
+  const callee = await phones.service.connect(wish)
   await customer.page.evaluate((userId) => window.phone.dial(userId, 'agent', 'audio'), wish.user_id)
   const { data } = await callee.next('call.ringing')
   callee.send('call.accept', { call_uuid: data.call_uuid })
   const first = await callee.next('webrtc.offer')
   await callee.close(1001)
-  const back = await service.connect(wish)
+  const back = await phones.service.connect(wish)
   const second = await back.next('webrtc.offer')
   const [lost, anew] = [first, second].map(({ data }) => /a=ice-ufrag:(\S+)/.exec(data.sdp.sdp)?.[1])
   expect(anew).toBeString()
@@ -66,12 +58,12 @@ test('[PLACE5] a callee that loads its page again after the offer came is offere
 }, 90_000)
 
 test('[RES3] the service dies and comes back: media flows on, ICE restarts, and the call ends normally', async () => {
-  const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+  const { customer, agent, both, connect, expectMedia, close } = await phones.open()
   await connect('video')
   const before = await Promise.all(both.map(({ page }) => ufrag(page)))
   const flow = expectMedia(8, ['audio', 'video'])
-  await service.kill()
-  await service.start()
+  await phones.service.kill()
+  await phones.service.start()
   await Promise.all(both.map(({ page }) => online(page)))
   await flow
   for (const [i, { page }] of both.entries()) {
@@ -92,7 +84,7 @@ for (const [how, cut] of [
   [', sooner where the socket broke with it', true],
 ] as const) {
   test(`the path is gone: ICE is restarted, and media comes back${how}`, async () => {
-    const { both, connect, expectMedia, close } = await openPhones(browser, pages.url, 'relay=1')
+    const { both, connect, expectMedia, close } = await phones.open('relay=1')
     await connect('audio')
     await expectMedia(2, ['audio'])
     await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.noteRestart())))
@@ -110,7 +102,7 @@ for (const [how, cut] of [
 
 test('[INV6] both call each other at once: one call, and the callee of it gives way in its negotiation too', async () => {
   // Far enough away that the invites cross.
-  const { customer, agent, both, expectMedia, close } = await openPhones(browser, pages.url, '', 150)
+  const { customer, agent, both, expectMedia, close } = await phones.open('', 150)
   await Promise.all([
     customer.page.evaluate((userId) => window.phone.dial(userId, 'agent', 'audio'), agent.userId),
     agent.page.evaluate((userId) => window.phone.dial(userId, 'customer', 'audio'), customer.userId),
@@ -129,7 +121,7 @@ test('[INV6] both call each other at once: one call, and the callee of it gives 
 for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] as const)) {
   const who = side === 'both' ? 'both pages are' : `the ${side}'s page is`
   test(`[PLACE2] ${who} loaded again in mid-call: media is back within 3 s`, async () => {
-    const { customer, agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url)
+    const { customer, agent, both, connect, expectMedia, close } = await phones.open()
     await connect('video')
     const uuid = await agent.page.evaluate(() => window.phone.call?.callUuid)
     const reloading = { caller: [customer], callee: [agent], both }[side]
@@ -151,7 +143,7 @@ for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] 
 }
 
 test('[PLACE2] a page that kept nothing of its session is the same device: its call is given back to it', async () => {
-  const { agent, both, connect, expectMedia, close } = await openPhones(browser, pages.url, 'forget=1')
+  const { agent, both, connect, expectMedia, close } = await phones.open('forget=1')
   await connect('audio')
   const uuid = await agent.page.evaluate(() => window.phone.call?.callUuid)
   const at = Date.now()

@@ -1,10 +1,7 @@
 // `bun packages/client/test/media/measure.ts [count]`: how long calls take to their media, as medians. Not a test.
 import { writeSync } from 'node:fs'
-import { openBrowser } from '@ringwire/testkit/browser'
-import type { Browser, Page } from 'playwright-core'
-import { servePage } from './support/pages.ts'
-import { openPhones } from './support/people.ts'
-import { MediaService } from './support/service.ts'
+import type { Page } from 'playwright-core'
+import { startPhones } from './support/phones.ts'
 
 const count = Number(process.argv[2] ?? 10)
 
@@ -40,14 +37,8 @@ async function seen(page: Page, from: number): Promise<Times> {
 }
 
 /** From the click on "call" to media at both: the other page answers at once. And from the answer's click. */
-async function call(
-  browser: Browser,
-  url: string,
-  query: string,
-  delayMs: number,
-): Promise<{ dialled: Times; answered: Times }> {
-  const phones = await openPhones(browser, url, `silent=1&${query}`, delayMs)
-  const { customer, agent, both } = phones
+async function call(query: string, delayMs: number): Promise<{ dialled: Times; answered: Times }> {
+  const { customer, agent, both, close } = await phones.open(`silent=1&${query}`, delayMs)
   for (const { page } of both) await page.evaluate(watch)
   const dialledAt = await customer.page.evaluate((userId) => {
     window.phone.dial(userId, 'agent', 'video')
@@ -64,16 +55,15 @@ async function call(
   const all = await Promise.all(both.map(({ page }) => seen(page, answeredAt)))
   const answered = { packet: Math.max(...all.map((it) => it.packet)), frame: Math.max(...all.map((it) => it.frame)) }
   const before = answeredAt - dialledAt
-  await phones.close()
+  await close()
   return { dialled: { packet: answered.packet + before, frame: answered.frame + before }, answered }
 }
 
 /** From the reload to media at the page that was loaded again, and at the other one. */
-async function reload(browser: Browser, url: string): Promise<{ own: Times; other: Times }> {
-  const phones = await openPhones(browser, url)
-  const { customer, agent } = phones
-  await phones.connect('video')
-  await phones.expectMedia(1, ['audio', 'video'])
+async function reload(): Promise<{ own: Times; other: Times }> {
+  const { customer, agent, connect, expectMedia, close } = await phones.open()
+  await connect('video')
+  await expectMedia(1, ['audio', 'video'])
   await agent.page.addInitScript(watch)
   // The other page sees the new connection by counters that begin anew.
   await customer.page.evaluate(`window.watch = ${watch}`)
@@ -88,7 +78,7 @@ async function reload(browser: Browser, url: string): Promise<{ own: Times; othe
   const at = Date.now()
   await agent.page.reload()
   const [own, other] = await Promise.all([seen(agent.page, at), seen(customer.page, at)])
-  await phones.close()
+  await close()
   return { own, other }
 }
 
@@ -107,14 +97,13 @@ function print(what: string, times: Times[]): void {
   writeSync(1, `${what}: first packet ${range(packet)} ms, first frame ${range(frame)} ms\n`)
 }
 
-const [service, browser] = await Promise.all([new MediaService().start(), openBrowser()])
-const pages = await servePage('phone.ts', (person) => service.tokenFor(person))
+const phones = await startPhones()
 try {
   const rounds = Array.from({ length: count }, (_, i) => i)
   const ways = [0, 40].flatMap((delayMs) => ['', 'late=1'].map((query) => ({ delayMs, query })))
   for (const { delayMs, query } of ways) {
     const calls: Awaited<ReturnType<typeof call>>[] = []
-    for (const _ of rounds) calls.push(await call(browser, pages.url, query, delayMs))
+    for (const _ of rounds) calls.push(await call(query, delayMs))
     const how = `service ${delayMs} ms away, ${query === '' ? 'offer while it rings' : 'offer after the answer'}`
     print(
       `From the call to media at both (${how})`,
@@ -126,7 +115,7 @@ try {
     )
   }
   const reloads: Awaited<ReturnType<typeof reload>>[] = []
-  for (const _ of rounds) reloads.push(await reload(browser, pages.url))
+  for (const _ of rounds) reloads.push(await reload())
   print(
     'From the reload to media at the page that was loaded again',
     reloads.map(({ own }) => own),
@@ -136,7 +125,5 @@ try {
     reloads.map(({ other }) => other),
   )
 } finally {
-  await browser.close()
-  await pages.stop()
-  await service.dispose()
+  await phones.stop()
 }

@@ -1,25 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openBrowser } from '@ringwire/testkit/browser'
-import type { Browser, Page } from 'playwright-core'
-import { servePage } from './support/pages.ts'
-import { online, openPhones, type Phone } from './support/people.ts'
-import { MediaService } from './support/service.ts'
+import type { Page } from 'playwright-core'
+import { online, type Phone } from './support/people.ts'
+import { type Phones, startPhones } from './support/phones.ts'
 
 /* Real pages on the real service, treated as people treat them: loaded again at any time, open twice, with a wrong clock. */
 
-let browser: Browser
-let service: MediaService
-let pages: Awaited<ReturnType<typeof servePage>>
+let phones: Phones
 
 beforeAll(async () => {
-  ;[browser, service] = await Promise.all([openBrowser(), new MediaService().start()])
-  pages = await servePage('phone.ts', (person) => service.tokenFor(person))
+  phones = await startPhones()
 }, 90_000)
 
 afterAll(async () => {
-  await browser?.close()
-  await pages?.stop()
-  await service?.dispose()
+  await phones?.stop()
 })
 
 /** The customer calls; nobody answers yet. */
@@ -51,7 +44,7 @@ const isOver = (page: Page, reason: string) =>
   }, reason)
 
 test('both pages are loaded again while it rings, when it is answered and in the call; what is off stays off', async () => {
-  const { customer, agent, both, expectMedia, close } = await openPhones(browser, pages.url, 'silent')
+  const { customer, agent, both, expectMedia, close } = await phones.open('silent')
   await ring(customer, agent)
   await customer.page.reload()
   await customer.page.waitForFunction(() => window.phone?.media !== undefined)
@@ -81,9 +74,10 @@ test('both pages are loaded again while it rings, when it is answered and in the
 }, 120_000)
 
 test('three devices of one person and two tabs of one of them ring; who does not answer opens no camera', async () => {
-  const { customer, agent, close } = await openPhones(browser, pages.url, 'silent')
-  const query = (device: string) => `${pages.url}?user=${agent.userId}&role=agent&peer=customer&device=${device}&silent`
-  const contexts = await Promise.all([browser.newContext(), browser.newContext()])
+  const { customer, agent, close } = await phones.open('silent')
+  const query = (device: string) =>
+    `${phones.url}?user=${agent.userId}&role=agent&peer=customer&device=${device}&silent`
+  const contexts = await Promise.all([phones.browser.newContext(), phones.browser.newContext()])
   const tablet = await contexts[0].newPage()
   const laptop = await contexts[1].newPage()
   const tab = await contexts[1].newPage()
@@ -120,7 +114,7 @@ test('three devices of one person and two tabs of one of them ring; who does not
 }, 120_000)
 
 test('a clock that is a day off, either way: the ring has its time left, and the call has media', async () => {
-  const { customer, agent, both, close } = await openPhones(browser, pages.url, 'silent')
+  const { customer, agent, both, close } = await phones.open('silent')
   const dayMs = 86_400_000
   for (const [i, { page }] of both.entries()) {
     await page.addInitScript(
@@ -156,7 +150,7 @@ test('a clock that is a day off, either way: the ring has its time left, and the
 }, 120_000)
 
 test('a page whose scripts stand still, as in the background: media goes on, and so does the page when it is back', async () => {
-  const { customer, agent, both, expectMedia, connect, close } = await openPhones(browser, pages.url)
+  const { customer, agent, both, expectMedia, connect, close } = await phones.open()
   await connect('audio')
   const session = await agent.context.newCDPSession(agent.page)
   await session.send('Debugger.enable')

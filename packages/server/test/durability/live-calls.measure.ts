@@ -28,10 +28,12 @@ const services = new Map<string, Service>()
 async function start(nodeId: string): Promise<void> {
   const service = new Service({ ...env, RINGWIRE_NODE_ID: nodeId })
   services.set(nodeId, service)
+  const since = performance.now()
   // One that starts alone takes all calls over before it listens.
   await service.start().catch(() => {})
   while (!service.out.includes('Ringwire listens')) await Bun.sleep(100)
-  console.log(`${nodeId} starts: longest stop before anybody can come ${longestStop(nodeId, service)}`)
+  const seconds = ((performance.now() - since) / 1_000).toFixed(1)
+  console.log(`${nodeId} starts: listens after ${seconds} s, longest stop until then ${longestStop(nodeId, service)}`)
 }
 
 /** How much of each log was looked at. */
