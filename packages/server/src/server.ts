@@ -276,7 +276,7 @@ function createDomain({ config, logger, journal, backend, limits, heard }: Domai
     absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: backend.uptime.outages() }),
     onError,
   })
-  const recovery = createRecovery({ store, sessions, nodes, delivery, calls, clock, finalsMs })
+  const recovery = createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs })
   heard.call = (call) => {
     store.note(call)
     delivery.learn(call)

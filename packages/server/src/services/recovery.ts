@@ -1,9 +1,11 @@
 import {
   type AnsweredCall,
   type Call,
+  type CallDurations,
   callKey,
   isLive,
   type LiveCall,
+  nextDeadline,
   type Participant,
   participantOf,
   placeOf,
@@ -25,6 +27,7 @@ export interface RecoveryOptions {
   readonly delivery: Delivery
   readonly calls: Calls
   readonly clock: SteadyClock
+  readonly durations: CallDurations
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
   readonly finalsMs: number
 }
@@ -45,6 +48,7 @@ export function createRecovery({
   delivery,
   calls,
   clock,
+  durations,
   finalsMs,
 }: RecoveryOptions): Recovery {
   async function recover(isShared: boolean): Promise<void> {
@@ -79,8 +83,14 @@ export function createRecovery({
     const beyond = ringBeyondTimeout(call, now)
     if (beyond > 0) await calls.run(call, { type: 'shift', ms: -beyond })
     // The lost clocks start again before time counts: none of them ran out while nobody could come back [END3].
-    await calls.run(call, { type: 'restart', nodes: alive })
-    await calls.run(call, { type: 'time' })
+    const decision = await calls.run(call, { type: 'restart', nodes: alive })
+    // The store is asked for those alone whose time is over: to find nothing to do costs it a read of each.
+    if (decision.ok && isDue(decision.call)) await calls.run(call, { type: 'time' })
+  }
+
+  function isDue(call: Call): boolean {
+    const deadline = nextDeadline(call, durations)
+    return deadline !== undefined && deadline <= clock.now()
   }
 
   async function recoverCall(call: Call, now: number): Promise<void> {
