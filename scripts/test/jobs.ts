@@ -42,8 +42,9 @@ export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
   )
 }
 
-/** What takes a minute or more begins first; what needs no service takes a moment. */
+/** What waits for real clocks, and what takes a minute or more, begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
+  if (/(services\/deadlines|contracts\/postgres-nodes)\.test/.test(job.file)) return 0
   if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|upgrade)\b/.test(job.file)) return 0
   return usesService(job) ? 1 : 2
 }
