@@ -1,8 +1,10 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
-import { backUp, openStore } from './backend.ts'
+import description from '../package.json' with { type: 'json' }
+import { backUp, countersOfProcess, openStore } from './backend.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
 import { openLineConsole } from './cli/line-console.ts'
 import { runCommandLine } from './cli/program.ts'
+import { answerQuestions } from './cli/questions.ts'
 import { serve } from './cli/serve.ts'
 import type { StopSignal } from './cli/stop-signal.ts'
 import { createTerminal } from './cli/terminal.ts'
@@ -10,7 +12,11 @@ import { claimPort, endOfParent, giveSigns, launcherDescriptor, startWorkerProce
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config/config.ts'
 import { isExecutable } from './config/package-root.ts'
-import { createLogger } from './observability/logger.ts'
+import { listenForAdmin } from './http/admin.ts'
+import { createJournal } from './observability/journal.ts'
+import { createLogger, type Logger } from './observability/logger.ts'
+import { createMachine, type Machine } from './observability/machine.ts'
+import { createMetrics, nobody } from './observability/metrics.ts'
 import { nodeOfWorker } from './ports/node-name.ts'
 import { createServer } from './server.ts'
 import { migrateToPostgres } from './services/migration.ts'
@@ -69,14 +75,41 @@ async function runService(config: Config, warnings: readonly string[], startedBy
       workers,
     }
     const startWorker = (number: number, port: number) => startWorkerProcess({ ...start, worker: number, port })
-    return runWorkers({ ...surrounded, platform: process.platform, claimPort, startWorker })
+    return runWorkers({
+      ...surrounded,
+      platform: process.platform,
+      claimPort,
+      startWorker,
+      openForOperators: () => openForOperators(config, logger),
+    })
   }
-  const workerOf = worker === undefined ? undefined : nodeOfWorker(config.nodeId, worker)
-  const service = createServer({ config, logger, workerOf })
+  const node = worker === undefined ? undefined : nodeOfWorker(config.nodeId, worker)
+  const service = createServer({
+    config,
+    logger,
+    worker: node === undefined ? undefined : { node, report: answerQuestions },
+  })
   const onListening = () => {
     if (worker !== undefined) giveSigns(surroundings.out)
   }
   return serve({ ...surrounded, service, onListening })
+}
+
+/** The listener for operators of a machine with several workers: this process tells of all of them [ADM1]. */
+function openForOperators(config: Config, logger: Logger): Pick<Machine, 'joined' | 'stop'> {
+  if (config.adminPort === null) return { joined() {}, stop() {} }
+  const meter = createMetrics({ node: config.nodeId, version: description.version, stores: [] })
+  const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
+  const machine = createMachine({ workers: config.workers, ownCounts: () => meter.families(nobody) })
+  const admin = listenForAdmin({ config, status: machine.status, journal, counters: countersOfProcess() })
+  logger.info({ url: admin?.url }, 'listening for operators')
+  return {
+    joined: machine.joined,
+    stop() {
+      machine.stop()
+      void admin?.stop()
+    },
+  }
 }
 
 function endOfStarter({ worker, isLaunched }: StartedBy): Promise<void> | undefined {

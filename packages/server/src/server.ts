@@ -11,7 +11,7 @@ import { type Call, isLive } from './call/call.ts'
 import { absenceOf } from './call/peers.ts'
 import { type Config, isLoopbackHost } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
-import { listenForAdmin, type Status } from './http/admin.ts'
+import { listenForAdmin } from './http/admin.ts'
 import { createHttpApp } from './http/app.ts'
 import { runtimeBodyBound } from './http/body.ts'
 import { type ClientAddress, createClientAddress } from './http/client-address.ts'
@@ -22,6 +22,7 @@ import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
 import { watchLoop } from './observability/loop-delay.ts'
 import { createMetrics, type Meter, type Present } from './observability/metrics.ts'
+import type { Status } from './observability/status.ts'
 import type { Clock } from './ports/clock.ts'
 import { isWorkerOf } from './ports/node-name.ts'
 import type { SessionIdentity } from './ports/sessions.ts'
@@ -32,7 +33,7 @@ import { createDelivery, type KnownCalls } from './services/delivery.ts'
 import { createHealth, type ServiceState } from './services/health.ts'
 import { createHistory } from './services/history.ts'
 import { isHeldElsewhere } from './services/holders.ts'
-import { createLimits, createLocalLimits, type Limits } from './services/limits.ts'
+import { createLimits, createLocalLimits, type Limits, type LocalCounters } from './services/limits.ts'
 import { createRecovery, type Recovery } from './services/recovery.ts'
 import { createRelay, type Relay } from './services/relay.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -44,8 +45,8 @@ export interface ServerDeps {
   readonly logger: Logger
   /** The machine's, where it is not given. */
   readonly clock?: Clock
-  /** The id of the node of which this is a worker: its others begin and stop with it. */
-  readonly workerOf?: string | undefined
+  /** This is a worker of a node: its others begin and stop with it, and its operators ask the process that started it. */
+  readonly worker?: WorkerOf | undefined
 }
 
 export interface RingwireServer {
@@ -56,6 +57,13 @@ export interface RingwireServer {
    * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
    */
   stop(atOnce?: boolean): Promise<void>
+}
+
+export interface WorkerOf {
+  /** Its id. */
+  readonly node: string
+  /** Takes what operators are answered. */
+  report(status: Status): void
 }
 
 /** The parts that know calls, wired together. */
@@ -77,7 +85,11 @@ const ciphers = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 /** The composition root: the parts, and who knows whom. */
 export function createServer(deps: ServerDeps): RingwireServer {
   const { config, logger } = deps
-  const meter = createMetrics({ node: config.nodeId, version: description.version })
+  const meter = createMetrics({
+    node: config.nodeId,
+    version: description.version,
+    stores: config.redisUrl === null ? ['database'] : ['database', 'redis'],
+  })
   const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
   let state: ServiceState = 'starting'
   let close: (atOnce: boolean) => Promise<void> = async () => {}
@@ -162,7 +174,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       live: health.live,
       ready: health.ready,
     }
-    const operators = startForOperators({ deps, status, journal, meter })
+    const operators = startForOperators({ deps, status, journal, meter, counters: backend.localCounters })
     close = async () => {
       await operators.stop()
       await backend.close()
@@ -177,7 +189,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     hurry = () => gateway.closeAll(0)
     close = async (atOnce) => {
       clearInterval(watch)
-      const durationMs = atOnce || isAlone(backend, deps.workerOf) ? 0 : config.drainMs
+      const durationMs = atOnce || isAlone(backend, deps.worker?.node) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
       await shutDown(server, gateway, domain, backend)
@@ -392,12 +404,14 @@ interface ForOperators {
   readonly status: Status
   readonly journal: Journal
   readonly meter: Meter
+  readonly counters: LocalCounters
 }
 
-/** The configuration gives workers no such listener: each could tell of itself alone [ADM1]. */
-function startForOperators({ deps, status, journal, meter }: ForOperators): { stop(): Promise<void> } {
-  const { config, logger, workerOf } = deps
-  const admin = workerOf === undefined ? listenForAdmin({ config, status, journal }) : undefined
+/** A worker has no listener of its own: it would tell of itself alone [ADM1]. */
+function startForOperators({ deps, status, journal, meter, counters }: ForOperators): { stop(): Promise<void> } {
+  const { config, logger, worker } = deps
+  worker?.report(status)
+  const admin = worker === undefined ? listenForAdmin({ config, status, journal, counters }) : undefined
   if (admin !== undefined) logger.info({ url: admin.url }, 'listening for operators')
   const unwatch = config.adminPort === null ? () => {} : watchLoop(meter.delayed)
   return {

@@ -1,4 +1,5 @@
 import { workerId } from '../ports/node-name.ts'
+import { createQuestions, type Said } from './questions.ts'
 import type { WorkerProcess } from './workers.ts'
 
 /** How often a worker gives a sign of life, in ms. */
@@ -35,7 +36,11 @@ export function startWorkerProcess({ command, env, nodeId, workers, worker, port
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
+    serialization: 'json',
+    ipc: (said: Said) => questions.said(said),
   })
+  const ended = child.exited.then((code) => child.signalCode ?? code)
+  const questions = createQuestions((asked) => child.send(asked), ended)
   let signAt = performance.now()
   const onSign = () => {
     signAt = performance.now()
@@ -43,7 +48,8 @@ export function startWorkerProcess({ command, env, nodeId, workers, worker, port
   return {
     listening: readUrl(child.stdout, onSign),
     signAt: () => signAt,
-    ended: child.exited.then((code) => child.signalCode ?? code),
+    ended,
+    ask: questions.ask,
     signal: (name) => child.kill(name),
   }
 }

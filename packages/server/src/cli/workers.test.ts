@@ -4,6 +4,8 @@ import { createLogger } from '../observability/logger.ts'
 import type { StopSignal } from './stop-signal.ts'
 import { runWorkers, type WorkerProcess, type WorkersOptions } from './workers.ts'
 
+const ask = () => Promise.reject(new Error('nobody asks'))
+
 /** What no real worker does when it is asked to; the rest is shown with processes in test/workers. */
 function setUp(given: Partial<WorkersOptions> = {}) {
   const loaded = loadConfig({
@@ -36,12 +38,14 @@ function setUp(given: Partial<WorkersOptions> = {}) {
         listening: Promise.resolve('http://127.0.0.1:8080'),
         ended: ended.promise,
         signAt: () => performance.now(),
+        ask,
         signal(name) {
           seen.signals.push(`${worker} ${name}`)
           ended.resolve(0)
         },
       }
     },
+    openForOperators: () => ({ joined() {}, stop() {} }),
     out(text) {
       seen.out += text
     },
@@ -72,7 +76,7 @@ test('one that does not start ends the others, and the start fails', async () =>
   const { options, seen } = setUp()
   const startWorker = (worker: number, port: number): WorkerProcess =>
     worker === 3
-      ? { listening: Promise.resolve(undefined), ended: Promise.resolve(1), signAt: () => 0, signal() {} }
+      ? { listening: Promise.resolve(undefined), ended: Promise.resolve(1), signAt: () => 0, signal() {}, ask }
       : options.startWorker(worker, port)
   expect(await runWorkers({ ...options, startWorker })).toBe(1)
   expect(seen).toMatchObject({ out: '', started: [1, 2], signals: ['1 SIGTERM', '2 SIGTERM'] })
@@ -87,6 +91,7 @@ test('one that does not end in order shows in the exit code', async () => {
           listening: Promise.resolve('http://127.0.0.1:8080'),
           ended: ended.promise,
           signAt: () => performance.now(),
+          ask,
           signal: () => ended.resolve(1),
         }
       : options.startWorker(worker, port)

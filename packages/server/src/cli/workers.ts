@@ -1,13 +1,14 @@
 /** `ringwire serve --workers N`: the process that starts the workers, starts them again, and ends with them. */
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { AskedWorker, Machine } from '../observability/machine.ts'
 import { workerId } from '../ports/node-name.ts'
 import { exitCodes } from './command.ts'
 import { didNotStart, listensText } from './serve.ts'
 import { listenForStop, type StopSignal, type StopSignalSource } from './stop-signal.ts'
 
 /** One worker: the service in a process of its own. */
-export interface WorkerProcess {
+export interface WorkerProcess extends AskedWorker {
   /** Resolves with its URL when it listens; undefined where it ended before that. */
   readonly listening: Promise<string | undefined>
   /** Resolves when it is gone, with its exit code, or the name of the signal that ended it. */
@@ -25,6 +26,8 @@ export interface WorkersOptions extends StopSignalSource {
   /** Throws where somebody else has the port. */
   claimPort(host: string, port: number): void
   startWorker(worker: number, port: number): WorkerProcess
+  /** Opens what operators ask; throws where that cannot be. */
+  openForOperators(): Pick<Machine, 'joined' | 'stop'>
   out(text: string): void
   err(text: string): void
   /** Ends this process at once. */
@@ -51,7 +54,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     return exitCodes.failed
   }
   for (const warning of options.warnings) logger.warn({}, warning)
-  const crew = createCrew(options)
+  let machine: Pick<Machine, 'joined' | 'stop'> | undefined
+  const crew = createCrew(options, (worker) => machine?.joined(worker))
   const stop = listenForStop(options, (code) => {
     crew.signalAll('SIGKILL')
     options.exit(code)
@@ -66,6 +70,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   })
   try {
     if (config.port !== 0) options.claimPort(config.host, config.port)
+    machine = options.openForOperators()
     const started = await crew.start()
     if (started === undefined) return (await crew.giveUp()) ? exitCodes.done : exitCodes.failed
     logger.info({ url: started.url, count: config.workers }, 'all workers listen')
@@ -76,12 +81,16 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     options.err(didNotStart(config, error))
     return exitCodes.failed
   } finally {
+    machine?.stop()
     stop.forget()
   }
 }
 
 /** The workers: started together, started again each for itself, told to stop together. */
-function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) {
+function createCrew(
+  { config, logger, monotonic, startWorker }: WorkersOptions,
+  onListening: (one: WorkerProcess) => void,
+) {
   const running = new Map<number, WorkerProcess>()
   const listening = new Set<number>()
   const stopping = Promise.withResolvers<void>()
@@ -94,7 +103,9 @@ function createCrew({ config, logger, monotonic, startWorker }: WorkersOptions) 
     running.set(worker, launched)
     listening.delete(worker)
     void launched.listening.then((url) => {
-      if (url !== undefined && running.get(worker) === launched) listening.add(worker)
+      if (url === undefined || running.get(worker) !== launched) return
+      listening.add(worker)
+      onListening(launched)
     })
     return launched
   }

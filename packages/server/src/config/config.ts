@@ -286,7 +286,7 @@ export const settings = {
     integer(0, 65_535),
     null,
     'unset: none (`npm start`: any free one)',
-    'Port of a second listener for operators: /metrics, /healthz, /readyz; 0 takes any free one, and the log says which. With one worker alone.',
+    'Port of a second listener for operators: /metrics, /healthz, /readyz; 0 takes any free one, and the log says which. With several workers it tells of all of them.',
   ),
   adminHost: setting(
     'RINGWIRE_ADMIN_HOST',
@@ -433,7 +433,6 @@ function contradictions(config: Partial<Config>): string[] {
     if (adminPort !== 0 && adminPort === config.port) {
       problems.push('RINGWIRE_ADMIN_PORT has to be another port than RINGWIRE_PORT')
     }
-    if (hasWorkers) problems.push('RINGWIRE_ADMIN_PORT is for one process: RINGWIRE_WORKERS must be 1')
   }
   if (config.demo === true && address !== undefined && !isLoopbackHost(address)) {
     problems.push(

@@ -1,30 +1,26 @@
 /**
  * The listener for operators [ADM1]: a port of its own, that no client has to reach.
  *
- *   const admin = listenForAdmin({ config, status, journal })
+ *   const admin = listenForAdmin({ config, status, journal, counters: createMemoryCounters() })
  *   admin?.url, admin?.stop()
  */
+
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Config, isLoopbackHost } from '../config/config.ts'
-import { type Family, metricsType, textOf } from '../observability/families.ts'
+import { metricsType, textOf } from '../observability/families.ts'
 import type { Journal } from '../observability/journal.ts'
+import type { Status } from '../observability/status.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { HealthReport } from '../services/health.ts'
+import { addressKey, type LocalCounters } from '../services/limits.ts'
 import { bearerToken } from './bearer.ts'
-import { failure, healthReply } from './replies.ts'
+import { failure, healthReply, retryAfter } from './replies.ts'
 import { targetOf } from './request-target.ts'
-
-/** How the service is. */
-export interface Status {
-  families(): MaybePromise<readonly Family[]>
-  live(): MaybePromise<HealthReport>
-  ready(): Promise<HealthReport>
-}
 
 export interface AdminOptions {
   readonly config: Pick<Config, 'adminPort' | 'adminHost' | 'adminToken'>
   readonly status: Status
-  readonly journal: Pick<Journal, 'answered' | 'failed'>
+  readonly journal: Pick<Journal, 'operator' | 'failed'>
+  readonly counters: LocalCounters
 }
 
 export interface AdminListener {
@@ -36,13 +32,16 @@ export interface AdminListener {
 const maxBodyBytes = 1024
 /** A connection that says nothing for so long is closed, in seconds. */
 const idleS = 30
+/** So many wrong tokens from one address (IPv6: from its /64); over it further ones are refused unread. */
+const wrongTokens = { count: 20, seconds: 60 }
 
 /** Opens it where the configuration has a port for it. Throws where it cannot. */
-export function listenForAdmin({ config, status, journal }: AdminOptions): AdminListener | undefined {
+export function listenForAdmin({ config, status, journal, counters }: AdminOptions): AdminListener | undefined {
   const { adminPort: port, adminHost: host, adminToken } = config
   if (port === null) return undefined
   const isLoopback = isLoopbackHost(host)
   const isKnown = adminToken === null ? undefined : createCheck(adminToken)
+  const guesses = counters.counter('admin-address', wrongTokens)
 
   const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
     '/metrics': async () => new Response(textOf(await status.families()), { headers: textHeaders }),
@@ -50,15 +49,24 @@ export function listenForAdmin({ config, status, journal }: AdminOptions): Admin
     '/readyz': async () => healthReply(await status.ready()),
   }
 
-  function refusalOf({ method, headers }: Request, path: string): Response | undefined {
+  /** A right token is no guess. Over the limit none is looked at: a guess that is right would pass. */
+  function tokenRefusal(token: string | undefined, address: string | undefined): Response | undefined {
+    if (isKnown === undefined) return undefined
+    if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'The admin token is required.' })
+    const subject = addressKey(address)
+    const retryAfterMs = guesses.consume(subject)
+    if (retryAfterMs > 0) return failure('RATE_LIMITED', { headers: retryAfter(retryAfterMs) })
+    if (!isKnown(token)) return failure('AUTH_TOKEN_INVALID', { message: 'This is not the admin token.' })
+    guesses.refund(subject)
+    return undefined
+  }
+
+  function refusalOf({ method, headers }: Request, path: string, address: string | undefined): Response | undefined {
     // A web page whose host name leads here would be asked by its own name: DNS rebinding.
     if (isLoopback && !isOfLoopback(headers.get('host'))) return failure('NOT_FOUND', { message: strange })
-    const isOpen = isKnown === undefined || (isLoopback && path === '/metrics')
-    if (!isOpen) {
-      const token = bearerToken(headers.get('authorization'))
-      if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'The admin token is required.' })
-      if (!isKnown(token)) return failure('AUTH_TOKEN_INVALID', { message: 'This is not the admin token.' })
-    }
+    const isOpen = isLoopback && path === '/metrics'
+    const refusal = isOpen ? undefined : tokenRefusal(bearerToken(headers.get('authorization')), address)
+    if (refusal !== undefined) return refusal
     if (!Object.hasOwn(routes, path)) return failure('NOT_FOUND')
     const isRead = method === 'GET' || method === 'HEAD'
     return isRead ? undefined : failure('METHOD_NOT_ALLOWED', { headers: { Allow: 'GET, HEAD' } })
@@ -80,9 +88,9 @@ export function listenForAdmin({ config, status, journal }: AdminOptions): Admin
       async fetch(request, server) {
         const { path } = targetOf(request)
         const begin = performance.now()
-        const response = refusalOf(request, path) ?? (await routes[path]?.()) ?? failure('NOT_FOUND')
-        const client = () => server.requestIP(request)?.address
-        journal.answered({ method: request.method, path, client }, response, performance.now() - begin)
+        const address = server.requestIP(request)?.address
+        const response = refusalOf(request, path, address) ?? (await routes[path]?.()) ?? failure('NOT_FOUND')
+        journal.operator({ method: request.method, path, client: () => address }, response, performance.now() - begin)
         return response
       },
     }),

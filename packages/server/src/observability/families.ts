@@ -24,3 +24,19 @@ export function textOf(families: readonly Family[]): string {
   }
   return `${lines.join('\n')}\n`
 }
+
+/** Several processes told as one: samples of the same name are added up. */
+export function sumOf(processes: readonly (readonly Family[])[]): Family[] {
+  const sums = new Map<string, { family: Family; samples: Map<string, number> }>()
+  for (const family of processes.flat()) {
+    const known = sums.get(family.name) ?? { family, samples: new Map<string, number>() }
+    sums.set(family.name, known)
+    for (const [name, value] of family.samples) known.samples.set(name, (known.samples.get(name) ?? 0) + value)
+  }
+  return [...sums.values()].map(({ family, samples }) => ({ ...family, samples: [...samples] }))
+}
+
+/** What only grows: it stays true of a process that is gone. */
+export function countsOf(families: readonly Family[]): Family[] {
+  return families.filter(({ type }) => type !== 'gauge')
+}

@@ -16,7 +16,7 @@ function setUp({ isDebug = false, participants = false } = {}) {
     logger,
     isDebug,
     now: () => state.now,
-    meter: createMetrics({ node: 'n', version: '1' }),
+    meter: createMetrics({ node: 'n', version: '1', stores: ['database'] }),
   })
   const read = () => lines.map((line) => JSON.parse(line)).map(({ time: _, ...rest }) => rest)
   return { journal, logger, state, read }

@@ -34,6 +34,8 @@ export interface Journal {
   request(who: Who, asked: Asked | undefined, error: Pick<ErrorBody, 'code' | 'limit'> | undefined): void
   /** A REST request, or an upgrade that was refused, was answered. */
   answered(asked: AskedByHttp, response: Response, durationMs: number): void
+  /** A request of an operator was answered: it is no traffic of the service. */
+  operator(asked: AskedByHttp, response: Response, durationMs: number): void
   /** Something that a store refused, or that is a bug. */
   failed(error: unknown, message: string, fields?: LogFields): void
   /** The store is asked how it is: tells when that changes. */
@@ -51,6 +53,15 @@ export interface JournalOptions {
 
 export function createJournal({ logger, isDebug, now, meter }: JournalOptions): Journal {
   const bounded = createBoundedLog({ logger, now, later: (work, ms) => void setTimeout(work, ms).unref() })
+
+  function tellAnswer({ method, path, client }: AskedByHttp, response: Response, durationMs: number): void {
+    const { status } = response
+    const isRefused = status === 401 || status === 403 || status === 429
+    if (!isDebug && !isRefused) return
+    const fields = () => ({ method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) })
+    if (isDebug) logger.debug(fields(), 'request')
+    if (isRefused) void tellRefusal(bounded, fields, response)
+  }
 
   return {
     closing(who, closeCode, cause, seconds) {
@@ -75,14 +86,13 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       if (error.limit !== undefined) meter.limited(error.limit)
       bounded.write('warn', { ...of(who), event: asked?.event, code: error.code, limit: error.limit }, 'over a limit')
     },
-    answered({ method, path, client }, response, durationMs) {
-      const { status } = response
-      meter.answered(path, status)
-      const isRefused = status === 401 || status === 403 || status === 429
-      if (!isDebug && !isRefused) return
-      const fields = () => ({ method, path: pathOf(path), status, address: client(), durationMs: tenths(durationMs) })
-      if (isDebug) logger.debug(fields(), 'request')
-      if (isRefused) void tellRefusal(bounded, fields, response)
+    answered(asked, response, durationMs) {
+      meter.answered(asked.path, response.status)
+      tellAnswer(asked, response, durationMs)
+    },
+    operator(asked, response, durationMs) {
+      meter.operator(response.status)
+      tellAnswer(asked, response, durationMs)
     },
     failed(error, message, fields = {}) {
       if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)

@@ -2,20 +2,24 @@ import { expect, test } from 'bun:test'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { type Family, textOf } from './families.ts'
+import { countsOf, type Family, sumOf, textOf } from './families.ts'
 import { createJournal } from './journal.ts'
 import { createSilentLogger } from './logger.ts'
-import { createMetrics, type Present } from './metrics.ts'
+import { createMetrics, nobody } from './metrics.ts'
 import { createCounter, createHistogram, maxSeries } from './series.ts'
 import { createTimed } from './timed.ts'
 
-const nobody: Present = { connections: 0, sessions: { connected: 0 }, calls: { ringing: 0, accepted: 0, connected: 0 } }
-const create = () => createMetrics({ node: 'n', version: '1.2.3' })
+const create = () => createMetrics({ node: 'n', version: '1.2.3', stores: ['database', 'redis'] })
 
 /** The values by the names of their samples. */
 function valuesOf(families: readonly Family[]): Record<string, number> {
   return Object.fromEntries(families.flatMap(({ samples }) => samples))
 }
+
+const storeErrorsOf = (store: string) =>
+  ['unavailable', 'unknown', 'full', 'refused'].map(
+    (kind) => `ringwire_store_errors_total{store="${store}",kind="${kind}"}`,
+  )
 
 const place = { sessionId: 's', deviceId: null, node: 'n', settled: true, state: 'held' } as const
 const accepted: Extract<Call, { status: 'accepted' | 'connected' }> = {
@@ -102,11 +106,9 @@ test('[MET1] nothing that clients make up is a label: 10,000 people make no more
       journal.request(who, { event: `planted.${i}`, data: {} }, undefined)
       journal.request(who, undefined, { code: 'INVALID_MESSAGE' })
       journal.left(3000 + (i % 2000))
-      journal.answered(
-        { method: 'GET', path: `/planted/${i}`, client: () => `planted-${i}` },
-        new Response(null, { status: 404 }),
-        1,
-      )
+      const asked = { method: 'GET', path: `/planted/${i}`, client: () => `planted-${i}` }
+      journal.answered(asked, new Response(null, { status: 404 }), 1)
+      journal.operator(asked, new Response(null, { status: 404 }), 1)
       const over: Call = { ...accepted, status: 'ended', endedAt: 5_000, endReason: `planted_${i}` }
       journal.committed(step({ ...over, callUuid: `planted-${i}` }, 'ended'))
     }
@@ -119,6 +121,50 @@ test('[MET1] nothing that clients make up is a label: 10,000 people make no more
   expect(lines.filter(isOfClients).length).toBeLessThan(20)
   expect(lines.filter((it) => !isOfClients(it))).toHaveLength(linesAfter(1).filter((it) => !isOfClients(it)).length)
   expect(lines).toContain('ringwire_calls_ended_total{status="ended",end_reason="other"} 10000')
+})
+
+test('[MET1] what alerts ask for is there from the start, at 0: the first failure is a rate', () => {
+  const seen = valuesOf(create().families(nobody))
+  const names = [
+    ...storeErrorsOf('database'),
+    ...storeErrorsOf('redis'),
+    'ringwire_store_seconds_count{store="database",operation="check"}',
+    'ringwire_store_seconds_count{store="redis",operation="check"}',
+    'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.25"}',
+    'ringwire_store_seconds_bucket{store="redis",operation="append",le="+Inf"}',
+    'ringwire_requests_total{event="call.invite",result="ok"}',
+    'ringwire_requests_total{event="call.invite",result="SERVICE_UNAVAILABLE"}',
+    'ringwire_requests_total{event="webrtc.offer",result="INTERNAL_ERROR"}',
+    'ringwire_admin_requests_total{result="401"}',
+    'ringwire_limited_total{limit="operators"}',
+  ]
+  for (const name of names) expect([name, seen[name]]).toEqual([name, 0])
+  // A store that a node has not got is not told as one that stands still.
+  const alone = valuesOf(createMetrics({ node: 'n', version: '1', stores: ['database'] }).families(nobody))
+  expect(Object.keys(alone).filter((name) => name.includes('redis'))).toEqual([])
+})
+
+test('several processes told as one: what has the same name is added up, in the order of the first', () => {
+  const one = [
+    { name: 'a_total', help: 'a', type: 'counter', samples: [['a_total{x="1"}', 1]] },
+    { name: 'g', help: 'g', type: 'gauge', samples: [['g', 5]] },
+  ] as const
+  const other = [
+    { name: 'g', help: 'g', type: 'gauge', samples: [['g', 7]] },
+    {
+      name: 'a_total',
+      help: 'a',
+      type: 'counter',
+      samples: [
+        ['a_total{x="2"}', 10],
+        ['a_total{x="1"}', 2],
+      ],
+    },
+  ] as const
+  expect(textOf(sumOf([one, other]))).toBe(
+    '# HELP a_total a\n# TYPE a_total counter\na_total{x="1"} 3\na_total{x="2"} 10\n# HELP g g\n# TYPE g gauge\ng 12\n',
+  )
+  expect(countsOf(one).map(({ name }) => name)).toEqual(['a_total'])
 })
 
 test('whatever is given as a label, a metric has so many series and one more', () => {

@@ -2,7 +2,7 @@
  * What the service counts [MET1]. The journal and the stores say what happened; here stands what it is counted as. No
  * label is anything that a client makes up, so no series is one person's or one call's.
  *
- *   const metrics = createMetrics({ node, version })
+ *   const metrics = createMetrics({ node, version, stores: ['database'] })
  *   metrics.relayed('webrtc.offer', 'short', 4_200)
  *   textOf(metrics.families(now))
  */
@@ -29,6 +29,8 @@ export interface Meter {
   requested(event: string | undefined, result: string): void
   /** An HTTP request was answered. */
   answered(path: string, status: number): void
+  /** So was one of an operator. */
+  operator(status: number): void
   committed(step: Step): void
   /** A socket is closed by the service, for a cause that the service words, or by its client. */
   closed(code: number, cause: string): void
@@ -48,6 +50,13 @@ export interface Present {
   readonly sessions: { readonly connected: number; readonly away?: number }
   /** Live calls; of several nodes each counts those whose caller it holds. */
   readonly calls: Readonly<Record<'ringing' | 'accepted' | 'connected', number>>
+}
+
+/** What a process has that serves nobody itself. */
+export const nobody: Present = {
+  connections: 0,
+  sessions: { connected: 0 },
+  calls: { ringing: 0, accepted: 0, connected: 0 },
 }
 
 export interface Metrics extends Meter {
@@ -71,7 +80,6 @@ const paths = new Set([
   '/v1/call/ice-servers',
   '/healthz',
   '/readyz',
-  '/metrics',
   webSocketPath,
 ])
 /** Those that a client's close frame, or its lack, comes to (RFC 6455 section 7.4.1), and ours. */
@@ -82,7 +90,14 @@ const storeSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 const setupSeconds = [0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 45, 60, 120, 180]
 const delaySeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-export function createMetrics({ node, version }: { node: string; version: string }): Metrics {
+export interface MetricsOptions {
+  readonly node: string
+  readonly version: string
+  /** Those that this process has. */
+  readonly stores: readonly StoreName[]
+}
+
+export function createMetrics({ node, version, stores: storeNames }: MetricsOptions): Metrics {
   const ended = createCounter(
     'ringwire_calls_ended_total',
     ['status', 'end_reason'],
@@ -129,11 +144,27 @@ export function createMetrics({ node, version }: { node: string; version: string
     delaySeconds,
     'How late the event loop was for a timer, ten times a second.',
   )
-  const counted = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
-  // A rate is known from the first one on where the series was there before.
-  for (const limit of ['messages', 'invites', 'pair_invites', 'ringing', 'connections', 'rest']) limits.add(0, limit)
-  for (const kind of storeErrorKinds) storeErrors.add(0, 'database', kind)
+  const operators = createCounter(
+    'ringwire_admin_requests_total',
+    ['result'],
+    'Requests to the listener for operators by their status; 401 is a wrong token, or none.',
+  )
+  const all = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
+  const counted = [...all, operators]
+  // A rate is known from the first one on where the series was there before: these are asked for by alerts, and by people.
+  for (const limit of ['messages', 'invites', 'pair_invites', 'ringing', 'connections', 'rest', 'operators']) {
+    limits.add(0, limit)
+  }
+  for (const store of storeNames) {
+    for (const kind of storeErrorKinds) storeErrors.add(0, store, kind)
+    for (const operation of store === 'redis' ? ['check', 'append'] : ['check', 'commit'])
+      stores.expect(store, operation)
+  }
+  for (const event of Object.keys(clientEvents)) {
+    for (const result of ['ok', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR']) requests.add(0, event, result)
+  }
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
+  for (const status of [200, 401, 429]) operators.add(0, String(status))
 
   function observeSetup(call: LiveCall, what: Step['event']['type']): void {
     if (call.status === 'accepted' && what === 'accepted') {
@@ -154,6 +185,10 @@ export function createMetrics({ node, version }: { node: string; version: string
     answered(path, status) {
       requests.add(1, paths.has(path) ? path : 'other', String(status))
       if (status === 429) limits.add(1, path === webSocketPath ? 'connections' : 'rest')
+    },
+    operator(status) {
+      operators.add(1, String(status))
+      if (status === 429) limits.add(1, 'operators')
     },
     committed({ call, event }) {
       if (isLive(call)) observeSetup(call, event.type)

@@ -13,6 +13,8 @@ export interface Counter {
 }
 
 export interface Histogram {
+  /** This series is there from now on, also where nothing was observed. */
+  expect(a?: string, b?: string): void
   observe(value: number, a?: string, b?: string): void
   family(): Family
 }
@@ -52,6 +54,9 @@ export function createHistogram(name: string, labels: Labels, bounds: readonly n
     ]
   }
   return {
+    expect(a = '', b = '') {
+      all.of(a, b)
+    },
     observe(value, a = '', b = '') {
       const series = all.of(a, b)
       const bucket = bounds.findIndex((bound) => value <= bound)

@@ -81,7 +81,7 @@ const politeRefusals = 20
 
 /** Counters that answer at once. */
 export interface LocalCounters {
-  counter(name: string, budget: Budget): { consume(subject: string): number }
+  counter(name: string, budget: Budget): { consume(subject: string): number; refund(subject: string): void }
 }
 
 type LocalLimitsConfig = Pick<Config, 'restRateIp' | 'restRate' | 'connectRate'>

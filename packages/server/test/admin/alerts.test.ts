@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMachine } from '../../src/observability/machine.ts'
+import { createMetrics, nobody } from '../../src/observability/metrics.ts'
 import { deploy } from '../deploy/compose.ts'
 import { promtool } from './observed.ts'
 
@@ -13,9 +14,12 @@ const queries: readonly string[] = dashboard.panels.flatMap(({ targets }: { targ
 )
 
 /** The metrics that there are, and what of a histogram is asked for. */
-const names = createMetrics({ node: 'n', version: '1' })
-  .families({ connections: 0, sessions: { connected: 0 }, calls: { ringing: 0, accepted: 0, connected: 0 } })
-  .flatMap(({ name, type }) => (type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name]))
+const meter = createMetrics({ node: 'n', version: '1', stores: ['database'] })
+const machine = createMachine({ workers: 2, ownCounts: () => [] })
+const names = [...meter.families(nobody), ...(await machine.status.families())].flatMap(({ name, type }) =>
+  type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
+)
+machine.stop()
 const namesIn = (text: string) => text.match(/ringwire_[a-z_]+/g) ?? []
 
 test('[MET1] each alert fires once on what it is for, and none where all is well', async () => {

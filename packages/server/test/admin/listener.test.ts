@@ -4,7 +4,7 @@ import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 import { finish } from '../scenarios/calls/composition.ts'
-import { adminUrlOf, metricsOf, promtool, startObserved, untilMetrics } from './observed.ts'
+import { adminUrlOf, type Metrics, metricsOf, promtool, startObserved, untilMetrics } from './observed.ts'
 
 describe('on a loopback address', () => {
   let service: Service
@@ -81,6 +81,36 @@ describe('on a loopback address', () => {
     expect((await fetch(`${service.url}/metrics`)).status).toBe(404)
   })
 
+  test('[MET1] what operators ask for is no traffic of the service, and is counted by itself', async () => {
+    const name = 'ringwire_admin_requests_total{result="200"}'
+    const before = await metricsOf(service)
+    for (const path of ['/metrics', '/healthz', '/readyz', '/nothing']) await fetch(url + path)
+    const after = await metricsOf(service)
+    const requestsOf = (metrics: Metrics) => [...metrics].filter(([it]) => it.startsWith('ringwire_requests_total'))
+    expect(requestsOf(after)).toEqual(requestsOf(before))
+    // The three, and the one that told the first number.
+    expect((after.get(name) ?? 0) - (before.get(name) ?? 0)).toBe(4)
+  })
+
+  test('[MET1] what strangers make up is no label: names of people and events, paths, close codes', async () => {
+    const stranger = async (i: number) => {
+      const client = await service.connect({ user_id: `planted-${i}`, role: 'customer' })
+      client.send(`planted.${i}`, { planted: i })
+      await client.next('call.error')
+      await fetch(`${service.url}/planted/${i}`)
+      await client.close(3000 + i)
+    }
+    await stranger(0)
+    const isGone = (metrics: Metrics) => metrics.get('ringwire_connections') === 0
+    await untilMetrics(service, 'the first one is gone', isGone)
+    const before = await metricsOf(service)
+    for (let i = 1; i <= 40; i++) await stranger(i)
+    await untilMetrics(service, 'all are gone', isGone)
+    const after = await metricsOf(service)
+    expect([...after.keys()]).toEqual([...before.keys()])
+    expect([...after.keys()].join()).not.toContain('planted')
+  })
+
   test('[ADM1] methods, bodies and headers that it does not take', async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       const response = await fetch(`${url}/metrics`, { method })
@@ -116,10 +146,10 @@ describe('on a loopback address', () => {
   })
 })
 
-describe('with a token', () => {
-  const token = 'a-token-that-only-tests-know'
-  const bearer = (given: string) => ({ headers: { Authorization: `Bearer ${given}` } })
+const token = 'a-token-that-only-tests-know'
+const bearer = (given: string) => ({ headers: { Authorization: `Bearer ${given}` } })
 
+describe('with a token', () => {
   test.each([
     ['127.0.0.1', 200],
     ['0.0.0.0', 401],
@@ -142,6 +172,32 @@ describe('with a token', () => {
       await finish(service)
     }
   })
+})
+
+test('[ADM1] wrong tokens are counted and limited, by address; over the limit a right one is not looked at', async () => {
+  const service = await startObserved({ RINGWIRE_ADMIN_TOKEN: token })
+  try {
+    const url = await adminUrlOf(service)
+    // Right ones, and none, are no guesses.
+    for (let i = 0; i < 30; i++) expect((await fetch(`${url}/healthz`, bearer(token))).status).toBe(200)
+    for (let i = 0; i < 30; i++) expect((await fetch(`${url}/healthz`)).status).toBe(401)
+    const guess = (given: string) => fetch(`${url}/healthz`, bearer(given))
+    for (let i = 0; i < 20; i++) expect((await guess(`wrong-${i}-of-this-length`)).status).toBe(401)
+    const over = await guess('wrong-too-of-this-length')
+    expect([over.status, await over.json()]).toMatchObject([429, { error: { code: 'RATE_LIMITED' } }])
+    expect(Number(over.headers.get('retry-after'))).toBeWithin(1, 61)
+    expect((await guess(token)).status).toBe(429)
+    // Prometheus on this machine needs none.
+    expect(Object.fromEntries(await metricsOf(service))).toMatchObject({
+      'ringwire_admin_requests_total{result="200"}': 30,
+      'ringwire_admin_requests_total{result="401"}': 50,
+      'ringwire_admin_requests_total{result="429"}': 2,
+      'ringwire_limited_total{limit="operators"}': 2,
+      'ringwire_limited_total{limit="rest"}': 0,
+    })
+  } finally {
+    await finish(service)
+  }
 })
 
 test('[ADM1] where no port is set nothing listens', async () => {

@@ -34,7 +34,7 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
   const backend = await openBackend({
     config: loaded.config,
     logger: createLogger({ level: 'info', destination: { write } }),
-    meter: createMetrics({ node: 'n', version: '1' }),
+    meter: createMetrics({ node: 'n', version: '1', stores: ['database'] }),
     retentionDelayMs: 1,
     onLogLost() {},
     onDeath() {},

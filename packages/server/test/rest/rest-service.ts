@@ -87,7 +87,7 @@ export function startRest(options: RestOptions): RestService {
   const { config } = loaded
   const log: string[] = []
   const logger = createLogger({ level: 'debug', destination: { write: (line) => void log.push(line) } })
-  const meter = createMetrics({ node: 'test', version: '1' })
+  const meter = createMetrics({ node: 'test', version: '1', stores: ['database'] })
   const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
   const clock = { now: () => time.at, monotonic: () => performance.now() }
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })

@@ -1,0 +1,56 @@
+/** What the first process asks its workers, over the channel that it started them with. */
+import type { Question, WorkerAnswers } from '../observability/machine.ts'
+import type { Status } from '../observability/status.ts'
+
+interface Asked {
+  readonly id: number
+  readonly question: Question
+}
+
+export interface Said {
+  readonly id: number
+  readonly answer: unknown
+}
+
+export interface Questions {
+  /** Rejects when the worker ends first. */
+  ask<Q extends Question>(question: Q): Promise<WorkerAnswers[Q]>
+  /** The worker has said something. */
+  said(said: Said): void
+}
+
+/** The side that asks. `ended` resolves when the worker is gone. */
+export function createQuestions(send: (asked: Asked) => void, ended: Promise<unknown>): Questions {
+  type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
+  const waiting = new Map<number, Waiting>()
+  let ids = 0
+  let isOver = false
+  void ended.then(() => {
+    isOver = true
+    for (const { reject } of waiting.values()) reject(new Error('the worker is gone'))
+    waiting.clear()
+  })
+  return {
+    async ask<Q extends Question>(question: Q) {
+      if (isOver) throw new Error('the worker is gone')
+      const id = ++ids
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      waiting.set(id, { resolve, reject })
+      send({ id, question })
+      // A worker is this program, of this version.
+      return (await promise) as WorkerAnswers[Q]
+    },
+    said({ id, answer }) {
+      waiting.get(id)?.resolve(answer)
+      waiting.delete(id)
+    },
+  }
+}
+
+/** The side that answers: a worker, for as long as it runs. */
+export function answerQuestions({ families, ready }: Status): void {
+  const answers: { [Q in Question]: () => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = { metrics: families, ready }
+  process.on('message', async ({ id, question }: Asked) => {
+    process.send?.({ id, answer: await answers[question]() } satisfies Said)
+  })
+}

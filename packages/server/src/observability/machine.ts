@@ -1,0 +1,140 @@
+/**
+ * One machine with several workers, as its operators see it [ADM1, MET1]: the sum of what the workers tell. The counts of a
+ * worker that is gone stay in the sum, its gauges do not. One that is silent is told by what it said last.
+ *
+ *   const machine = createMachine({ workers: 4, ownCounts: () => meter.families(nobody) })
+ *   machine.joined(worker)   it listens; it is asked until it ends
+ *   machine.status           what the listener for operators answers
+ *   machine.stop()
+ */
+import type { HealthReport } from '../services/health.ts'
+import { countsOf, type Family, sumOf } from './families.ts'
+import { gauge } from './series.ts'
+import type { Status } from './status.ts'
+
+/** What a worker is asked for, and how it answers. */
+export interface WorkerAnswers {
+  metrics: readonly Family[]
+  ready: HealthReport
+}
+
+export type Question = keyof WorkerAnswers
+
+export interface AskedWorker {
+  /** Rejects when the worker ends first. */
+  ask<Q extends Question>(question: Q): Promise<WorkerAnswers[Q]>
+  /** Resolves when it is gone. */
+  readonly ended: Promise<unknown>
+}
+
+export interface Machine {
+  readonly status: Status
+  /** A worker listens. */
+  joined(worker: AskedWorker): void
+  stop(): void
+}
+
+export interface MachineOptions {
+  /** How many workers there have to be. */
+  readonly workers: number
+  /** What the process that started them counted itself. */
+  readonly ownCounts: () => readonly Family[]
+}
+
+/** A worker tries both stores within 1 s where it is asked for its readiness; what is later counts as silent. In ms. */
+const answerMs: Readonly<Record<Question, number>> = { metrics: 1_000, ready: 2_000 }
+/** Of a worker that is killed, what it counted since it was asked last is lost: so it is asked this often, in ms. */
+const everyMs = 1_000
+
+interface Member {
+  readonly worker: AskedWorker
+  last: readonly Family[]
+  /** It let an answer wait too long, and has given none since. */
+  isSilent: boolean
+}
+
+export function createMachine({ workers, ownCounts }: MachineOptions): Machine {
+  const members = new Set<Member>()
+  let ofGone: readonly Family[] = []
+
+  function leave(member: Member): void {
+    members.delete(member)
+    ofGone = sumOf([ofGone, countsOf(member.last)])
+  }
+
+  /** Undefined where it is silent, or gone. A silent one is not asked again: nothing piles up where it hangs. */
+  async function ask<Q extends Question>(member: Member, question: Q): Promise<WorkerAnswers[Q] | undefined> {
+    if (member.isSilent) return undefined
+    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(() => {
+      member.isSilent = true
+      resolve(undefined)
+    }, answerMs[question])
+    const answer = member.worker.ask(question).then(
+      (said) => {
+        member.isSilent = false
+        return said
+      },
+      () => undefined,
+    )
+    try {
+      return await Promise.race([answer, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function refresh(member: Member): Promise<void> {
+    const said = await ask(member, 'metrics')
+    if (said !== undefined) member.last = said
+  }
+
+  const refreshAll = () => Promise.all([...members].map(refresh))
+  const isKnown = ({ isSilent }: Member) => !isSilent
+  const timer = setInterval(() => void refreshAll(), everyMs)
+  timer.unref()
+
+  function states(): Family {
+    const answering = [...members].filter(isKnown).length
+    return gauge('ringwire_workers', ['state'], 'Workers of this machine; one that is gone is being started again.', [
+      [answering, 'answering'],
+      [members.size - answering, 'silent'],
+      [workers - members.size, 'gone'],
+    ])
+  }
+
+  return {
+    joined(worker) {
+      const member: Member = { worker, last: [], isSilent: false }
+      members.add(member)
+      void worker.ended.then(() => leave(member))
+    },
+    status: {
+      async families() {
+        await refreshAll()
+        const told = [...members].map((member) => (isKnown(member) ? member.last : countsOf(member.last)))
+        return [states(), ...sumOf([...told, ofGone, countsOf(ownCounts())])]
+      },
+      live: () => healthOf(true, members.size > 0, []),
+      async ready() {
+        const reports = await Promise.all([...members].map((member) => ask(member, 'ready')))
+        const heard = reports.filter((report) => report !== undefined)
+        // Nothing comes to a worker that is gone; to one that hangs the kernel gives connections.
+        const isReady = heard.length > 0 && heard.length === members.size && heard.every(({ status }) => status === 200)
+        return healthOf(isReady, isReady, heard)
+      },
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+function healthOf(ok: boolean, isServing: boolean, reports: readonly HealthReport[]): HealthReport {
+  const worst = (store: 'database' | 'redis') => {
+    const said = new Set(reports.map(({ body }) => body[store]))
+    return said.has('error') ? 'error' : said.has('ok') ? 'ok' : 'unchecked'
+  }
+  return {
+    status: ok ? 200 : 503,
+    body: { ok, database: worst('database'), redis: worst('redis'), service_ready: isServing },
+  }
+}

@@ -1,0 +1,10 @@
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { HealthReport } from '../services/health.ts'
+import type { Family } from './families.ts'
+
+/** What operators are told: of one process, or of a machine with several [ADM1]. */
+export interface Status {
+  families(): MaybePromise<readonly Family[]>
+  live(): MaybePromise<HealthReport>
+  ready(): Promise<HealthReport>
+}
