@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import {
   type Block,
+  block,
   blocks,
   checkTypes,
   documents,
@@ -100,4 +101,31 @@ test('npm scripts that documents name are there', async () => {
   )
   expect(named.length).toBeGreaterThan(5)
   for (const name of new Set(named)) expect(Object.keys(scripts)).toContain(name)
+})
+
+/** Blocks that tests take by `block(…)`, with the document named in place or by a constant of the test. */
+function takenByTests(): ReadonlySet<string> {
+  const listed = Bun.spawnSync(['git', 'ls-files', '*.test.ts'], { cwd: projectRoot }).stdout.toString().trim()
+  const taken = new Set<string>()
+  for (const file of listed.split('\n')) {
+    const text = readFileSync(join(projectRoot, file), 'utf8')
+    const names = new Map([...text.matchAll(/const (\w+) = '([^']+\.md)'/g)].map(([, name, path]) => [name, path]))
+    for (const [, of = '', language = '', after = ''] of text.matchAll(/\bblock\(([^,()]+), '(\w+)', '([^']+)'\)/g)) {
+      const document = of.startsWith("'") ? of.slice(1, -1) : names.get(of)
+      if (document) taken.add(document + block(document, language, after))
+    }
+  }
+  return taken
+}
+
+test('what README and guides tell a new user to run, a test runs', () => {
+  const taken = takenByTests()
+  const guides = all.filter((document) => document === 'README.md' || document.startsWith('docs/guide/'))
+  const told = guides.flatMap((document) => blocks(document).map((it) => ({ ...it, document })))
+  expect(told.length).toBeGreaterThan(15)
+  const left = told.filter(({ document, text }) => !taken.has(document + text))
+  // Without a test of its own: scripts/start.mjs, which the README has as `npm start` too.
+  expect(left.map(({ document, text }) => `${document}: ${text}`)).toEqual([
+    'docs/guide/app-developers.md: npm start\n',
+  ])
 })

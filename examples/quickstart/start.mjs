@@ -11,7 +11,7 @@ import { callToken, signIn } from './backend.mjs'
 const { RINGWIRE_URL, KEY_ID = 'quickstart', SECRET = randomBytes(32).toString('hex'), PORT = '3000' } = process.env
 
 await build({
-  entryPoints: ['plain/main.ts', 'react/main.tsx'],
+  entryPoints: ['plain/main.ts', 'react/main.tsx', 'ui/main.tsx'],
   absWorkingDir: fileURLToPath(new URL('.', import.meta.url)),
   ...{ outdir: 'dist', bundle: true, format: 'esm', minify: true, jsx: 'automatic' },
 })
@@ -24,6 +24,9 @@ const files = {
   '/plain/main.js': ['dist/plain/main.js', 'text/javascript'],
   '/react/': ['react/index.html', 'text/html'],
   '/react/main.js': ['dist/react/main.js', 'text/javascript'],
+  '/ui/': ['ui/index.html', 'text/html'],
+  '/ui/main.js': ['dist/ui/main.js', 'text/javascript'],
+  '/ui/main.css': ['dist/ui/main.css', 'text/css'],
 }
 
 async function answer(request, response) {

@@ -96,7 +96,7 @@ async function seesAndHears(page: Page): Promise<void> {
         if (report.type === 'inbound-rtp') packets[report.kind as 'audio' | 'video'] += report.packetsReceived
       }
     }
-    const video = document.querySelector<HTMLVideoElement>('#remote')
+    const video = document.querySelector<HTMLVideoElement>('#remote, [data-testid=remote-video]')
     return packets.audio > 0 && packets.video > 0 && (video?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 2
   })
 }
@@ -111,15 +111,25 @@ async function signIn(flavour: string, name: 'ann' | 'ben'): Promise<Page> {
   return page
 }
 
-for (const flavour of ['plain', 'react']) {
+const [byId, byTestId] = [(id: string) => `#${id}`, (id: string) => `[data-testid=${id}]`]
+const ofSdk = { rings: '[role=status]:has-text("Ann")', answer: byId('answer'), hangUp: byId('hang-up') }
+const flavours = {
+  plain: { ...ofSdk, over: '[role=status]:has-text("Over")' },
+  react: { ...ofSdk, over: byId('call') },
+  ui: {
+    ...{ rings: '[role=alertdialog]:has-text("Ann")', answer: byTestId('accept'), hangUp: byTestId('hangup') },
+    over: '[data-testid=stage][data-phase=over]',
+  },
+}
+
+for (const [flavour, { rings, answer, hangUp, over }] of Object.entries(flavours)) {
   test(`${flavour}: two people see and hear each other, until one hangs up`, async () => {
     const [ann, ben] = await Promise.all([signIn(flavour, 'ann'), signIn(flavour, 'ben')])
     await ann.click('#call')
-    await ben.waitForSelector('[role=status]:has-text("Ann")')
-    await ben.click('#answer')
+    await ben.waitForSelector(rings)
+    await ben.click(answer)
     await Promise.all([ann, ben].map(seesAndHears))
-    await ben.click('#hang-up')
-    const over = flavour === 'plain' ? '[role=status]:has-text("Over")' : '#call'
+    await ben.click(hangUp)
     await ann.waitForSelector(over)
     await Promise.all([ann, ben].map((page) => page.context().close()))
   }, 120_000)

@@ -8,15 +8,13 @@ import type { Browser, Page } from 'playwright-core'
 /* The words of the README and of docs/guide, run: the commands in a shell, the phones in two browsers. */
 
 const backendGuide = 'docs/guide/backend-developers.md'
+const appGuide = 'docs/guide/app-developers.md'
 const operatorGuide = 'docs/guide/operators.md'
 
 let running: RunningProcess
 let url: string
 let browser: Browser
 let pages: ReturnType<typeof Bun.serve>
-let sdkPhone = ''
-/** Answers of step 2, by who they are for. */
-const tokens = new Map<string, object>()
 const data = await makeTemporaryDirectory()
 
 beforeAll(async () => {
@@ -32,19 +30,21 @@ beforeAll(async () => {
     port: 0,
     fetch(request) {
       const { pathname } = new URL(request.url)
-      const script = (text: string) => new Response(text, { headers: { 'Content-Type': 'text/javascript' } })
-      const page = (html: string) => new Response(html, { headers: { 'Content-Type': 'text/html' } })
-      if (pathname === '/phone.js') return script(phone)
-      if (pathname === '/sdk.js') return script(sdkPhone)
-      const person = new URL(request.headers.get('referer') ?? request.url).searchParams.get('person')
-      if (pathname === '/call-token') return Response.json(tokens.get(person ?? ''))
-      const elements = '<video autoplay playsinline muted></video><button>Call</button>'
-      return page(
-        `<!doctype html>${elements}${pathname === '/sdk' ? '<script type="module" src="/sdk.js"></script>' : ''}`,
-      )
+      if (pathname === '/phone.js') return new Response(phone, { headers: { 'Content-Type': 'text/javascript' } })
+      const elements = '<!doctype html><video autoplay playsinline muted></video>'
+      return new Response(elements, { headers: { 'Content-Type': 'text/html' } })
     },
   })
-  sdkPhone = await bundleSdkPhone()
+  writeApplication(data.path, {
+    'index.html': block(appGuide, 'html', '## Your own page'),
+    'server.ts': block(appGuide, 'ts', '## Your own page'),
+    'backend.ts': block(backendGuide, 'ts', '## Issue tokens'),
+    'readme.ts': block('README.md', 'ts', '**3. Call**'),
+  })
+  // What is not packed has no JavaScript, which is all that Bun's server takes. package.long.test.ts has it packed.
+  const entrypoints = [`${data.path}/readme.ts`]
+  const { outputs } = await Bun.build({ entrypoints, target: 'browser', conditions: ['bun'] })
+  await Bun.write(`${data.path}/phone.ts`, (await outputs[0]?.text()) ?? '')
 }, 90_000)
 
 afterAll(async () => {
@@ -53,17 +53,6 @@ afterAll(async () => {
   await running?.stop()
   await data.remove()
 }, 90_000)
-
-/** The SDK's phone as an application would bundle it, from the SDK's source. */
-async function bundleSdkPhone(): Promise<string> {
-  writeApplication(data.path, {
-    'phone.ts': block('README.md', 'ts', '**3. Call**'),
-    'backend.ts': block(backendGuide, 'ts', '## Issue tokens'),
-  })
-  const entrypoints = [`${data.path}/phone.ts`]
-  const { outputs } = await Bun.build({ entrypoints, target: 'browser', conditions: ['bun'] })
-  return outputs[0]?.text() ?? ''
-}
 
 async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn(['sh', '-ec', script], {
@@ -148,21 +137,26 @@ test('[README] a phone that needs nothing but WebSocket: a call with picture, an
   for (const page of [ann, ben]) await page.context().close()
 }, 90_000)
 
-test('[README] the phone of the SDK: a call with picture, which goes on when a page is loaded again', async () => {
+test("[guide] a page of one's own: a call with picture, which goes on when a page is loaded again", async () => {
   const key = await makeKey()
-  for (const person of ['ann', 'ben'] as const) tokens.set(person, await session(key, person))
-  const open = async (person: string) => {
+  expect(block(appGuide, 'sh', '`npx ringwire keys create` in the environment')).toBe('npx bun server.ts\n')
+  const env = { KEY_ID: key.id, SECRET: key.secret, RINGWIRE_URL: url, PORT: '0' }
+  const server = startProcess([process.execPath, `${data.path}/server.ts`], env)
+  const [, ofAnn = '', ofBen = ''] = await server.waitFor(/Open (\S+) here, and (\S+) in a private window/)
+  expect((await fetch(new URL('/call-token', ofAnn), { method: 'POST' })).status).toBe(401)
+  const open = async (signIn: string) => {
     const page = await (await browser.newContext()).newPage()
     const entered = firstMessage(page)
-    await page.goto(`http://127.0.0.1:${pages.port}/sdk?person=${person}`)
+    await page.goto(signIn)
     await entered
     return page
   }
-  const [ann, ben] = [await open('ann'), await open('ben')]
+  const [ann, ben] = [await open(ofAnn), await open(ofBen)]
   await ann.click('button')
   for (const page of [ann, ben]) await showsPicture(page)
   await ben.reload()
   for (const page of [ann, ben]) await showsPicture(page)
+  await server.stop()
 }, 90_000)
 
 /** What a socket with this token is told first. */
@@ -202,6 +196,13 @@ test('[guide] the route of a backend gives a token to whoever is signed in, and 
   expect((await fetch(route, { method: 'POST', headers: { Cookie: 'user=ann' } })).status).toBe(502)
   await wrong.stop()
   expect(wrong.output).toContain('PRODUCT_AUTH_INVALID_SECRET')
+}, 90_000)
+
+test('[guide] an operator checks the settings before the service runs', async () => {
+  const [install, check = '', serve] = block(operatorGuide, 'sh', '## Run it').trimEnd().split('\n')
+  // A fresh clone is set up in set-up.long.test.ts; the service of these tests is the third one.
+  expect([install, serve]).toEqual(['npm ci --omit=dev --no-audit --no-fund', 'npx ringwire serve'])
+  expect(await shell(check)).toContain('RINGWIRE_DATA_DIR')
 }, 90_000)
 
 test('[guide] an operator sees that the service lives, and what is in force, without secrets', async () => {

@@ -6,7 +6,7 @@
  *   block('README.md', 'sh', 'Make a key') → the text of the first such block after these words
  *   writeApplication, checkTypes           → an application of blocks, beside the packages, and its types
  */
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const projectRoot = join(import.meta.dir, '..', '..', '..')
@@ -18,14 +18,21 @@ export interface Block {
   readonly line: number
 }
 
-/** The README files and everything in docs/, generated pages included. */
+/** The README files, those of the examples, and everything in docs/, generated pages included. */
 export function documents(): readonly string[] {
   const under = (folder: string) =>
     readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`)
   const ofPackages = readdirSync(join(projectRoot, 'packages')).flatMap((name) =>
     readdirSync(join(projectRoot, 'packages', name)).map((file) => `packages/${name}/${file}`),
   )
-  return ['README.md', ...under('docs'), ...ofPackages].filter((file) => file.endsWith('.md')).sort()
+  const ofExamples = readdirSync(join(projectRoot, 'examples')).map((name) => `examples/${name}/README.md`)
+  const all = [
+    'README.md',
+    ...under('docs'),
+    ...ofPackages,
+    ...ofExamples.filter((file) => existsSync(join(projectRoot, file))),
+  ]
+  return all.filter((file) => file.endsWith('.md')).sort()
 }
 
 export function readDocument(path: string): string {

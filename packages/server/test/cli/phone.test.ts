@@ -1,5 +1,6 @@
 /** `ringwire phone` as people use it: two of them, on a real service. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { block, readDocument } from '@ringwire/testkit/documents'
 import { type Box, createBox, type Running } from './command.ts'
 import { startInTerminal, startTyping, type Typist } from './typist.ts'
 
@@ -10,15 +11,19 @@ beforeEach(async () => {
   box = createBox()
   typists = []
   service = await box.serve()
-  await box.run('keys create --product shop')
+  await box.run(makeKey.replace('npx ringwire ', ''))
 })
 afterEach(async () => {
   for (const typist of typists) typist.kill()
   await box.clean()
 })
 
-const ann = ['--product', 'shop', '--user', 'ann', '--role', 'customer', '--peer-role', 'agent']
-const ben = ['--product', 'shop', '--user', 'ben', '--role', 'agent', '--peer-role', 'customer']
+/** The words of the guide; those of the README are the same. */
+const guide = 'docs/guide/app-developers.md'
+const [makeKey = '', startPhone = ''] = block(guide, 'sh', 'Two phones in two terminals').trimEnd().split('\n')
+const ann = startPhone.split(' ').slice(3)
+const [, changed = ''] = /The other one is `([^`]+)`/.exec(readDocument(guide)) ?? []
+const ben = ['--product', 'shop', ...changed.split(' ')]
 
 function phone(args: string[], start = startTyping, env: Record<string, string> = {}): Typist {
   const typist = start(['phone', '--url', service.url, ...args], { RINGWIRE_DATA_DIR: box.dataDir, ...env })
@@ -31,6 +36,12 @@ async function envelope(typist: Typist, sign: '>' | '<', event: string) {
   const [line] = await typist.sees(new RegExp(`^${sign} \\{"event":"${event.replace('.', '\\.')}".*\\}$`, 'm'))
   return JSON.parse(line.slice(2))
 }
+
+test('README and guide start the same phone', () => {
+  const [, phone] = block('README.md', 'sh', '**Without a backend**').trimEnd().split('\n')
+  expect(startPhone).toStartWith('npx ringwire phone --')
+  expect(phone).toBe(startPhone)
+})
 
 describe('two phones', () => {
   test('invite, accept, media, connected, end: each envelope is on both screens', async () => {

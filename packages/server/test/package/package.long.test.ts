@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@ringwire/testkit/client'
-import { block } from '@ringwire/testkit/documents'
+import { block, readDocument } from '@ringwire/testkit/documents'
 
 /** What somebody gets who installs Ringwire with npm: packed, installed into an empty project, and run from there. */
 const root = new URL('../../../..', import.meta.url).pathname
@@ -131,6 +132,38 @@ test('the second command installs the service into an empty folder', async () =>
   await shell(project, installCommands('server')[1])
   expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol', 'ui'])
 }, 240_000)
+
+test('an application of the guide, beside what was installed: its page is bundled, and nobody has a token', async () => {
+  const guide = 'docs/guide/app-developers.md'
+  const [pack, install] = [block(guide, 'sh', '## Your own page'), block(guide, 'sh', 'npm run pack')]
+  expect([pack, install]).toEqual(
+    readDocument('packages/server/README.md')
+      .match(/^npm .*\n/gm)
+      ?.slice(0, 2) as [string, string],
+  )
+  writeFileSync(join(project, 'index.html'), block(guide, 'html', '## Your own page'))
+  writeFileSync(join(project, 'server.ts'), block(guide, 'ts', '## Your own page'))
+  writeFileSync(join(project, 'phone.ts'), block('README.md', 'ts', '**3. Call**'))
+  const command = block(guide, 'sh', 'as `KEY_ID` and `SECRET`')
+  const child = spawn('sh', ['-c', command], {
+    cwd: project,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: environment({ PORT: '0' }),
+  })
+  const exited = new Promise<void>((resolve) => child.on('exit', () => resolve()))
+  try {
+    const [words] = await once(child.stdout, 'data')
+    const [, origin = ''] = /Open (.*?)sign-in\/ann/.exec(String(words)) ?? []
+    const page = await (await fetch(origin)).text()
+    const [, script = ''] = /<script [^>]*src="([^"]+)"/.exec(page) ?? []
+    expect(await (await fetch(new URL(script, origin))).text()).toContain('RTCPeerConnection')
+    expect((await fetch(new URL('/call-token', origin), { method: 'POST' })).status).toBe(401)
+  } finally {
+    signalGroup(child.pid!, 'SIGTERM')
+    await exited
+  }
+}, 90_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])

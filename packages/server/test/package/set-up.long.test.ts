@@ -1,7 +1,8 @@
 /** The set-up of a fresh clone, with the npm of this machine: for `npm start` alone, then for the tests, and both ways. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { cpSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { block } from '@ringwire/testkit/documents'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 
 const root = join(import.meta.dir, '..', '..', '..', '..')
@@ -40,7 +41,26 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await Bun.sleep(5)
 }
 
+/** A command of a document, in the clone. */
+async function shell(command: string): Promise<string> {
+  const env = { ...process.env, RINGWIRE_DATA_DIR: join(directory.path, 'data') }
+  const child = Bun.spawn(['sh', '-ec', command], { cwd: clone, env, stdin: 'ignore', stdout: 'pipe' })
+  const said = await new Response(child.stdout).text()
+  expect(await child.exited).toBe(0)
+  return said
+}
+
+test('an operator installs, and looks at the settings', async () => {
+  const [install = '', check = ''] = block('docs/guide/operators.md', 'sh', '## Run it').split('\n')
+  await shell(install)
+  expect(has('hono') && !has('typescript')).toBe(true)
+  expect(await shell(check)).toContain('RINGWIRE_DATA_DIR')
+  rmSync(modules, { recursive: true })
+}, 240_000)
+
 test('npm start, twice at once: one install, of what the service needs, and both serve the demo', async () => {
+  expect(block('README.md', 'sh', '## Two commands')).toStartWith('npm start ')
+  expect(JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')).scripts.start).toBe('node scripts/start.mjs')
   const services = [start('one'), start('two')]
   for (const service of services) {
     // npm takes as long as the registry does.
