@@ -7,6 +7,7 @@ export type SystemPackage =
   | 'redis'
   | 'prometheus'
   | 'systemd'
+  | 'busybox'
   | 'python3'
   | 'zsh'
   | 'fish'

@@ -63,6 +63,13 @@ const systemPackages = {
     brew: 'prometheus',
   },
   systemd: { programs: ['systemd-analyze'], apt: 'systemd', dnf: 'systemd', brew: 'systemd' },
+  // What the container image asks its health with, and its tests make a network with.
+  busybox: {
+    programs: ['/usr/bin/busybox', '/bin/busybox', 'busybox'],
+    apt: 'busybox-static',
+    dnf: 'busybox',
+    brew: 'busybox',
+  },
   python3: { programs: ['/usr/bin/python3', 'python3'], apt: 'python3', dnf: 'python3', brew: 'python3' },
   zsh: { programs: ['zsh'], apt: 'zsh', dnf: 'zsh', brew: 'zsh' },
   fish: { programs: ['fish'], apt: 'fish', dnf: 'fish', brew: 'fish' },

@@ -34,6 +34,7 @@ else {
     'redis',
     'prometheus',
     'systemd',
+    'busybox',
     'python3',
     'zsh',
     'fish',

@@ -9,16 +9,17 @@ import type { Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 import { Postgres } from '../support/postgres.ts'
 import { commandOfExample, deploy, environmentOf, readCompose, readEnvironment, type Variables } from './compose.ts'
+import { type Container, type ContainerOptions, makeVolume, startContainer } from './container.ts'
 import { buildImage, contextOf, type Image } from './image.ts'
 
 /*
- * deploy/Dockerfile and the commands of compose.yaml, run by hand: a directory for each root, ports of this machine for
- * addresses.
+ * deploy/Dockerfile run by hand, what it makes as a container of namespaces, and the commands of compose.yaml with ports of
+ * this machine for addresses. Needs root on Linux.
  */
 
-const isRoot = process.getuid?.() === 0
 const work = mkdtempSync(join(tmpdir(), 'ringwire-image-'))
 const running: Subprocess[] = []
+const containers: Container[] = []
 let image: Image
 let file: Variables
 let postgres: Postgres
@@ -42,13 +43,13 @@ afterAll(async () => {
     child.kill('SIGKILL')
     await child.exited
   }
+  await Promise.all(containers.map((it) => it.remove()))
   await postgres?.dispose()
   rmSync(work, { recursive: true, force: true })
 }, 90_000)
 
-function start(command: readonly string[], env: Record<string, string | undefined>, user = 0) {
-  const as = isRoot && user > 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--'] : []
-  const child = Bun.spawn([...as, ...command], {
+function start(command: readonly string[], env: Record<string, string | undefined>) {
+  const child = Bun.spawn([...command], {
     cwd: work,
     env: { PATH: process.env.PATH, ...env },
     stdin: 'ignore',
@@ -65,6 +66,14 @@ async function health(name: string, env: Record<string, string>, change = (text:
   return start(kind === 'CMD-SHELL' ? ['sh', '-c', words.join(' ')] : words, env).exited
 }
 
+const dataDir = '/var/lib/ringwire'
+
+async function container(options: ContainerOptions = {}): Promise<Container> {
+  const it = await startContainer(image, options)
+  containers.push(it)
+  return it
+}
+
 /** A health check is asked until it says yes. */
 async function healthy(check: () => Promise<number>): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
@@ -75,24 +84,47 @@ async function healthy(check: () => Promise<number>): Promise<void> {
 }
 
 describe('the image', () => {
-  test('has what runs, and neither tests nor tools of development', () => {
-    const names = (path: string) => readdirSync(join(image.directory, 'app', path))
-    expect(names('.').sort()).toEqual(['node_modules', 'package-lock.json', 'package.json', 'packages'])
-    expect(names('packages/server').sort()).toEqual(['LICENSE', 'README.md', 'bin', 'package.json', 'sql', 'src'])
-    expect(names('node_modules')).not.toContain('typescript')
-    const { workspaces } = JSON.parse(readFileSync(join(image.directory, 'app/package.json'), 'utf8'))
-    expect(workspaces.map((path: string) => path.slice('packages/'.length)).sort()).toEqual(names('packages').sort())
+  const filesIn = (directory: string) =>
+    [...new Bun.Glob('**').scanSync({ cwd: directory, dot: true })]
+      .map((path) => path.replace(/^lib.*\//, 'lib/'))
+      .sort()
+
+  test('is one executable, the C library, and wget', () => {
+    expect(filesIn(image.directory)).toEqual([
+      ...['ld-linux-x86-64.so.2', 'libc.so.6', 'libdl.so.2', 'libm.so.6', 'libpthread.so.0'].map(
+        (name) => `lib/${name}`,
+      ),
+      ...['usr/bin/ringwire', 'usr/bin/wget'],
+      ...['busybox-static/copyright', 'libc6/copyright', 'ringwire/LICENSE'].map((name) => `usr/share/doc/${name}`),
+    ])
     expect(image.user).toBeGreaterThan(0)
+    expect(image.entrypoint).toEqual(['/usr/bin/ringwire'])
+    expect(image.healthcheck[0]).toBe('/usr/bin/wget')
+  })
+
+  test('as process 1 of a container without rights and without a network: it serves, is healthy, and ends on SIGTERM', async () => {
+    const data = makeVolume(image)
+    const node = await container({ volumes: { [dataDir]: data }, isAlone: true })
+    await node.process.waitFor(/Ringwire listens on http:\/\/0\.0\.0\.0:8080\n/)
+    expect(await node.exec(image.healthcheck)).toBe(0)
+    expect(readdirSync(data)).toContain('ringwire.db')
+    node.signal('SIGTERM')
+    expect([await node.process.exited, node.process.output.match(/"level":"(warn|error)".*/g)]).toEqual([0, null])
+    rmSync(data, { recursive: true })
+  })
+
+  test('without a volume and without DATABASE_URL it says in a line that it cannot write', async () => {
+    const { process } = await container({ isAlone: true })
+    expect(await process.exited).toBe(1)
+    expect(process.err).toContain('Ringwire did not start on 0.0.0.0:8080: EROFS')
   })
 
   test('nothing but source goes to the builder', () => {
     const ignoreFile = readFileSync(join(deploy, 'Dockerfile.dockerignore'), 'utf8')
     const secret = ['deploy/.env', '.env', 'data/jwt-secrets', 'node_modules/x/package.json', '.git/config']
     const tests = ['packages/server/test/a.ts', 'packages/server/src/a.test.ts', 'packages/client/node_modules/b/c.js']
-    expect(contextOf([...secret, ...tests, 'packages/server/src/main.ts', 'package.json'], ignoreFile)).toEqual([
-      'packages/server/src/main.ts',
-      'package.json',
-    ])
+    const source = ['packages/server/src/main.ts', 'package.json', 'scripts/build.ts']
+    expect(contextOf([...secret, ...tests, 'scripts/test.mjs', ...source], ignoreFile)).toEqual(source)
   })
 })
 
@@ -139,21 +171,20 @@ test('the health check of PostgreSQL says whether it is there', async () => {
   expect(await health('postgres', { PGPORT: String(port.node) })).not.toBe(0)
 })
 
-test('a node of the image serves as a user without rights, on files that it cannot write, and ends by SIGTERM', async () => {
+test('a node as Compose starts it serves, on files that it cannot write, and sends its clients on at SIGTERM', async () => {
   const service = readCompose(file).services.node1
   const given = environmentOf(service!, file)
   const env: Record<string, string> = {
-    ...image.environment,
     ...given,
     RINGWIRE_PORT: String(port.node),
     DATABASE_URL: given.DATABASE_URL?.replace('@postgres:5432', `@127.0.0.1:${postgres.port}`) ?? '',
     REDIS_URL: given.REDIS_URL?.replace('@redis:6379', `@127.0.0.1:${port.redis}`) ?? '',
   }
-  chmodSync(env.RINGWIRE_DATA_DIR ?? '', 0o555)
-  expect(await health('node1', env, image.here)).toBe(1)
-  const node = start(image.command(image.defaultArgs), env, image.user)
-  await healthy(() => health('node1', env, image.here))
-  expect(readdirSync(env.RINGWIRE_DATA_DIR ?? '')).toEqual([])
+  const check = service?.healthcheck?.test.slice(1).map((word) => word.replace(':8080', `:${port.node}`)) ?? []
+  const node = await container({ env })
+  await node.process.waitFor(/Ringwire listens on/)
+  await healthy(() => node.exec(check))
+  expect(await node.exec(check.map((word) => word.replace(`${port.node}`, `${port.turn}`)))).toBe(1)
 
   const url = `http://127.0.0.1:${port.node}`
   const { token, ws_url, ice_servers } = await issue(url)
@@ -161,9 +192,9 @@ test('a node of the image serves as a user without rights, on files that it cann
   expect(ice_servers.flatMap(({ urls }) => urls)).toContain('turn:calls.example.com:3478')
   const client = new Client({ url, token })
   await client.next('auth.ok')
-  node.kill('SIGTERM')
+  node.signal('SIGTERM')
   expect((await client.closed).code).toBe(1012)
-  expect(await node.exited).toBe(0)
+  expect(await node.process.exited).toBe(0)
 }, 90_000)
 
 /** A token, with the key of the environment file. */

@@ -1,19 +1,19 @@
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { deploy } from './compose.ts'
 
 const root = join(deploy, '..')
 
-/** An image, but for the system below it: its files below a directory, and how a process of it is started. */
+/** What a Dockerfile makes. */
 export interface Image {
+  /** Its files: the root of a container. */
   readonly directory: string
   readonly environment: Readonly<Record<string, string>>
   readonly user: number
-  /** ENTRYPOINT with arguments. */
-  command(args: readonly string[]): string[]
+  readonly entrypoint: readonly string[]
   readonly defaultArgs: readonly string[]
-  /** A path or a command of the image as it is here. */
-  here(text: string): string
+  /** The command of HEALTHCHECK. */
+  readonly healthcheck: readonly string[]
 }
 
 interface Stage {
@@ -45,14 +45,15 @@ function filesOfRepository(): string[] {
   return stdout.toString().split('\0').filter(Boolean)
 }
 
-/** Runs the instructions of deploy/Dockerfile below a directory, where Docker would run them below a root of their own. */
+/** Runs the instructions of deploy/Dockerfile: each stage is a directory, and its commands run in it with the programs of this machine. */
 export function buildImage(directory: string): Image {
   const context = contextOf(filesOfRepository(), readFileSync(join(deploy, 'Dockerfile.dockerignore'), 'utf8'))
   const stages: Stage[] = []
   const environment: Record<string, string> = {}
   const lists: Record<string, string[]> = {}
   let user = 0
-  for (const line of readFileSync(join(deploy, 'Dockerfile'), 'utf8').split('\n')) {
+  const text = readFileSync(join(deploy, 'Dockerfile'), 'utf8').replaceAll(/ \\\n\s*/g, ' ')
+  for (const line of text.split('\n')) {
     const [, instruction = '', rest = ''] = /^([A-Z]+) (.+)$/.exec(line) ?? []
     const stage = stages.at(-1)
     if (instruction === 'FROM') {
@@ -67,31 +68,27 @@ export function buildImage(directory: string): Image {
       for (const pair of rest.split(' '))
         environment[pair.slice(0, pair.indexOf('='))] = pair.slice(pair.indexOf('=') + 1)
     else if (instruction === 'USER') user = Number.parseInt(rest, 10)
+    else if (instruction === 'HEALTHCHECK') lists[instruction] = JSON.parse(rest.slice(rest.indexOf('[')))
     else if (instruction === 'ENTRYPOINT' || instruction === 'CMD') lists[instruction] = JSON.parse(rest)
     else if (instruction !== 'EXPOSE') throw new Error(`the tests do not know ${instruction}`)
   }
-  const last = stages.at(-1)?.directory ?? directory
-  const here = (text: string) => text.replaceAll(/(?<![\w.:/])\/(app|var\/lib\/ringwire)\b/g, `${last}/$1`)
-  return {
-    directory: last,
-    environment: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, here(value)])),
-    user,
-    command: (args) => [...(lists.ENTRYPOINT ?? []).map(here), ...args],
-    defaultArgs: lists.CMD ?? [],
-    here,
-  }
+  if (!text.includes('\nFROM scratch\n')) throw new Error('the image has more than what the Dockerfile copies')
+  const { ENTRYPOINT: entrypoint = [], CMD: defaultArgs = [], HEALTHCHECK: healthcheck = [] } = lists
+  return { directory: stages.at(-1)?.directory ?? directory, environment, user, entrypoint, defaultArgs, healthcheck }
 }
 
 function copy(rest: string, stage: Stage, stages: readonly Stage[], context: readonly string[]): void {
-  const words = rest.split(' ')
+  const words = rest.split(' ').filter((word) => !word.startsWith('--'))
+  const option = (name: string) => new RegExp(`--${name}=(\\S+)`).exec(rest)?.[1]
   const target = words.at(-1) ?? ''
   const to = (path: string) => join(stage.directory, target.startsWith('/') ? '' : stage.workdir, path)
-  if (words[0]?.startsWith('--from=')) {
-    const from = stages.find(({ name }) => name === words[0]?.slice('--from='.length))
+  if (option('from') !== undefined) {
+    const from = stages.find(({ name }) => name === option('from'))
     if (from === undefined) throw new Error(`no stage for COPY ${rest}`)
-    mkdirSync(dirname(to(target)), { recursive: true })
-    // Hard links: nothing of it is written to.
-    shell(`cp -al '${join(from.directory, words[1] ?? '')}' '${to(target)}'`, from.directory)
+    const owner = option('chown') ?? '0:0'
+    mkdirSync(to(target), { recursive: true })
+    // A directory is copied as what is in it.
+    shell(`cp -a '${join(from.directory, words[0] ?? '')}/.' '${to(target)}' && chown -R ${owner} '${to(target)}'`, '/')
     return
   }
   for (const source of words.slice(0, -1)) {
@@ -106,13 +103,12 @@ function copy(rest: string, stage: Stage, stages: readonly Stage[], context: rea
   }
 }
 
-/** Owners can be given by root alone. */
 function run(command: string, { directory, workdir }: Stage): void {
-  const isRoot = process.getuid?.() === 0
-  const text = command.replaceAll(' /var/', ` ${directory}/var/`)
+  // What it installs is here: scripts/system.mjs.
+  if (command === 'apt-get update && apt-get install -y --no-install-recommends busybox-static') return
   const cwd = join(directory, workdir)
   mkdirSync(cwd, { recursive: true })
-  shell(isRoot ? text : text.replaceAll(/ -[og] \d+/g, ''), cwd)
+  shell(command, cwd)
 }
 
 function shell(command: string, cwd: string): void {
