@@ -1,42 +1,82 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DCLinter } from 'dclint'
 import ipaddr from 'ipaddr.js'
 import { settingRows } from '../../src/config/config.ts'
 import {
-  commandOfExample,
   deploy,
   environmentOf,
+  makeSecrets,
   readCompose,
   readEnvironment,
-  type Variables,
+  readSecrets,
   variablesOfCompose,
 } from './compose.ts'
 
 /* What of deploy/compose.yaml can be shown without Compose. */
 
 const work = mkdtempSync(join(tmpdir(), 'ringwire-compose-'))
-const example = readFileSync(join(deploy, 'env.example'), 'utf8')
-let made = ''
-let file: Variables = {}
+const file = readEnvironment(readFileSync(join(deploy, 'env.example'), 'utf8'))
+/** OWNER FILE, as make-secrets.sh has asked for it. */
+let owners: string[] = []
+let secrets = ''
 
 beforeAll(() => {
-  mkdirSync(join(work, 'deploy'))
-  Bun.spawnSync(['cp', join(deploy, 'env.example'), join(work, 'deploy')])
-  const { success, stderr } = Bun.spawnSync(['sh', '-ec', commandOfExample()], { cwd: work })
-  if (!success) throw new Error(stderr.toString())
-  made = join(work, 'deploy', '.env')
-  file = readEnvironment(readFileSync(made, 'utf8'))
+  const programs = join(work, 'bin')
+  const asked = join(work, 'chown')
+  mkdirSync(programs)
+  writeFileSync(join(programs, 'chown'), `#!/bin/sh\necho "$@" >> '${asked}'\n`, { mode: 0o755 })
+  secrets = makeSecrets(work, `${programs}:${process.env.PATH}`)
+  owners = readFileSync(asked, 'utf8').trim().split('\n')
 })
 afterAll(() => rmSync(work, { recursive: true, force: true }))
 
-test('env.example: its command makes a file that others cannot read, with a secret for each place', () => {
-  expect(statSync(made).mode & 0o077).toBe(0)
-  const secrets = readFileSync(made, 'utf8').match(/[0-9a-f]{64}/g) ?? []
-  expect(secrets).toHaveLength(example.split('\n').filter((line) => /^\w+=.*CHANGE_ME/.test(line)).length)
-  expect(new Set(secrets).size).toBe(secrets.length)
-  expect(Object.values(file).filter((value) => value.includes('CHANGE_ME'))).toEqual([])
+test('make-secrets.sh: a file for each secret of compose.yaml, of the user alone who reads it; what is there stays', () => {
+  const { services, secrets: named } = readCompose(file)
+  expect(Object.entries(named).map(([name, it]) => [name, it.file])).toEqual(
+    Object.keys(named).map((name) => [name, `./secrets/${name}`]),
+  )
+  expect(Object.keys(readSecrets(secrets)).sort()).toEqual(Object.keys(named).sort())
+  for (const name of ['', ...Object.keys(named)]) expect(statSync(join(secrets, name)).mode & 0o077).toBe(0)
+  // Those of the images: Debian's Redis and PostgreSQL (whose start reads it as root), `nobody` of coturn, and ours.
+  const users: Record<string, number> = { node1: 10001, node2: 10001, redis: 999, postgres: 0, coturn: 65534 }
+  const readers = Object.entries(services).flatMap(([name, service]) =>
+    (service.secrets ?? []).map((secret) => `${users[name]} secrets.new/${secret}`),
+  )
+  expect([...new Set(readers)].sort()).toEqual([...owners].sort())
+  const before = readSecrets(secrets)
+  expect(() => makeSecrets(work)).toThrow('is there, and stays as it is')
+  expect(readSecrets(secrets)).toEqual(before)
+})
+
+test('a secret has 256 bits of its own, and is in no environment, no command and no configuration', () => {
+  const random = Object.values(readSecrets(secrets)).flatMap((text) => text.match(/[0-9a-f]{64}/g) ?? [])
+  // Three are known on both sides: the passwords of the stores, and that of TURN.
+  expect([random.length, new Set(random).size]).toEqual([8, 5])
+  const { services } = readCompose(file)
+  const settings = settingRows().filter(({ secret }) => secret)
+  for (const { environment = {} } of Object.values(services)) {
+    expect(Object.keys(environment).filter((name) => settings.some((it) => it.name === name))).toEqual([])
+    for (const [name, value] of Object.entries(environment)) {
+      if (/SECRET|PASSWORD|AUTH/.test(name)) expect(value).toStartWith('/run/secrets/')
+    }
+  }
+  expect(Object.keys(file).filter((name) => settings.some((it) => it.name === name))).toEqual([])
+})
+
+test('it fits the schema of the Compose specification', () => {
+  const linter = new DCLinter({ rules: {}, quiet: true, debug: false, exclude: [] })
+  const results = (text: string) => {
+    writeFileSync(join(work, 'compose.yaml'), text)
+    const messages = linter.lintFiles([join(work, 'compose.yaml')], false).flatMap((result) => result.messages)
+    // What it says of style is its own.
+    return messages.filter(({ rule }) => /^(invalid|unknown)-/.test(rule)).map(({ message }) => message)
+  }
+  const text = readFileSync(join(deploy, 'compose.yaml'), 'utf8')
+  expect(results(text)).toEqual([])
+  expect(results(text.replace('mem_limit: 1g', 'memory_limit: 1g'))).not.toEqual([])
 })
 
 test('every variable is in env.example, and is a setting of the service or asked for by compose.yaml', () => {
@@ -46,7 +86,10 @@ test('every variable is in env.example, and is a setting of the service or asked
   expect(Object.keys(file).filter((name) => !settings.has(name) && !asked.has(name))).toEqual([])
   const { node1, node2 } = readCompose(file).services
   for (const node of [node1!, node2!]) {
-    expect(Object.keys(node.environment ?? {}).filter((name) => !settings.has(name))).toEqual([])
+    const names = Object.keys(node.environment ?? {})
+    expect(names.filter((name) => !settings.has(name.replace(/_FILE$/, '')))).toEqual([])
+    const mounted = Object.values(node.environment ?? {}).filter((value) => value.startsWith('/run/secrets/'))
+    expect(mounted.sort()).toEqual((node.secrets ?? []).map((name) => `/run/secrets/${name}`).sort())
   }
 })
 
@@ -80,11 +123,12 @@ test('each service starts again by itself and says how it is; files that are mou
   }
 })
 
-test('each service has a bound of memory and of processes, and a log that is rotated; Redis has room, and evicts nothing', () => {
+test('each service has bounds of memory, cores and processes, and a log that is rotated; Redis has room, and evicts nothing', () => {
   const { services, configs } = readCompose(file)
-  for (const [name, { mem_limit = '', pids_limit = 0, logging }] of Object.entries(services)) {
+  for (const [name, { mem_limit = '', cpus = 0, pids_limit = 0, logging }] of Object.entries(services)) {
     expect([name, mem_limit]).toEqual([name, expect.stringMatching(/^\d+[mg]$/)])
-    expect([name, pids_limit > 0]).toEqual([name, true])
+    // More cores than the machine has are refused: two are asked for.
+    expect([name, cpus > 0 && cpus <= 2, pids_limit > 0]).toEqual([name, true, true])
     expect([name, logging]).toEqual([name, { driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } }])
   }
   const redis = configs.redis?.content ?? ''
@@ -118,24 +162,27 @@ test('coturn relays to no address with a special purpose, IPv4 or IPv6, and to o
   expect(lines).toContain('no-multicast-peers')
 })
 
-test('a variable that is missing stops, and the placeholders of env.example are refused', async () => {
-  expect(() => readCompose({ ...file, REDIS_PASSWORD: '' })).toThrow('REDIS_PASSWORD is not set')
-  const warnings = ['REDIS_URL: has no TLS (rediss://): the connection to Redis is not encrypted']
-  expect(await check(file)).toEqual({ code: 0, problems: [], warnings })
-  const { code, problems } = await check(readEnvironment(example))
+test('a variable or a secret that is missing stops', async () => {
+  expect(() => readCompose({ ...file, TURN_REALM: '' })).toThrow('TURN_REALM is not set')
+  const warnings = ['REDIS_URL_FILE: has no TLS (rediss://): the connection to Redis is not encrypted']
+  expect(await check()).toEqual({ code: 0, problems: [], warnings })
+  rmSync(join(secrets, 'jwt-secrets'))
+  const { code, problems } = await check()
   expect(code).toBe(1)
-  expect(problems.join()).toContain('RINGWIRE_JWT_SECRETS')
+  expect(problems.join()).toContain('RINGWIRE_JWT_SECRETS_FILE')
 })
 
 /** `ringwire config check` in the environment of each node. */
-async function check(variables: Variables): Promise<{ code: number; problems: string[]; warnings: string[] }> {
-  const { node1, node2 } = readCompose(variables).services
+async function check(): Promise<{ code: number; problems: string[]; warnings: string[] }> {
+  const { node1, node2 } = readCompose(file).services
+  const here = (env: Record<string, string>) =>
+    Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replace('/run/secrets', secrets)]))
   const answers = await Promise.all(
     [node1!, node2!].map(async (node) => {
       const main = new URL('../../src/main.ts', import.meta.url).pathname
       const child = Bun.spawn([process.execPath, main, 'config', 'check', '--json'], {
         cwd: work,
-        env: environmentOf(node, variables),
+        env: here(environmentOf(node, file)),
         stderr: 'ignore',
       })
       const { problems, warnings } = JSON.parse(await new Response(child.stdout).text())

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const deploy = new URL('../../../../deploy/', import.meta.url).pathname
@@ -7,6 +7,7 @@ export const deploy = new URL('../../../../deploy/', import.meta.url).pathname
 export interface ComposeService {
   readonly image: string
   readonly command?: readonly string[]
+  readonly entrypoint?: readonly string[]
   readonly restart?: string
   readonly env_file?: string
   readonly environment?: Readonly<Record<string, string>>
@@ -16,7 +17,10 @@ export interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] }
   readonly networks?: unknown
   readonly ports?: readonly string[]
+  readonly secrets?: readonly string[]
+  readonly read_only?: boolean
   readonly mem_limit?: string
+  readonly cpus?: number
   readonly pids_limit?: number
   readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> }
 }
@@ -24,6 +28,7 @@ export interface ComposeService {
 export interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>
   readonly configs: Readonly<Record<string, { readonly content: string }>>
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>
   readonly volumes: Readonly<Record<string, unknown>>
 }
 
@@ -38,8 +43,10 @@ export function readCompose(variables: Variables): Compose {
     if (value === undefined || value === '') throw new Error(`${name} is not set`)
     return value
   })
-  if (text.includes('$')) throw new Error('compose.yaml has a variable that is not written as one that has to be set')
-  return Bun.YAML.parse(text) as Compose
+  if (text.replaceAll('$$', '').includes('$')) {
+    throw new Error('compose.yaml has a variable that is not written as one that has to be set')
+  }
+  return Bun.YAML.parse(text.replaceAll('$$', '$')) as Compose
 }
 
 /** The variables that compose.yaml asks for. */
@@ -59,9 +66,18 @@ export function environmentOf(service: ComposeService, file: Variables): Record<
   return { ...(service.env_file === undefined ? {} : file), ...service.environment }
 }
 
-/** The command in the comment of env.example that makes the environment file. */
-export function commandOfExample(): string {
-  const line = /^# {3}(\(umask .*)$/m.exec(readFileSync(join(deploy, 'env.example'), 'utf8'))?.[1]
-  if (line === undefined) throw new Error('env.example names no command')
-  return line
+/** Runs make-secrets.sh for a directory, as root or with a `chown` of the test in `path`; gives the directory of the secrets. */
+export function makeSecrets(directory: string, path = process.env.PATH ?? ''): string {
+  mkdirSync(join(directory, 'deploy'), { recursive: true })
+  cpSync(join(deploy, 'make-secrets.sh'), join(directory, 'deploy', 'make-secrets.sh'))
+  const { success, stderr } = Bun.spawnSync([join(directory, 'deploy', 'make-secrets.sh')], { env: { PATH: path } })
+  if (!success) throw new Error(stderr.toString())
+  return join(directory, 'deploy', 'secrets')
+}
+
+/** What is in the secrets, by the names of the files. */
+export function readSecrets(directory: string): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), 'utf8').trimEnd()]),
+  )
 }

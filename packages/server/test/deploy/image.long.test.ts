@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
@@ -8,7 +8,15 @@ import { freePort } from '@ringwire/testkit/ports'
 import type { Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 import { Postgres } from '../support/postgres.ts'
-import { commandOfExample, deploy, environmentOf, readCompose, readEnvironment, type Variables } from './compose.ts'
+import {
+  deploy,
+  environmentOf,
+  makeSecrets,
+  readCompose,
+  readEnvironment,
+  readSecrets,
+  type Variables,
+} from './compose.ts'
 import { type Container, type ContainerOptions, makeVolume, startContainer } from './container.ts'
 import { buildImage, contextOf, type Image } from './image.ts'
 
@@ -22,16 +30,18 @@ const running: Subprocess[] = []
 const containers: Container[] = []
 let image: Image
 let file: Variables
+/** Of make-secrets.sh: the directory, and what is in the files. */
+let secretFiles = ''
+let secrets: Readonly<Record<string, string>> = {}
 let postgres: Postgres
 const port = { redis: 0, node: 0, turn: 0, haproxy: 0 }
 
 beforeAll(async () => {
   // Another user runs what is in there.
   chmodSync(work, 0o755)
-  mkdirSync(join(work, 'deploy'))
-  writeFileSync(join(work, 'deploy', 'env.example'), readFileSync(join(deploy, 'env.example')))
-  Bun.spawnSync(['sh', '-ec', commandOfExample()], { cwd: work })
-  file = readEnvironment(readFileSync(join(work, 'deploy', '.env'), 'utf8'))
+  file = readEnvironment(readFileSync(join(deploy, 'env.example'), 'utf8'))
+  secretFiles = makeSecrets(work)
+  secrets = readSecrets(secretFiles)
   for (const name of ['redis', 'node', 'turn', 'haproxy'] as const) port[name] = await freePort()
   image = buildImage(join(work, 'image'))
   postgres = await Postgres.start()
@@ -65,6 +75,9 @@ async function health(name: string, env: Record<string, string>, change = (text:
   const [kind, ...words] = (readCompose(file).services[name]?.healthcheck?.test ?? []).map(change)
   return start(kind === 'CMD-SHELL' ? ['sh', '-c', words.join(' ')] : words, env).exited
 }
+
+/** A text of compose.yaml, with the secrets where they are here. */
+const inSecrets = (text: string) => text.replaceAll('/run/secrets', secretFiles)
 
 const dataDir = '/var/lib/ringwire'
 
@@ -131,22 +144,21 @@ describe('the image', () => {
 test('Redis takes its configuration, asks for the password, and its health check notices when it is gone', async () => {
   const { services, configs } = readCompose(file)
   const path = join(work, 'redis.conf')
-  writeFileSync(path, configs.redis?.content ?? '')
+  writeFileSync(path, inSecrets(configs.redis?.content ?? ''))
   const [program, config] = services.redis?.command ?? []
   expect(config).toBe(services.redis?.configs?.[0]?.target)
   const dir = join(work, 'redis')
   mkdirSync(dir)
   const redis = start([program ?? '', path, '--port', String(port.redis), '--bind', '127.0.0.1', '--dir', dir], {})
-  const here = (text: string) => text.replace('redis-cli', `redis-cli -p ${port.redis}`)
-  const env = services.redis?.environment ?? {}
-  await healthy(() => health('redis', env, here))
-  expect(await health('redis', { REDISCLI_AUTH: 'wrong' }, here)).not.toBe(0)
+  const here = (text: string) => inSecrets(text).replace('redis-cli', `redis-cli -p ${port.redis}`)
+  await healthy(() => health('redis', {}, here))
+  expect(await health('redis', {}, (text) => here(text).replace('^requirepass ', ''))).not.toBe(0)
   redis.kill('SIGTERM')
   await redis.exited
-  expect(await health('redis', env, here)).not.toBe(0)
+  expect(await health('redis', {}, here)).not.toBe(0)
   expect(readdirSync(dir)).toEqual([])
   start([program ?? '', path, '--port', String(port.redis), '--bind', '127.0.0.1', '--dir', dir], {})
-  await healthy(() => health('redis', env, here))
+  await healthy(() => health('redis', {}, here))
 })
 
 test('HAProxy takes the addresses of compose.yaml, and its health check says whether it is there', async () => {
@@ -174,14 +186,18 @@ test('the health check of PostgreSQL says whether it is there', async () => {
 test('a node as Compose starts it serves, on files that it cannot write, and sends its clients on at SIGTERM', async () => {
   const service = readCompose(file).services.node1
   const given = environmentOf(service!, file)
-  const env: Record<string, string> = {
-    ...given,
-    RINGWIRE_PORT: String(port.node),
-    DATABASE_URL: given.DATABASE_URL?.replace('@postgres:5432', `@127.0.0.1:${postgres.port}`) ?? '',
-    REDIS_URL: given.REDIS_URL?.replace('@redis:6379', `@127.0.0.1:${port.redis}`) ?? '',
+  for (const name of ['database-url', 'redis-url']) {
+    const url = secrets[name]!
+    const here = url
+      .replace('@postgres:5432', `@127.0.0.1:${postgres.port}`)
+      .replace('@redis:6379', `@127.0.0.1:${port.redis}`)
+    writeFileSync(join(secretFiles, name), here)
   }
+  const files = Object.fromEntries(
+    (service?.secrets ?? []).map((name) => [`/run/secrets/${name}`, join(secretFiles, name)]),
+  )
   const check = service?.healthcheck?.test.slice(1).map((word) => word.replace(':8080', `:${port.node}`)) ?? []
-  const node = await container({ env })
+  const node = await container({ env: { ...given, RINGWIRE_PORT: String(port.node) }, files })
   await node.process.waitFor(/Ringwire listens on/)
   await healthy(() => node.exec(check))
   expect(await node.exec(check.map((word) => word.replace(`${port.node}`, `${port.turn}`)))).toBe(1)
@@ -199,7 +215,7 @@ test('a node as Compose starts it serves, on files that it cannot write, and sen
 
 /** A token, with the key of the environment file. */
 async function issue(url: string): Promise<TokenResponse> {
-  const [id = '', secret = ''] = file.RINGWIRE_BOOTSTRAP_KEYS?.split(':') ?? []
+  const [id = '', secret = ''] = secrets['bootstrap-keys']?.split(':') ?? []
   const answer = await fetch(`${url}/v1/call/session-token`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': id, 'X-SVC-Product-Secret': secret },
@@ -212,30 +228,26 @@ async function issue(url: string): Promise<TokenResponse> {
   return (await answer.json()) as TokenResponse
 }
 
-test('coturn takes its configuration, and its health check answers', async () => {
+test('coturn takes its configuration, asks for the secret that only it can read, and its health check answers', async () => {
   const { services, configs } = readCompose(file)
-  const path = join(work, 'turnserver.conf')
-  writeFileSync(path, configs.coturn?.content ?? '')
-  const { command = [], configs: mounted } = services.coturn ?? { image: '' }
-  expect(command).toContain(mounted?.[0]?.target ?? '')
-  const args = command.map((word) => (word === mounted?.[0]?.target ? path : word))
-  const files = ['--userdb', join(work, 'turndb'), '--pidfile', join(work, 'turn.pid')]
-  const turn = start(
-    [
-      findSystemProgram('coturn') ?? 'turnserver',
-      ...args,
-      '-L',
-      '127.0.0.1',
-      '-p',
-      String(port.turn),
-      '-m',
-      '1',
-      ...files,
-    ],
-    {},
+  const { entrypoint = [], configs: mounted } = services.coturn ?? { image: '' }
+  const [base, whole] = ['base.conf', 'turnserver.conf'].map((name) => join(work, name))
+  writeFileSync(base!, configs.coturn?.content ?? '')
+  expect(mounted?.[0]?.target).toBe('/etc/coturn/base.conf')
+  const options = `-L 127.0.0.1 -p ${port.turn} -m 1 --userdb ${work}/turndb --pidfile ${work}/turn.pid`
+  const command = entrypoint.map((word) =>
+    inSecrets(word)
+      .replace('/etc/coturn/base.conf', base!)
+      .replaceAll('/tmp/turnserver.conf', whole!)
+      .replace('exec turnserver', `exec ${findSystemProgram('coturn')} ${options}`),
   )
+  const turn = start(command, {})
   const here = (text: string) => text.replace('turnutils_stunclient', `timeout 1 turnutils_stunclient -p ${port.turn}`)
   await healthy(() => health('coturn', {}, here))
+  expect(readFileSync(whole!, 'utf8')).toContain(`\n${secrets['turnserver.conf']}\n`)
+  expect(statSync(whole!).mode & 0o077).toBe(0)
+  const args = readFileSync(`/proc/${turn.pid}/cmdline`, 'utf8')
+  expect([args.includes('turnserver'), args.includes(secrets['turn-secret']!)]).toEqual([true, false])
   turn.kill('SIGTERM')
   const said = await new Response(turn.stdout).text()
   expect(said).not.toMatch(/bad configuration|unknown argument|error/i)
