@@ -26,7 +26,7 @@ const breaks = (file: string, from: string): Case => ({ file, code: values(from)
 const passes = (file: string, from: string): Case => ({ file, code: values(from), broken: undefined })
 
 /** Files of the services, and of what they are made of. */
-const services = ['auth', 'config', 'ice', 'observability', 'ports', 'services', 'session', 'time'].map((room) =>
+const services = ['auth', 'config', 'ice', 'observability', 'ports', 'services', 'time'].map((room) =>
   server(`${room}/it.ts`),
 )
 
@@ -94,6 +94,14 @@ const rules: Record<string, Case[]> = {
       '@ringwire/protocol/validate',
       '@ringwire/protocol/envelope',
     ].map((from, i) => breaks(server(`call/x${i}.ts`), from)),
+  ],
+  'session/ is pure': [
+    passes(server('session/a.ts'), './log.ts'),
+    passes(server('session/b.ts'), '../ports/push.ts'),
+    passes(server('session/c.ts'), '../call/call.ts'),
+    ...['node:crypto', 'ioredis', '../services/calls.ts', '../adapters/memory/told.ts', '../time/clock.ts'].map(
+      (from, i) => breaks(server(`session/x${i}.ts`), from),
+    ),
   ],
   'services never import their callers, adapters or the command line': [
     breaks(server('stray.ts'), './signaling/gateway.ts'),

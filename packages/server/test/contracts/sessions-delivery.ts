@@ -162,7 +162,7 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         const idle = await openReady(sessions(), { extended })
         await sessions().hold(idle.id, 'c', true)
         await sessions().release(idle.id, 'c')
-        for (const each of [id, idle.id]) expect(await sessions().append(each, relay('c', 3))).toBe('sent')
+        for (const each of [id, idle.id]) expect(await sessions().append(each, relay('f', 3))).toBe('sent')
       })
     })
   }

@@ -343,9 +343,9 @@ test('[WS5] [WS7] in a call: with a place, or ringing; only a place counts as he
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, false])
   sessions.appendRung(participant, event('final', 2), ['a'])
   expect(sessions.inCall('a')).toBe(false)
-  sessions.hold('a', 'call', true)
+  sessions.hold('a', 'next', true)
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([true, true])
-  sessions.release('a', 'call')
+  sessions.release('a', 'next')
   expect([sessions.inCall('a'), sessions.holdsAny('a')]).toEqual([false, false])
 })
 

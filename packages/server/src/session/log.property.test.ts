@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Push } from '../../ports/push.ts'
-import { type LogEntry, SessionLog } from './session-log.ts'
+import type { Push } from '../ports/push.ts'
+import { type LogEntry, SessionLog } from './log.ts'
 
 /** The log beside a plain list that does the same without any care for speed. */
 

@@ -1,5 +1,5 @@
-import { isRelay, type Push } from '../../ports/push.ts'
-import { sessionLogLimits, waitingLimits } from '../../ports/sessions.ts'
+import { isRelay, type Push } from '../ports/push.ts'
+import { sessionLogLimits, waitingLimits } from '../ports/sessions.ts'
 
 /** Bounds of a log with a socket [RES1]; one that waits for a socket has those of `waitingLimits`. */
 const attachedBounds = { entries: sessionLogLimits.events, bytes: sessionLogLimits.bytes } as const
@@ -12,6 +12,20 @@ export interface LogEntry {
   readonly bytes: number
 }
 
+/** What has changed in a log since it was saved last: all of it, or its begin and its end. */
+export interface LogChange {
+  /** It was changed in its middle: `added` is all of it. */
+  readonly whole: boolean
+  /** So many of the oldest that were saved are gone. */
+  readonly dropped: number
+  readonly added: readonly LogEntry[]
+  /** How many there are after it. */
+  readonly size: number
+}
+
+/** So many of the oldest may be gone before a save says so: each time costs the rest of the session's state, too. */
+const mostUnsaid = 64
+
 /**
  * What a session was sent and has not proven to have received, in order. A ring over an array: entries leave at the
  * head, so the array is cut only now and then.
@@ -22,6 +36,10 @@ export class SessionLog {
   private bytes = 0
   private lastSeq = 0
   private provenSeq = 0
+  /** The last that was saved, how many of those are gone since, and whether some that were not the oldest are. */
+  private savedSeq = 0
+  private savedDropped = 0
+  private isTorn = false
 
   /** Whether everything after a seq is here: it was given out, and nothing after it was dropped. */
   reachesBackTo(seq: number): boolean {
@@ -65,6 +83,7 @@ export class SessionLog {
     if (entry === undefined) return
     this.bytes -= entry.bytes
     this.head++
+    if (entry.seq <= this.savedSeq) this.savedDropped++
     if (this.head > 64 && this.head * 2 > this.entries.length) {
       this.entries = this.entries.slice(this.head)
       this.head = 0
@@ -97,8 +116,10 @@ export class SessionLog {
 
   /** Keeps the entries that pass. */
   retain(passes: (entry: LogEntry) => boolean): void {
+    const before = this.size
     this.entries = this.all().filter(passes)
     this.head = 0
+    if (this.entries.length < before) this.isTorn = true
     this.bytes = this.entries.reduce((sum, entry) => sum + entry.bytes, 0)
   }
 
@@ -116,5 +137,45 @@ export class SessionLog {
 
   all(): readonly LogEntry[] {
     return this.head === 0 ? this.entries : this.entries.slice(this.head)
+  }
+
+  /** Whether a save has to say which of the oldest are gone. */
+  get isDueToTrim(): boolean {
+    return this.savedDropped >= mostUnsaid
+  }
+
+  /** What a save has to write, which counts as saved then; undefined: nothing. `trims`: it says what is gone, too. */
+  takeChange(trims: boolean): LogChange | undefined {
+    const whole = this.isTorn
+    const dropped = trims && !whole ? this.savedDropped : 0
+    const added = whole ? this.all() : this.unsaved()
+    if (!whole && dropped === 0 && added.length === 0) return undefined
+    this.savedSeq = this.lastSeq
+    this.isTorn = false
+    this.savedDropped = whole ? 0 : this.savedDropped - dropped
+    return { whole, dropped, added, size: this.size + this.savedDropped }
+  }
+
+  /** The next save writes all of it. */
+  tear(): void {
+    this.isTorn = true
+  }
+
+  private unsaved(): readonly LogEntry[] {
+    const { entries, savedSeq } = this
+    let first = entries.length
+    while (first > this.head && entries[first - 1]!.seq > savedSeq) first--
+    return entries.slice(first)
+  }
+
+  /** A log as it was saved: its entries, and the seq that was given out last. */
+  static of(entries: readonly LogEntry[], lastSeq: number, provenSeq: number): SessionLog {
+    const log = new SessionLog()
+    log.entries = [...entries]
+    log.bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
+    log.lastSeq = Math.max(lastSeq, entries.at(-1)?.seq ?? 0)
+    log.provenSeq = provenSeq
+    log.isTorn = true
+    return log
   }
 }

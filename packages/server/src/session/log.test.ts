@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { Push } from '../../ports/push.ts'
-import { SessionLog } from './session-log.ts'
+import type { Push } from '../ports/push.ts'
+import { SessionLog } from './log.ts'
 
 const push = (n: number, kind: Push['kind'] = 'relay', call = 'call', size = 0): Push => ({
   kind,

@@ -1,0 +1,151 @@
+import type { Participant } from '../call/call.ts'
+import { participantKey } from '../call/call.ts'
+import { type AppendResult, isLast, type Push } from '../ports/push.ts'
+import type { SessionIdentity } from '../ports/sessions.ts'
+import type { Index } from './index.ts'
+import { finish, noteVersion, pass } from './news.ts'
+import { accept, give, hold, type Parcel, settle, takeUnproven } from './places.ts'
+import { isForgettable, mayResume, owesFinal, type Session } from './session.ts'
+
+/** Of a call's versions, where none is named. */
+export const newestVersion = Number.MAX_SAFE_INTEGER
+
+export interface AmongOptions {
+  readonly sessions: ReadonlyMap<string, Session>
+  readonly live: Index
+  readonly detached: Index
+  readonly changed: (session: Session) => void
+  readonly append: (session: Session, push: Push, at?: number) => AppendResult
+  readonly forget: (session: Session) => void
+}
+
+export interface AcceptHow {
+  readonly settled: boolean
+  readonly version: number
+  readonly gate: boolean
+}
+
+/** What concerns several sessions of one participant: where a call rings, whose a place is, who hears of an end. */
+export interface Among {
+  /** See `Sessions`. */
+  appendRung(participant: Participant, push: Push, except: readonly string[]): void
+  move(call: string, from: string, to: string, settled: boolean, version?: number, gate?: boolean): boolean
+  owing(identity: SessionIdentity): readonly string[]
+  collectFinals(identity: SessionIdentity): void
+  /** A place passes on to a session of another process: what goes along. Again the same, until `gave` [PLACE2]. */
+  give(sessionId: string, call: string, version: number): Parcel | undefined
+  gave(sessionId: string, call: string): void
+  /** The place, and what came along with it from another process. False where there is no such session. */
+  accept(call: string, to: string, parcel: Parcel, how: AcceptHow): boolean
+  /** A place passed on, or its call is over. */
+  release(session: Session, call: string): void
+}
+
+export function createAmong({ sessions, live, detached, changed, append, forget }: AmongOptions): Among {
+  /** Of a place that passed on, or of a call that is over. */
+  function release(session: Session, call: string): void {
+    changed(session)
+    session.places?.delete(call)
+    session.media?.delete(call)
+    settle(session, call)
+    session.ringing?.delete(call)
+    session.kept?.delete(call)
+    session.gates?.delete(call)
+    if (session.sink !== undefined) return
+    // Whoever comes back is told how the call ended, and nothing else of it [WS4].
+    if (!mayResume(session)) session.log?.retain(({ push }) => push.call !== call || isLast(push))
+    if (isForgettable(session)) forget(session)
+  }
+
+  /** It rang there, and it is told nothing of what became of it: it has the place, or said so itself. */
+  function silence(session: Session, push: Push): void {
+    changed(session)
+    session.ringing?.delete(push.call)
+    if (!session.places?.has(push.call)) session.kept?.delete(push.call)
+    // Whoever is late to say that it rings is not believed.
+    if (push.kind === 'final') finish(session, push.call)
+    else {
+      noteVersion(session, push)
+      pass(session, push.call)
+    }
+  }
+
+  return {
+    appendRung(participant, push, except) {
+      const key = participantKey(participant)
+      for (const session of [...live.of(key), ...detached.of(key)]) {
+        if (!session.ringing?.has(push.call)) continue
+        // It may have the place by now, from the session of before.
+        const hasPlace = push.kind === 'stop' && session.places?.has(push.call) === true
+        if (hasPlace || except.includes(session.identity.sessionId)) silence(session, push)
+        else append(session, push)
+      }
+    },
+    move(call, from, to, settled, version = newestVersion, gate = false) {
+      const source = sessions.get(from)
+      const target = sessions.get(to)
+      if (target === undefined) return false
+      if (source === undefined || source === target) return true
+      // Where it has passed on again, it is not to be taken back.
+      if (!hold(target, call, settled, version)) return true
+      changed(target)
+      accept(target, call, give(source, call, version), gate, append)
+      release(source, call)
+      return true
+    },
+    give(sessionId, call, version) {
+      const source = sessions.get(sessionId)
+      if (source === undefined) return undefined
+      changed(source)
+      const parcel = give(source, call, version)
+      source.parcels ??= new Map()
+      source.parcels.set(call, parcel)
+      release(source, call)
+      return parcel
+    },
+    gave(sessionId, call) {
+      const source = sessions.get(sessionId)
+      if (source?.parcels?.delete(call) !== true) return
+      changed(source)
+      if (source.sink === undefined && isForgettable(source)) forget(source)
+    },
+    accept(call, to, parcel, { settled, version, gate }) {
+      const target = sessions.get(to)
+      if (target === undefined) return false
+      if (!hold(target, call, settled, version)) return true
+      changed(target)
+      accept(target, call, parcel, gate, append)
+      return true
+    },
+    owing({ sessionId, participant, deviceId }) {
+      return live
+        .of(participantKey(participant))
+        .filter(({ identity }) => identity.sessionId !== sessionId && identity.deviceId === deviceId)
+        .filter(owesFinal)
+        .map(({ identity }) => identity.sessionId)
+    },
+    collectFinals(identity) {
+      const target = sessions.get(identity.sessionId)
+      const known = target?.overSinceOpen
+      if (target === undefined || known === undefined) return
+      changed(target)
+      // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
+      for (const kind of ['final', 'stop'] as const) {
+        for (const source of detached.of(target.participantKey)) {
+          const { deviceId: device, isNotOf } = source.identity
+          if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
+          changed(source)
+          // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
+          const isOwed = (push: Push) => push.kind === kind && !target.places?.has(push.call) && !known.has(push.call)
+          // From before a restart: how many sockets it stands for is not known.
+          const entries =
+            device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
+          for (const { push, at } of entries ?? []) append(target, push, at)
+          if (isForgettable(source)) forget(source)
+        }
+      }
+      target.overSinceOpen = undefined
+    },
+    release,
+  }
+}

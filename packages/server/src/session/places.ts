@@ -1,0 +1,192 @@
+import type { Push } from '../ports/push.ts'
+import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
+import type { LogEntry } from './log.ts'
+import type { Session } from './session.ts'
+import { Taken } from './taken.ts'
+
+/** Relays that wait for the accept; `taken` once it came. */
+export interface Kept {
+  pushes: Push[]
+  bytes: number
+  taken: boolean
+}
+
+/** What goes along when a place passes on to another session of the participant [PLACE2]. */
+export interface Parcel {
+  readonly entries: readonly { readonly push: Push; readonly at: number }[]
+  /** What the peer sends, as it said last [MEDIA1]. */
+  readonly media: Push | undefined
+  readonly kept: Kept | undefined
+  /** What is held back; null: nothing is any more. */
+  readonly gate: readonly Push[] | null | undefined
+  /** Which requests were taken, of each sender, as text. */
+  readonly taken: readonly (readonly [sender: string, taken: string])[]
+}
+
+/** Appends to a session. */
+export type Append = (session: Session, push: Push, at?: number) => unknown
+
+/** Senders whose requests are remembered. */
+const mostSenders = 16
+/** Versions of places that passed on. */
+const mostVersions = 64
+
+/**
+ * What its client was not proven to have received about a call, for whoever takes its place [PLACE2]. It rings there no
+ * more: a place is of a call that was answered.
+ */
+export function takeUnproven(session: Session, wanted: (push: Push) => boolean): LogEntry[] {
+  const { log } = session
+  if (log === undefined) return []
+  const matches = (push: Push) => push.kind !== 'ringing' && wanted(push)
+  if (!session.identity.extended) return log.take(({ push }) => matches(push))
+  // What a session got that took the place only by connecting may have come to the wrong tab.
+  const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
+  const isOwed = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
+  const owed = log.find(isOwed)
+  // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
+  if (owed.length > 0) session.broken = true
+  if (session.sink === undefined) log.retain((entry) => !isOwed(entry))
+  return owed
+}
+
+/** The session has a place, again or for the first time; false where that is old news. */
+export function hold(session: Session, call: string, settled: boolean, version: number): boolean {
+  if (session.over?.includes(call) || version < (session.placeVersions?.get(call) ?? 0)) return false
+  notePlaceVersion(session, call, version)
+  session.places ??= new Set()
+  session.places.add(call)
+  if (settled) settle(session, call)
+  else {
+    session.unsettled ??= new Set()
+    session.unsettled.add(call)
+  }
+  return true
+}
+
+function notePlaceVersion(session: Session, call: string, version: number): void {
+  session.placeVersions ??= new Map()
+  session.placeVersions.delete(call)
+  session.placeVersions.set(call, version)
+  for (const oldest of session.placeVersions.keys()) {
+    if (session.placeVersions.size <= mostVersions) return
+    if (!session.places?.has(oldest)) session.placeVersions.delete(oldest)
+  }
+}
+
+/** A place that does not pass on any more: what its holder has received is for nobody else [PLACE2]. */
+export function settle(session: Session, call: string): void {
+  if (session.unsettled?.delete(call) && !session.identity.extended) session.log?.forgetProven(session.unsettled)
+}
+
+/** Keeps a relay until its call is accepted [REL2]. */
+export function keep(session: Session, push: Push): KeepResult {
+  session.kept ??= new Map()
+  const kept = session.kept.get(push.call) ?? { pushes: [], bytes: 0, taken: false }
+  if (kept.taken || session.over?.includes(push.call)) return 'closed'
+  const n = push.source?.n
+  if (n !== undefined && kept.pushes.some(({ source }) => source?.n === n)) return 'kept'
+  if (kept.pushes.length >= waitingLimits.entries || kept.bytes + push.text.length > waitingLimits.bytes) return 'full'
+  kept.pushes.push(push)
+  kept.bytes += push.text.length
+  session.kept.set(push.call, kept)
+  return 'kept'
+}
+
+export function takeKept(session: Session, call: string): readonly Push[] {
+  session.kept ??= new Map()
+  const kept = session.kept.get(call) ?? { pushes: [], bytes: 0, taken: true }
+  kept.taken = true
+  session.kept.set(call, kept)
+  return kept.pushes
+}
+
+/** Relays of the call are held back from now on; not where they were before. */
+export function closeGate(session: Session, call: string): void {
+  session.gates ??= new Map()
+  if (!session.gates.has(call)) session.gates.set(call, [])
+}
+
+/** What comes first, then what was held back; nothing where there is no gate. */
+export function openGate(session: Session, call: string, first: readonly Push[], append: Append): void {
+  const held = session.gates?.get(call)
+  if (held === undefined || held === null) return
+  // Who tells of the same answer late does not close it again.
+  session.gates?.set(call, null)
+  for (const push of first) append(session, push)
+  for (const push of held) append(session, push)
+}
+
+/** Whether it took a request before [EXT4]. */
+export function hasTaken(session: Session, { source }: Push): boolean {
+  return source !== undefined && session.taken?.get(source.sessionId)?.has(source.n) === true
+}
+
+export function noteTaken(session: Session, { source }: Push): void {
+  if (source === undefined) return
+  session.taken ??= new Map()
+  const known = session.taken.get(source.sessionId)
+  if (known !== undefined) return void known.take(source.n)
+  const taken = new Taken()
+  taken.take(source.n)
+  session.taken.set(source.sessionId, taken)
+  if (session.taken.size > mostSenders) session.taken.delete(session.taken.keys().next().value!)
+}
+
+/** Takes out of a session what goes along with a place that passes on. */
+export function give(source: Session, call: string, version: number): Parcel {
+  const known = source.parcels?.get(call)
+  if (known !== undefined) return known
+  // Told before, perhaps by another node: what an extended one with a socket had stays in its log.
+  const isPassed = source.places?.has(call) !== true && (source.placeVersions?.get(call) ?? -1) >= version
+  const isOwed = (push: Push) => push.call === call && push.kind !== 'media'
+  const entries = isPassed ? [] : takeUnproven(source, isOwed).map(({ push, at }) => ({ push, at }))
+  const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
+  const parcel = {
+    entries,
+    media: source.media?.get(call),
+    kept: source.kept?.get(call),
+    gate: source.gates?.get(call),
+    taken,
+  }
+  notePlaceVersion(source, call, version)
+  return parcel
+}
+
+/** What came along with a place, in front of what comes to it here. */
+export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
+  acceptKept(target, call, parcel.kept)
+  for (const { push, at } of parcel.entries) append(target, push, at)
+  for (const [sender, text] of parcel.taken) {
+    target.taken ??= new Map()
+    const from = Taken.read(text)
+    const own = target.taken.get(sender)
+    if (own === undefined) target.taken.set(sender, from)
+    else own.join(from)
+  }
+  acceptGate(target, call, parcel.gate, gate, append)
+  if (parcel.media !== undefined) append(target, parcel.media)
+}
+
+function acceptKept(target: Session, call: string, kept: Kept | undefined): void {
+  if (kept === undefined) return
+  const own = target.kept?.get(call)
+  target.kept ??= new Map()
+  const pushes = [...kept.pushes, ...(own?.pushes ?? [])]
+  target.kept.set(call, { pushes, bytes: kept.bytes + (own?.bytes ?? 0), taken: kept.taken || own?.taken === true })
+}
+
+function acceptGate(target: Session, call: string, from: Parcel['gate'], closes: boolean, append: Append): void {
+  const own = target.gates?.get(call)
+  if (own === null) {
+    // Opened here already: nobody will open it again.
+    for (const push of from ?? []) append(target, push)
+    return
+  }
+  if (from === undefined || (from === null && own !== undefined)) {
+    if (closes) closeGate(target, call)
+    return
+  }
+  target.gates ??= new Map()
+  target.gates.set(call, from === null ? null : [...from, ...(own ?? [])])
+}

@@ -1,0 +1,84 @@
+import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
+import type { Sink } from '../ports/sessions.ts'
+import { SessionLog } from './log.ts'
+import { awaitsState, isNews, noteMedia, render } from './news.ts'
+import { hasTaken, noteTaken, openGate } from './places.ts'
+import { mayResume, type Session } from './session.ts'
+
+export interface SendingOptions {
+  /** Whether relays come from other processes, which may be behind, or may have died and be asked again [EXT4]. */
+  readonly isShared: boolean
+  readonly now: () => number
+  /** More of a session than its log has changed, or its log alone. */
+  readonly changed: (session: Session) => void
+  readonly logged: (session: Session) => void
+}
+
+/** How a push gets into the log of a session, and from there to its socket. */
+export interface Sending {
+  append(session: Session, push: Push, at?: number): AppendResult
+  /** Hands out what was kept back, if its client may be told by now [ORD3, RES4]. */
+  handOut(session: Session, sink: Sink): void
+}
+
+export function createSending({ isShared, now, changed, logged }: SendingOptions): Sending {
+  function append(session: Session, push: Push, at = now()): AppendResult {
+    const relay = isRelay(push)
+    if (isShared) {
+      if (relay && push.forPlace === true && session.places?.has(push.call) !== true) return 'elsewhere'
+      if (hasTaken(session, push)) return relay ? 'kept' : 'dropped'
+    }
+    if (!relay || push.kind === 'media') changed(session)
+    // What is held back goes in front of the call's end: after it nobody opens the gate.
+    if (push.kind === 'final') openGate(session, push.call, [], append)
+    noteMedia(session, push)
+    if (!isNews(session, push) || awaitsState(session, push)) return 'dropped'
+    const result = put(session, push, at)
+    if (isShared && result !== 'full') noteTaken(session, push)
+    return result
+  }
+
+  function put(session: Session, push: Push, at: number): AppendResult {
+    const gate = isRelay(push) ? session.gates?.get(push.call) : undefined
+    if (gate !== undefined && gate !== null) {
+      gate.push(push)
+      changed(session)
+      return 'kept'
+    }
+    logged(session)
+    session.log ??= new SessionLog()
+    if (session.sink === undefined) {
+      // What a session cannot hold, its resume will not claim to have; one that nobody resumes has nobody to tell.
+      if (mayResume(session)) session.log.append(push, at)
+      else if (session.log.appendWaiting(push, at) === undefined) return 'full'
+      return 'kept'
+    }
+    const seq = session.log.append(push, at)
+    if (!session.ready) return 'kept'
+    hand(session, session.sink, seq, push)
+    return 'sent'
+  }
+
+  function handOut(session: Session, sink: Sink): void {
+    const { due, log, readyFrom } = session
+    if (!session.opened || session.ready || (due !== undefined && due.text === undefined)) return
+    // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
+    if (session.identity.extended && log?.reachesBackTo(readyFrom) === false) {
+      sink.close(1013, 'try again later')
+      return
+    }
+    session.ready = true
+    session.due = undefined
+    changed(session)
+    if (due?.text !== undefined)
+      hand(session, sink, 1, { kind: 'notice', call: '', version: undefined, text: due.text })
+    for (const { seq, push } of log?.all() ?? []) if (seq > readyFrom) hand(session, sink, seq, push)
+  }
+
+  function hand(session: Session, sink: Sink, seq: number, push: Push): void {
+    sink.send(render(session, seq, push))
+    sink.pushed(seq)
+  }
+
+  return { append, handOut }
+}

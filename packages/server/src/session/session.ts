@@ -1,0 +1,205 @@
+import { participantKey } from '../call/call.ts'
+import { isLast, type Push } from '../ports/push.ts'
+import type { ResumeRequest, SessionIdentity, Sink, Upstream } from '../ports/sessions.ts'
+import { type LogEntry, SessionLog } from './log.ts'
+import type { Kept, Parcel } from './places.ts'
+import type { Taken } from './taken.ts'
+
+/** One session, with its socket or waiting. Sets are made when first needed: most sessions are idle. */
+export interface Session {
+  /** Another one with each new token. */
+  identity: SessionIdentity
+  readonly participantKey: string
+  /** Names the incarnation of the log; another one after the log was lost [RES2]. */
+  epoch: string
+  readonly upstream: Upstream
+  log: SessionLog | undefined
+  sink: Sink | undefined
+  /** The socket that it lost last: what came on it may still be under way. */
+  lostSink: Sink | undefined
+  /** False until the state of the participant's calls was read; pushes wait in the log. */
+  ready: boolean
+  /** It may be told what waits, once it has heard of a loss that is to be told first. */
+  opened: boolean
+  /** Its log was lost, and it has not heard of that yet [RES4]. */
+  due: { readonly epoch: string; text: string | undefined } | undefined
+  /** What `ready` hands out comes after this seq. */
+  readyFrom: number
+  /** The client has received everything up to here. */
+  provenSeq: number
+  readonly openedAt: number
+  lostAt: number
+  /** The last of its log when it lost its socket. */
+  lostSeq: number
+  /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
+  idleSince: number
+  /** Its client closed its last socket, and has not come back. */
+  closed: boolean
+  /** Its client closed it for good. */
+  closedByClient: boolean
+  /** Something of its log went to another session: it cannot be resumed any more [RES2]. */
+  broken: boolean
+  /** Calls that ring here. */
+  ringing: Set<string> | undefined
+  /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
+  places: Set<string> | undefined
+  unsettled: Set<string> | undefined
+  /** By which version of its call it has a place, or has it no more: what is told late of an older one changes nothing. */
+  placeVersions: Map<string, number> | undefined
+  /** The last version of each of its calls that it was told. */
+  versions: Map<string, number> | undefined
+  /** The same of what it was told of the other side's absence [PEER1]. */
+  peerVersions: Map<string, number> | undefined
+  /** What the peer of each of its calls sends, as it said last [MEDIA1]. */
+  media: Map<string, Push> | undefined
+  /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
+  overSinceOpen: Set<string> | undefined
+  /** The calls of whose end it was told last: what of them comes late is no news. */
+  over: string[] | undefined
+  /** What it sent for calls that were not accepted yet [REL2]. */
+  kept: Map<string, Kept> | undefined
+  /** Relays that wait until what was kept before the accept has gone in front of them; null once they went. */
+  gates: Map<string, Push[] | null> | undefined
+  /** Calls that were answered elsewhere, oldest first. */
+  passed: string[] | undefined
+  /** What it gave to who took its place, until that has it for sure. */
+  parcels: Map<string, Parcel> | undefined
+  /** Which requests of each sender it has taken [EXT4]. */
+  taken: Map<string, Taken> | undefined
+  /** What a save has to write: whether it is in the list of those, whether more than its log has changed, whether it has a copy. */
+  isListed: boolean
+  isChanged: boolean
+  isSaved: boolean
+}
+
+export function createSession(
+  identity: SessionIdentity,
+  sink: Sink | undefined,
+  epoch: string,
+  upstream: Upstream,
+  at: number,
+): Session {
+  return {
+    identity,
+    participantKey: participantKey(identity.participant),
+    epoch,
+    upstream,
+    log: undefined,
+    sink,
+    lostSink: undefined,
+    ready: false,
+    opened: false,
+    due: undefined,
+    readyFrom: 0,
+    provenSeq: 0,
+    openedAt: at,
+    lostAt: at,
+    lostSeq: 0,
+    idleSince: at,
+    closed: false,
+    closedByClient: false,
+    broken: false,
+    ringing: undefined,
+    places: undefined,
+    unsettled: undefined,
+    versions: undefined,
+    peerVersions: undefined,
+    media: undefined,
+    overSinceOpen: sink === undefined ? undefined : new Set(),
+    over: undefined,
+    kept: undefined,
+    gates: undefined,
+    passed: undefined,
+    placeVersions: undefined,
+    parcels: undefined,
+    taken: undefined,
+    isListed: false,
+    isChanged: false,
+    isSaved: false,
+  }
+}
+
+/** Its client may come back to it, and finds its log whole [RES1]. */
+export function mayResume({ identity, closedByClient, broken }: Session): boolean {
+  return identity.extended && !closedByClient && !broken
+}
+
+/** Nothing waits in it, nothing can come to it, and nobody can resume it. */
+export function isForgettable(session: Session): boolean {
+  if (mayResume(session) || (session.parcels?.size ?? 0) > 0) return false
+  const { places, ringing, log } = session
+  return (places?.size ?? 0) === 0 && (ringing?.size ?? 0) === 0 && (log === undefined || log.size === 0)
+}
+
+/** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
+export function prove(session: Session, seq: number): void {
+  // What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
+  if (seq > (session.log?.last ?? 0)) return
+  session.provenSeq = Math.max(session.provenSeq, seq)
+  if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
+}
+
+/** Whether its client was not proven to have received how a call ended. */
+export function owesFinal(session: Session): boolean {
+  const from = session.identity.extended ? session.provenSeq : 0
+  return session.log?.all().some(({ seq, push }) => seq > from && isLast(push)) ?? false
+}
+
+/** Its socket is gone, and with it what nobody will ask for. */
+export function loseSocket(session: Session, clean: boolean, at: number, closed: boolean): void {
+  const sent = sentSeq(session)
+  // One that is quiet has nothing to wait for, and much that it keeps in memory.
+  session.lostSink = session.sink?.isBusy ? session.sink : undefined
+  session.sink = undefined
+  session.ready = false
+  session.opened = false
+  session.due = undefined
+  session.lostAt = at
+  session.lostSeq = session.log?.last ?? 0
+  session.idleSince = at
+  session.closed = closed
+  session.closedByClient = clean
+  if (clean) {
+    const isKept = ({ seq, push }: LogEntry) => seq > sent || session.unsettled?.has(push.call) === true
+    session.log?.retain(isKept)
+  }
+  // It rings again for who comes back: the time that remains is another one.
+  if (!mayResume(session)) session.log?.retain(({ push }) => push.kind !== 'ringing')
+}
+
+/** Up to where the socket was sent everything: what it was handed in its last moment may not have been written. */
+function sentSeq({ sink, ready, readyFrom, log }: Session): number {
+  return Math.min(sink?.writtenSeq ?? 0, ready ? (log?.last ?? 0) : readyFrom)
+}
+
+/** Whether a resume can be exact [RES1, RES2]. */
+export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
+  if (!mayResume(session)) return false
+  if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
+  if (session.sink === undefined && at - session.lostAt > windowMs) return false
+  return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
+}
+
+/** What its client, or whoever takes its places, is told comes after this seq. */
+export function heardSeq(session: Session): number {
+  const { sink, ready, readyFrom, log, lostSeq, provenSeq, identity } = session
+  if (sink !== undefined) return ready ? (log?.last ?? 0) : readyFrom
+  if (mayResume(session)) return lostSeq
+  return identity.extended ? provenSeq : 0
+}
+
+/** Starts the log again, as after a loss of everything that was in it. */
+export function loseLog(session: Session, epoch: string): void {
+  session.epoch = epoch
+  session.log = new SessionLog()
+  session.versions = undefined
+  session.provenSeq = 0
+  session.readyFrom = 0
+  if (!session.identity.extended) return
+  // The first of the new log is for what is told of the loss.
+  session.log.reserve()
+  session.readyFrom = 1
+  if (session.sink === undefined) return
+  session.ready = false
+  session.due = { epoch, text: undefined }
+}

@@ -1,0 +1,112 @@
+import { beforeEach, expect, test } from 'bun:test'
+import type { Push } from '../ports/push.ts'
+import type { Sink } from '../ports/sessions.ts'
+import { createSessionTable, type SessionTable } from './table.ts'
+
+const participant = { product: 'shop', role: 'agent', userId: 'ann' }
+const options = { windowMs: 1_000, resumeWindowMs: 1_000, newEpoch: () => 'epoch' }
+
+let table: SessionTable
+let handed: string[]
+beforeEach(() => {
+  table = createSessionTable({ ...options, isShared: true })
+  handed = []
+})
+
+function sink(): Sink {
+  return {
+    send: (text) => void handed.push(JSON.parse(text).n),
+    pushed() {},
+    writtenSeq: 0,
+    probe: async () => true,
+    close() {},
+    retire: async () => {},
+    isBusy: false,
+    isClosed: false,
+  }
+}
+
+function connect(sessionId: string, extended = true): string {
+  table.open({ sessionId, participant, deviceId: 'phone', extended }, sink(), 0)
+  table.ready(sessionId)
+  return sessionId
+}
+
+const relay = (text: string, n?: number): Push => ({
+  kind: 'relay',
+  call: 'call',
+  version: undefined,
+  text: JSON.stringify({ n: text }),
+  ...(n !== undefined && { source: { sessionId: 'peer', n } }),
+})
+const final: Push = { kind: 'final', call: 'call', version: 5, text: '{"n":"end"}' }
+
+test('[ORD2] nothing of a call comes after its end, whoever is late to send it', () => {
+  for (const extended of [true, false]) {
+    const id = connect(String(extended), extended)
+    table.hold(id, 'call', true)
+    table.append(id, relay('before'))
+    table.append(id, final)
+    table.release(id, 'call')
+    expect(table.append(id, relay('after'))).toBe('dropped')
+  }
+  expect(handed).toEqual(['before', 'end', 'before', 'end'])
+})
+
+test('[EXT4] a relay that is sent again is taken once, and one that was refused before a later one is taken', () => {
+  const id = connect('a')
+  expect(table.append(id, { ...relay('10', 10), forPlace: true })).toBe('elsewhere')
+  table.hold(id, 'call', true)
+  const results = [11, 10, 10, 11, 12].map((n) => table.append(id, { ...relay(String(n), n), forPlace: true }))
+  expect(results).toEqual(['sent', 'sent', 'kept', 'kept', 'sent'])
+  expect(handed).toEqual(['11', '10', '12'])
+})
+
+test('[EXT4] a relay that found no room is taken when it comes again', () => {
+  const id = connect('a', false)
+  table.hold(id, 'call', true)
+  table.detach(id, table.sinkOf(id)!, false, 0)
+  for (let n = 1; n <= 256; n++) expect(table.append(id, relay(String(n), n))).toBe('kept')
+  expect(table.append(id, relay('257', 257))).toBe('full')
+  connect('b', false)
+  table.move('call', id, 'b', true)
+  expect(table.append('b', relay('257', 257))).toBe('sent')
+  expect(table.append('b', relay('256', 256))).toBe('kept')
+  expect(handed.slice(-2)).toEqual(['256', '257'])
+})
+
+test('[EXT4] what waits for the accept is kept once', () => {
+  const id = connect('a')
+  for (const n of [2, 1, 2]) expect(table.keep(id, relay(String(n), n))).toBe('kept')
+  expect(table.takeKept(id, 'call').map(({ source }) => source?.n)).toEqual([2, 1])
+})
+
+test('[PLACE2] what is told late of an older version gives nobody a place', () => {
+  const [from, to] = [connect('from'), connect('to')]
+  table.hold(from, 'call', true, false, 2)
+  expect(table.move('call', from, to, true, 4)).toBe(true)
+  table.hold(from, 'call', true, false, 3)
+  expect([table.holdsAny(from), table.holdsAny(to)]).toEqual([false, true])
+  table.hold(from, 'call', true, false, 5)
+  expect(table.holdsAny(from)).toBe(true)
+})
+
+test('[PLACE2] what goes along to another process is given again, the same, until that one has it', () => {
+  const id = connect('a')
+  table.hold(id, 'call', true, false, 2)
+  table.append(id, relay('1', 1))
+  table.append(id, relay('2', 2))
+  const parcel = table.give(id, 'call', 3)
+  expect(parcel?.entries.map(({ push }) => push.source?.n)).toEqual([1, 2])
+  expect(table.holdsAny(id)).toBe(false)
+  expect(table.give(id, 'call', 3)).toEqual(parcel)
+  const other = createSessionTable({ ...options, isShared: true })
+  other.open({ sessionId: 'b', participant, deviceId: 'phone', extended: true }, sink(), 0)
+  other.ready('b')
+  handed = []
+  other.accept('call', 'b', JSON.parse(JSON.stringify(parcel)), { settled: true, version: 3, gate: false })
+  expect(handed).toEqual(['1', '2'])
+  expect(other.append('b', relay('2', 2))).toBe('kept')
+  table.gave(id, 'call')
+  expect(table.give(id, 'call', 3)?.entries).toEqual([])
+})

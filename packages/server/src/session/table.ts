@@ -1,0 +1,269 @@
+import { participantKey, sameParticipant } from '../call/call.ts'
+import { isLast, type Push } from '../ports/push.ts'
+import type { SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { type Among, createAmong, newestVersion } from './among.ts'
+import { type Changes, createChanges } from './changes.ts'
+import { Index } from './index.ts'
+import { finish, untoldMedia } from './news.ts'
+import { closeGate, hold, keep, openGate, takeKept } from './places.ts'
+import { createSending } from './sending.ts'
+import { canResume, createSession, isForgettable, loseSocket, mayResume, prove, type Session } from './session.ts'
+
+export interface SessionTableOptions {
+  /** How long final notices are worth telling, in ms [WS4]. */
+  readonly windowMs: number
+  /** How long an extended session can be resumed, in ms [RES1]. */
+  readonly resumeWindowMs: number
+  /** Names the incarnation of a log that begins. */
+  readonly newEpoch: () => string
+  /** Whether other processes have sessions, too: what changes is noted for a save, and relays are taken once [EXT4]. */
+  readonly isShared?: boolean
+}
+
+/** What a session table does not do: how far calls were told, and what becomes of logs that are lost. */
+type Beyond = 'toldOf' | 'toldExactly' | 'tellAll' | 'setTold' | 'reset' | 'hasMoved'
+
+/** The port's methods, with every answer at once. */
+type AtOnce = {
+  readonly [Method in Exclude<keyof Sessions, Beyond>]: (
+    ...args: Parameters<Sessions[Method]>
+  ) => Awaited<ReturnType<Sessions[Method]>>
+}
+
+/** The sessions of one process, in its memory: no I/O, no clock, no random. */
+export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'release'> {
+  /** The time, as whoever uses this last said. */
+  readonly now: number
+  get(sessionId: string): Session | undefined
+  all(): IterableIterator<Session>
+  /** The sessions of a participant, those with a socket first. */
+  ofParticipant(participantKey: string): readonly Session[]
+  append(sessionId: string, push: Push): ReturnType<AtOnce['append']>
+  handOut(session: Session): void
+  /** Takes up a session as another process has left it; it has no socket. */
+  adopt(session: Session): void
+  /** Another process has it from now on. */
+  drop(sessionId: string): Session | undefined
+  readonly changes: Changes
+  /** Sessions without a socket that are remembered. */
+  countAway(): number
+}
+
+/** Dead sessions without a place that are remembered for a participant: as many as it may have sockets [WS7]. */
+const maxDead = 20
+
+export function createSessionTable(options: SessionTableOptions): SessionTable {
+  const { isShared = false } = options
+  const sessions = new Map<string, Session>()
+  const live = new Index()
+  const detached = new Index()
+  let now = 0
+  const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
+  const isWorthTelling = (at: number) => now - at < options.windowMs
+  const changes = createChanges(isShared)
+  const { changed } = changes
+  const { append, handOut } = createSending({ isShared, now: () => now, changed, logged: changes.logged })
+
+  function add(session: Session): void {
+    sessions.set(session.identity.sessionId, session)
+    if (session.sink === undefined) detached.add(session)
+    else live.add(session)
+    changed(session)
+  }
+
+  function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
+    const upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+    const session = createSession(identity, sink, options.newEpoch(), upstream, at)
+    add(session)
+    return session
+  }
+
+  function disconnect(session: Session, clean: boolean, at: number, closed = clean): void {
+    loseSocket(session, clean, at, closed)
+    changed(session)
+    live.remove(session)
+    detached.add(session)
+    if (isForgettable(session)) forget(session)
+    else forgetOldest(session.participantKey)
+  }
+
+  function forget(session: Session): void {
+    remove(session)
+    changes.forgotten(session)
+  }
+
+  function remove(session: Session): void {
+    detached.remove(session)
+    live.remove(session)
+    sessions.delete(session.identity.sessionId)
+  }
+
+  /** A client that connects and dies again and again does not fill the memory. */
+  function forgetOldest(key: string): void {
+    const dead = detached.of(key)
+    if (dead.length <= maxDead) return
+    const oldest = dead.find(({ places }) => (places?.size ?? 0) === 0)
+    if (oldest !== undefined) forget(oldest)
+  }
+
+  function ownedBy(sessionId: string, identity: SessionIdentity): Session | undefined {
+    const session = sessions.get(sessionId)
+    if (session === undefined || !sameParticipant(session.identity.participant, identity.participant)) return undefined
+    // A base session is over with its socket, and not to be touched while it has one.
+    return session.identity.extended && session.identity.deviceId === identity.deviceId ? session : undefined
+  }
+
+  function changing(sessionId: string): Session | undefined {
+    const session = sessions.get(sessionId)
+    if (session !== undefined) changed(session)
+    return session
+  }
+
+  const { release, ...among } = createAmong({ sessions, live, detached, changed, append, forget })
+
+  return {
+    ...among,
+    changes,
+    get now() {
+      return now
+    },
+    get: (sessionId) => sessions.get(sessionId),
+    all: () => sessions.values(),
+    ofParticipant: (key) => [...live.of(key), ...detached.of(key)],
+    handOut(session) {
+      if (session.sink !== undefined) handOut(session, session.sink)
+    },
+    open(identity, sink, at) {
+      const session = create(identity, sink, at)
+      return { epoch: session.epoch, upstream: session.upstream }
+    },
+    sinkToReplace(sessionId, identity) {
+      const session = ownedBy(sessionId, identity)
+      return session?.sink ?? session?.lostSink
+    },
+    resume(request, identity, sink, at) {
+      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
+      const session = ownedBy(request.sessionId, identity)
+      if (session === undefined) return undefined
+      changed(session)
+      if (!canResume(session, request, at, options.resumeWindowMs)) {
+        session.broken = true
+        // Its socket was retired for this one: what it had is there for who takes its places.
+        if (session.sink !== undefined) disconnect(session, false, at)
+        return undefined
+      }
+      session.identity = { ...session.identity, expiresAt: identity.expiresAt }
+      session.sink = sink
+      session.lostSink = undefined
+      session.closed = false
+      session.ready = false
+      session.opened = false
+      session.readyFrom = request.seq
+      detached.remove(session)
+      live.add(session)
+      prove(session, request.seq)
+      for (const push of untoldMedia(session, request.seq)) append(session, push)
+      return { epoch: session.epoch, upstream: session.upstream }
+    },
+    ready(sessionId, sink) {
+      const session = sessions.get(sessionId)
+      if (session?.sink === undefined || (sink !== undefined && session.sink !== sink)) return
+      session.opened = true
+      handOut(session, session.sink)
+    },
+    openDetached(identity, at) {
+      now = Math.max(now, at)
+      if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
+    },
+    adopt: add,
+    drop(sessionId) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return undefined
+      remove(session)
+      changes.dropped(session)
+      return session
+    },
+    detach(sessionId, sink, clean, at, closed) {
+      const session = sessions.get(sessionId)
+      if (session === undefined || session.sink !== sink) return false
+      now = at
+      disconnect(session, clean, at, closed)
+      return true
+    },
+    wasClosed: (sessionId) => sessions.get(sessionId)?.closed ?? false,
+    heldHere(sessionId) {
+      const session = sessions.get(sessionId)
+      return session?.sink === undefined ? undefined : session.identity
+    },
+    sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
+    liveOf(participant, at = Number.POSITIVE_INFINITY, began = Number.NEGATIVE_INFINITY) {
+      const there = live.of(participantKey(participant)).filter(({ openedAt }) => openedAt <= at)
+      const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
+      return good.map(({ identity }) => identity.sessionId)
+    },
+    renew(sessionId, expiresAt) {
+      const session = changing(sessionId)
+      if (session !== undefined) session.identity = { ...session.identity, expiresAt }
+    },
+    append(sessionId, push) {
+      const session = sessions.get(sessionId)
+      return session === undefined ? 'gone' : append(session, push)
+    },
+    ring(sessionId, call) {
+      const session = changing(sessionId)
+      if (session === undefined) return
+      session.ringing ??= new Set()
+      session.ringing.add(call)
+    },
+    prove(sessionId, seq) {
+      const session = changing(sessionId)
+      if (session !== undefined) prove(session, seq)
+    },
+    keep(sessionId, push) {
+      const session = changing(sessionId)
+      return session === undefined ? 'gone' : keep(session, push)
+    },
+    takeKept(sessionId, call) {
+      const session = changing(sessionId)
+      return session === undefined ? [] : takeKept(session, call)
+    },
+    hold(sessionId, call, settled, gate = false, version = newestVersion) {
+      const session = changing(sessionId)
+      if (session === undefined) return false
+      // Who was told of what came after the answer has the answer's gate behind it.
+      if (hold(session, call, settled, version) && gate && (session.versions?.get(call) ?? 0) <= version)
+        closeGate(session, call)
+      return true
+    },
+    openGate(sessionId, call, first) {
+      const session = changing(sessionId)
+      if (session !== undefined) openGate(session, call, first, append)
+    },
+    release(sessionId, call) {
+      const session = sessions.get(sessionId)
+      if (session === undefined) return
+      finish(session, call)
+      release(session, call)
+    },
+    knowsEnd: (sessionId, call) => sessions.get(sessionId)?.over?.includes(call) ?? false,
+    holdsAny: (sessionId) => (sessions.get(sessionId)?.places?.size ?? 0) > 0,
+    inCall(sessionId) {
+      const session = sessions.get(sessionId)
+      return (session?.places?.size ?? 0) > 0 || (session?.ringing?.size ?? 0) > 0
+    },
+    sweep(at) {
+      now = at
+      for (const session of detached.all()) {
+        if (!mayResume(session) && session.log?.all().some(({ push, at }) => isLast(push) && !isWorthTelling(at))) {
+          session.log.retain(({ push, at }) => !isLast(push) || isWorthTelling(at))
+          changed(session)
+        }
+        const isIdle = (session.places?.size ?? 0) === 0 && (session.ringing?.size ?? 0) === 0
+        if (!isIdle) session.idleSince = now
+        else if (isForgettable(session) || now - session.idleSince >= longestMs) forget(session)
+      }
+    },
+    countAway: () => detached.count(),
+  }
+}

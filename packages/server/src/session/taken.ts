@@ -1,0 +1,53 @@
+/** Requests of one sender of which this is remembered: more than a client may have under way [ORD1]. A multiple of 32. */
+const remembered = 1_024
+const words = remembered / 32
+
+/**
+ * Which requests of one sending session were taken, exactly [EXT4]: 11 may have been taken and 10 refused, and 10 comes
+ * again. A window of bits behind the highest one; what is older than that counts as taken.
+ */
+export class Taken {
+  private bits = new Uint32Array(words)
+  private highest = 0
+
+  /** Takes note of a request; false where it was taken before. */
+  take(n: number): boolean {
+    if (this.has(n)) return false
+    for (let next = Math.max(this.highest + 1, n - remembered + 1); next <= n; next++) this.clear(next)
+    this.highest = Math.max(this.highest, n)
+    this.bits[wordOf(n)]! |= bitOf(n)
+    return true
+  }
+
+  has(n: number): boolean {
+    if (n > this.highest) return false
+    if (n <= this.highest - remembered) return true
+    return (this.bits[wordOf(n)]! & bitOf(n)) !== 0
+  }
+
+  /** What another one has taken counts as taken here, too. */
+  join(other: Taken): void {
+    for (let n = Math.max(1, other.highest - remembered + 1); n <= other.highest; n++) if (other.has(n)) this.take(n)
+  }
+
+  /** All that is remembered, as text. */
+  write(): string {
+    const bytes = new Uint8Array(this.bits.buffer)
+    return `${this.highest} ${bytes.toBase64()}`
+  }
+
+  static read(text: string): Taken {
+    const [highest = '', bits = ''] = text.split(' ')
+    const taken = new Taken()
+    taken.highest = Number(highest)
+    taken.bits = new Uint32Array(Uint8Array.fromBase64(bits).buffer)
+    return taken
+  }
+
+  private clear(n: number): void {
+    this.bits[wordOf(n)]! &= ~bitOf(n)
+  }
+}
+
+const wordOf = (n: number) => (n >>> 5) % words
+const bitOf = (n: number) => 1 << (n & 31)
