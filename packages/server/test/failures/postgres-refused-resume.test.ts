@@ -4,7 +4,7 @@ import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, becomesUnready, toldOf, worldFor } from './world.ts'
 
 /** Who comes back has a session before its calls can be read: both have to be so, or none. */
-const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '2000' } })
+const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '5000' } })
 
 // A test that fails leaves the database as the next one needs it.
 afterEach(() => world().postgres.freeze('SIGCONT'))
@@ -23,10 +23,11 @@ test('[RES2] [END3] who was turned away as the database stood still, and stays a
   )
   expect(closed.map(({ code }) => code)).toEqual([1013, 1013])
   await becomesUnready('database', one, two)
+  const back = coming.callee.comeBack()
   postgres.freeze('SIGCONT')
   await becomesReady(one, two)
   // Whoever comes in the end is the one that it was.
-  expect((await coming.callee.connect()).data).toMatchObject({ recovered: true, active_calls: [{ holds_place: true }] })
+  expect((await back).data).toMatchObject({ recovered: true, active_calls: [{ holds_place: true }] })
   await staying.caller.next('call.ended', about(lost))
   expect(await historyOf(one, staying, lost)).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
   expect(toldOf(coming.caller, 'call.ended', kept)).toBe(0)
