@@ -480,6 +480,15 @@ describe('what is known of the other side', () => {
     expect(first).toEqual({ away: null, media: null })
   })
 
+  test('[MEDIA1] [PLACE5] what a session sent is not known of the one that takes its place', async () => {
+    const { fake, call, heard } = await answered()
+    const media = { audio: true, video: false, screen: false }
+    fake.socket.says(about(2, 'call.media', { ...media, from_user_id: 'agent', from_role: 'agent' }))
+    for (const seq of [3, 4]) fake.socket.says(about(seq, 'call.accepted', { status: 'accepted' }))
+    expect(call.peerState).toEqual({ away: null, media: null })
+    expect(heard.map((state) => state.media)).toEqual([media, null])
+  })
+
   test('[PEER1] the snapshot of a connection says it, too, and that it is over', async () => {
     const { fake, heard } = await answered()
     for (const more of [{ away: absence }, {}, {}]) {
@@ -490,6 +499,19 @@ describe('what is known of the other side', () => {
       fake.socket.ok({ recovered: true, server_time, active_calls: [active(uuid1, { peer })] })
     }
     expect(heard.map((state) => state.away)).toEqual([away, null])
+  })
+
+  test('[MEDIA1] a mute while the service cannot be reached is told when it can, however late', async () => {
+    const { fake, call } = await answered()
+    fake.socket.ends(1006)
+    const flags = { audio: false, video: true, screen: false }
+    const told = call.sendMedia(flags).catch(({ code }) => code)
+    await fake.pass(60_000)
+    expect(await told).toBe('TIMEOUT')
+    fake.client.wake()
+    await fake.pass(0)
+    fake.socket.ok({ recovered: true, active_calls: [active(uuid1)] })
+    expect(fake.socket.sent).toMatchObject([{ event: 'call.media', data: { call_uuid: uuid1, ...flags } }])
   })
 
   test('[MEDIA1] what this side sends is told, and told again where it may have been lost', async () => {

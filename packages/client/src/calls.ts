@@ -2,6 +2,7 @@ import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { CallInvited, CallRinging, PeerAbsence } from '@ringwire/protocol/events/call'
 import { type CallPort, type CallSeed, createCall, isUnanswered, type LiveCall } from './call.ts'
 import { overFromWire } from './call-state.ts'
+import type { Environment } from './environment.ts'
 import { check, type RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
@@ -22,9 +23,8 @@ import type { Push } from './wire.ts'
 export interface CallsOptions {
   readonly requests: Requests
   readonly listeners: Listeners<ClientEvents>
-  uuid(): string
+  readonly env: Pick<Environment, 'now' | 'uuid'>
   self(): Participant | null
-  now(): number
   /** The service's instant by this device's clock. */
   localTime(iso: string): number
 }
@@ -35,7 +35,7 @@ const callTypes = /^[a-z0-9_-]{1,32}$/
 const maxFinished = 128
 
 /** The calls of a client, from their first word to their last. */
-export function createCalls({ requests, listeners, uuid, self, now, localTime }: CallsOptions) {
+export function createCalls({ requests, listeners, env, self, localTime }: CallsOptions) {
   const live = new Map<string, LiveCall>()
   /** Calls of somebody whom this client is inviting at this moment: glare, if the service says so [INV6]. */
   const held = new Set<string>()
@@ -112,7 +112,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       return ringing.call
     }
     const it = add({
-      callUuid: uuid(),
+      callUuid: env.uuid(),
       direction: 'outgoing',
       peer: { userId, role, displayName: options.displayName ?? null },
       callType,
@@ -189,7 +189,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     const { callType, contextType, contextId, metadata, state } = (live.get(callUuid) ?? it).call
     live.delete(callUuid)
     held.delete(callUuid)
-    it.apply({ type: 'taken', expiresAt: (state.name === 'ringing' && state.expiresAt) || now() })
+    it.apply({ type: 'taken', expiresAt: (state.name === 'ringing' && state.expiresAt) || env.now() })
     it.become({ callUuid, direction: 'incoming', callType, contextType, contextId, metadata })
     it.accept().catch((error: RingwireError) => it.invited(error))
   }
@@ -204,7 +204,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
 
   function hearRinging(data: CallRinging): void {
     const { call_uuid: callUuid, metadata } = data
-    const expiresAt = now() + data.ring_timeout_ms
+    const expiresAt = env.now() + data.ring_timeout_ms
     const known = live.get(callUuid)
     if (known) {
       if (metadata) known.become({ metadata })
@@ -221,7 +221,11 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     switch (push.event) {
       case 'call.accepted':
         // Again: another session is at the other end, and knows nothing of what was signalled [PLACE5].
-        if (it.call.state.name !== 'ringing') it.resync(false)
+        if (it.call.state.name !== 'ringing') {
+          // Nor does it go on with what the one before it sent [MEDIA1].
+          if (it.call.peerState.media) it.learn({ media: null })
+          it.resync(false)
+        }
         if (push.data.display_name) it.learn({}, push.data.display_name)
         it.apply({ type: 'accepted' })
         break
@@ -276,7 +280,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
       return
     }
     const isElsewhere = active.status !== 'ringing' && !active.holds_place
-    if (isElsewhere && state.name === 'ringing' && state.direction === 'incoming') {
+    if (isElsewhere && ringsHere(state)) {
       // An accept that is on its way says itself what became of it.
       if (!state.answering) it.apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere' })
       return
@@ -300,7 +304,7 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     const { status, direction, peer } = active
     const state = status === 'ringing' ? rings(direction, localTime(active.expires_at)) : { name: status }
     const it = hearOf(active, direction, { ...participant(peer), displayName: peer.display_name }, state)
-    if (status === 'ringing' && direction === 'incoming') {
+    if (ringsHere(state)) {
       announceOrHold(it)
       return
     }
@@ -368,17 +372,14 @@ export function createCalls({ requests, listeners, uuid, self, now, localTime }:
     adopt(active: readonly ActiveCall[], ringsFollow: boolean, rejoins: boolean): void {
       for (const it of active) {
         const isNews = !live.has(it.call_uuid) && !finished.has(it.call_uuid)
-        const ringsHere = it.status === 'ringing' && it.direction === 'incoming'
-        if (isNews && (ringsHere ? !ringsFollow : it.holds_place)) restore(it, rejoins)
+        const isRinging = it.status === 'ringing' && it.direction === 'incoming'
+        if (isNews && (isRinging ? !ringsFollow : it.holds_place)) restore(it, rejoins)
       }
     },
 
     /** Ends what this session holds; what rings here goes on elsewhere. */
     hangUp(): void {
-      for (const { call } of [...live.values()]) {
-        const ringsHere = call.state.name === 'ringing' && call.state.direction === 'incoming'
-        if (!ringsHere) void call.end()
-      }
+      for (const { call } of [...live.values()]) if (!ringsHere(call.state)) void call.end()
     },
 
     /** The client is closed. */
@@ -402,6 +403,10 @@ function rings(direction: Direction, expiresAt: number | undefined): CallState {
 
 function find(active: readonly ActiveCall[], { call }: LiveCall): ActiveCall | undefined {
   return active.find(({ call_uuid }) => call_uuid === call.callUuid)
+}
+
+function ringsHere(state: CallState): state is Extract<CallState, { direction: 'incoming' }> {
+  return state.name === 'ringing' && state.direction === 'incoming'
 }
 
 /** Calls that ring here have one only when they are answered. */

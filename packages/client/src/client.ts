@@ -48,13 +48,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     renewToken: () => renewal.renew(),
   })
   const renewal = createRenewal(env, tokens, requests, report)
-  const { now, uuid } = env
   const calls = createCalls({
-    requests,
-    listeners,
-    uuid,
+    ...{ requests, listeners, env },
     self: () => connection.self() ?? null,
-    now,
     localTime: tokens.localTime,
   })
 

@@ -75,9 +75,12 @@ function readVisit(): Visit {
   }
 }
 
-/** It only has to differ from the caller's own other calls [INV3, UUID1]; React Native and pages without TLS have no other. */
+/** Where there is no randomUUID (React Native, pages without TLS) it only has to differ from the caller's own other calls [INV3, UUID1]. */
 function uuid(): string {
-  return 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16))
+  const random = globalThis.crypto?.randomUUID?.()
+  return (
+    random ?? 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16))
+  )
 }
 
 function listen(run: (signal: Signal) => void): Unsubscribe {

@@ -137,9 +137,10 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
           return
         }
         const endTimer = env.after(timeoutMs, () => timedOut(entry))
-        const sending = { n: 0, waits: true, unsure: false, takenBack: false, endTimer }
-        const again = { tries: 0, renewed: false, endPause: undefined, deadline: env.now() + timeoutMs }
-        const entry: Entry = { ...request, id, resolve, reject, ...sending, ...again }
+        const entry: Entry = {
+          ...{ ...request, id, resolve, reject, endTimer, deadline: env.now() + timeoutMs },
+          ...{ n: 0, waits: true, unsure: false, takenBack: false, tries: 0, renewed: false, endPause: undefined },
+        }
         entries.set(id, entry)
         flush()
       })

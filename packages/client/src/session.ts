@@ -10,8 +10,6 @@ export function createSession() {
   let session: Resume | undefined
 
   return {
-    id: (): string | undefined => session?.id,
-
     /** The query of the connection: a new session, or the one that there is. */
     query(replied: number): string {
       if (!session) return 'ext=1'
@@ -39,10 +37,9 @@ export function createSession() {
 
     snapshot: (replied: number): string | undefined => session && JSON.stringify({ ...session, replied }),
 
-    /** Goes on with what another page left; false where that is nothing. */
-    restore(text: string | null): boolean {
+    /** Goes on with what another page left, if that is anything. */
+    restore(text: string | null): void {
       session = text === null ? undefined : parse(text)
-      return session !== undefined
     },
   }
 }

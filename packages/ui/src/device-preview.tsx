@@ -21,7 +21,7 @@ export function DevicePreview({ className }: PartProps) {
       {before && (
         <>
           <meter className="rw-level" aria-label={words.level} value={before.state.audioLevel} max={1} />
-          <Lacking errors={before.state.errors} retry={before.preview.start} />
+          <Lacking errors={before.state.errors} retry={before.preview.retryDevices} />
         </>
       )}
     </div>

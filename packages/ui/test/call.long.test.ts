@@ -42,11 +42,21 @@ async function denyCamera(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const { mediaDevices } = navigator
     const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    const wishes: MediaStreamConstraints[] = []
+    Object.assign(window, { wishes })
     mediaDevices.getUserMedia = async (wish = {}) => {
+      wishes.push(wish)
       if (wish.video && localStorage.getItem('denied')) throw new DOMException('', 'NotAllowedError')
       return open(wish)
     }
   })
+}
+
+declare global {
+  interface Window {
+    /** What was asked for, where `denyCamera` stands before the devices. */
+    wishes: MediaStreamConstraints[]
+  }
 }
 
 describe('on React', () => {
@@ -230,6 +240,19 @@ describe('on React', () => {
     await ann.reload()
     await ann.waitForSelector(named)
     expect(await serious(ann)).toEqual([])
+    // Both were refused with one prompt; both are asked for again, and the microphone is the one that was chosen.
+    await ann.evaluate(() => window.wishes.splice(0))
+    const chosen = await ann.getByLabel('Microphone', { exact: true }).locator('option').last().getAttribute('value')
+    await ann.getByLabel('Microphone', { exact: true }).selectOption(chosen)
+    await ann.waitForFunction(() => window.wishes.length > 0)
+    await ann.waitForSelector(named)
+    await ann.evaluate(() => localStorage.removeItem('denied'))
+    await ann.click(at('retry-devices'))
+    await ann.waitForSelector(named, { state: 'detached' })
+    expect(await ann.evaluate(() => window.wishes.at(-1))).toEqual({ audio: { deviceId: chosen ?? '' }, video: true })
+    await ann.evaluate(() => localStorage.setItem('denied', 'video'))
+    await ann.reload()
+    await ann.waitForSelector(named)
     await ann.click(at('call-video'))
     await two.ben.click(at('accept'))
     await phase(ann, 'live')

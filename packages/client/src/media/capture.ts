@@ -48,7 +48,7 @@ export function createCapture({ environment, changed, updated, failed, ...option
   const own = new Set<MediaStreamTrack>()
   let screen: MediaStreamTrack | undefined
   let closed = false
-  let retrying: Promise<void> | undefined
+  let retrying: { readonly kinds: readonly MediaKind[]; readonly done: Promise<void> } | undefined
 
   function outgoing(kind: MediaKind): MediaStreamTrack | null {
     if (kind === 'video' && screen) return screen
@@ -144,13 +144,25 @@ export function createCapture({ environment, changed, updated, failed, ...option
     }
   }
 
-  /** One at a time: the prompt that allows a device also tells that it is allowed. */
-  function retry(of: readonly MediaKind[]): Promise<void> {
-    const missing = of.filter((kind) => errors[kind])
-    retrying ??= open(Object.fromEntries(missing.map((kind) => [kind, wishes[kind] ?? true]))).finally(() => {
-      retrying = undefined
-    })
-    return retrying
+  /**
+   * One at a time: the prompt that allows a device also tells that it is allowed. What is asked for already is not asked for
+   * twice; another kind has its turn after that.
+   */
+  async function retry(of: readonly MediaKind[]): Promise<void> {
+    const missing = () => of.filter((kind) => errors[kind])
+    const running = retrying
+    if (running && missing().every((kind) => running.kinds.includes(kind))) return running.done
+    const before = running?.done.catch(() => undefined)
+    const mine = {
+      kinds: missing(),
+      done: Promise.resolve(before)
+        .then(() => open(Object.fromEntries(missing().map((kind) => [kind, wishes[kind] ?? true]))))
+        .finally(() => {
+          if (retrying === mine) retrying = undefined
+        }),
+    }
+    retrying = mine
+    return mine.done
   }
 
   async function stopScreen(): Promise<void> {

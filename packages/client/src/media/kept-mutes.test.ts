@@ -38,6 +38,10 @@ test('a call that takes another uuid keeps what is muted', () => {
   uuid = 'taken'
   kept.save({ audio: false, video: true })
   expect(createKeptMutes(storage, () => 'taken').load()).toEqual({ audio: false, video: true })
+  expect(storage.items.size).toBe(1)
+  uuid = 'merged'
+  kept.forget()
+  expect(storage.items.size).toBe(0)
 })
 
 test('without a storage, and with one that refuses, nothing is kept and nothing fails', () => {

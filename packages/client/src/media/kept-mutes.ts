@@ -16,9 +16,14 @@ export function pageStorage(): MediaStorage | undefined {
  * The uuid is asked for each time: it may change with a merge of invites [INV6, INV7].
  */
 export function createKeptMutes(storage: MediaStorage | null | undefined, callUuid: () => string) {
+  let before: string | undefined
+
   function attempt<T>(work: (storage: MediaStorage, key: string) => T): T | undefined {
+    const key = `ringwire.muted.${callUuid()}`
     try {
-      return storage ? work(storage, `ringwire.muted.${callUuid()}`) : undefined
+      if (before && before !== key) storage?.removeItem(before)
+      before = key
+      return storage ? work(storage, key) : undefined
     } catch {
       return undefined
     }

@@ -25,6 +25,8 @@ export interface Preview {
   on(event: 'state', listener: (state: PreviewState) => void): Unsubscribe
   /** Opens the devices: rejects where one of them cannot be (`state.errors`), and shows what can. Default: both. */
   start(constraints?: MediaStreamConstraints): Promise<void>
+  /** Asks again for what could not be had, as it was asked for: in a click, for the browser may prompt. */
+  retryDevices(): Promise<void>
   switchDevice(kind: MediaKind, deviceId: string): Promise<void>
   /** A call that is given the stream begins with muted what is not enabled here. */
   setEnabled(kind: MediaKind, enabled: boolean): Promise<void>
@@ -116,6 +118,7 @@ export function createPreview({ environment = browserEnvironment(), process }: P
     // Labels are told once a device is open.
     start: (constraints = Object.fromEntries(kinds.map((kind) => [kind, true]))) =>
       quiet(capture.open(constraints).finally(list)),
+    retryDevices: () => quiet(capture.retry().finally(list)),
     switchDevice: (kind, deviceId) => quiet(capture.switchDevice(kind, deviceId)),
     setEnabled: (kind, enabled) => quiet(capture.setMuted(kind, !enabled)),
     close(): void {

@@ -101,7 +101,10 @@ const spreadJitterMs = 100
 /** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
 const selected = { 'Sec-WebSocket-Protocol': subprotocol }
 const none = {}
-const tooManyConnections = encodeError(errorBody('RATE_LIMITED', { limit: 'connections' }), undefined)
+/** Until one of the calls that hold all sockets may be over: nobody knows when. */
+const roomRetryMs = 5_000
+const noRoom = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: roomRetryMs })
+const tooManyConnections = encodeError(noRoom, undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, clock, journal } = options

@@ -1,5 +1,13 @@
 import { createCallClient } from '@ringwire/client'
-import { CallProvider, CallStage, DevicePreview, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
+import {
+  CallProvider,
+  CallStage,
+  DeviceMenu,
+  DevicePreview,
+  IncomingDialog,
+  RestorableCalls,
+  useCallUi,
+} from '@ringwire/ui'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
@@ -26,6 +34,7 @@ function Idle() {
       <button type="button" data-testid="call-audio" onClick={() => call('audio')}>
         Call Ben without picture
       </button>
+      {query.get('preview') && <DeviceMenu />}
       {query.get('preview') && <DevicePreview />}
     </div>
   )

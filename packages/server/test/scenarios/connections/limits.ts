@@ -380,7 +380,8 @@ async function everySocketHolds(service: Service): Promise<void> {
   const refused = new Client({ url: service.url, token })
   expect(await refused.closed).toMatchObject({ code: 4429 })
   expect(refused.all.map(({ event }) => event)).toEqual(['call.error'])
-  expect(refused.all[0]?.error).toMatchObject({ code: 'RATE_LIMITED', limit: 'connections' })
+  const told = { code: 'RATE_LIMITED', limit: 'connections', retry_after_ms: 5000 }
+  expect(refused.all[0]?.error).toMatchObject(told)
   for (const holder of holders) await holder.settle()
 }
 
