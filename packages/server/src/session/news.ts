@@ -82,7 +82,9 @@ export function pass(session: Session, call: string): void {
   session.passed ??= []
   if (session.passed.push(call) <= mostPassed) return
   const oldest = session.passed.shift() as string
-  if (!session.passed.includes(oldest) && !session.places?.has(oldest)) session.versions?.delete(oldest)
+  if (session.passed.includes(oldest) || session.places?.has(oldest)) return
+  session.versions?.delete(oldest)
+  session.peerVersions?.delete(oldest)
 }
 
 /** What it was told last of a call. */

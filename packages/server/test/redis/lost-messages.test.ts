@@ -178,7 +178,7 @@ test('[RES4] a store that took over from another one: the holder begins the log 
   expect(numbersOf(seen.socket)).toEqual([1, 2, 4])
 })
 
-test('[ORD3] whatever a client was told of a call it is not told again when its log is lost', async () => {
+test('[ORD3] [PEER1] whatever a client was told of a call it is not told again when its log is lost', async () => {
   const seen = await openReady(behind.sessions)
   const told = [
     pushes.ringing('a', 1, 1),
@@ -186,6 +186,7 @@ test('[ORD3] whatever a client was told of a call it is not told again when its 
     pushes.notice('c', 3, 3),
     pushes.stop('d', 2, 4),
     pushes.final('e', 4, 5),
+    pushes.peer('b', 3, 6),
   ]
   const tellAll = async () => {
     const results = []
@@ -199,5 +200,5 @@ test('[ORD3] whatever a client was told of a call it is not told again when its 
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   expect(await tellAll()).toEqual(new Set(['dropped']))
   await behind.settled()
-  expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 5, 0])
+  expect(numbersOf(seen.socket)).toEqual([1, 2, 3, 4, 5, 6, 0])
 })

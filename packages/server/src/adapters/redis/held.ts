@@ -31,6 +31,8 @@ export interface Held {
   readonly ringing: Set<string>
   /** Call → the last version that it was told. */
   readonly versions: Map<string, string>
+  /** Call → the last version of which it was told whether the other side is there: counted apart [PEER1]. */
+  readonly peerVersions: Map<string, string>
   /** Calls of whose end it was told last. */
   readonly finished: Set<string>
   /** Its client closed the socket. */
@@ -71,6 +73,7 @@ export function createHeld(
     places: new Map(),
     ringing: new Set(),
     versions: new Map(),
+    peerVersions: new Map(),
     finished: new Set(),
     closed: false,
   }
@@ -109,7 +112,8 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   else if (kind === 'final' || kind === 'stop') held.ringing.delete(call)
   held.heard++
   if (kind === 'final') finish(held, call)
-  else if (version !== '' && kind !== 'peer') held.versions.set(call, version)
+  else if (kind === 'peer') held.peerVersions.set(call, version)
+  else if (version !== '') held.versions.set(call, version)
   held.sink.send(render(held.identity, { seq, kind, version, text }))
   held.sink.pushed(seq)
 }
@@ -118,11 +122,18 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
 const mostFinished = 64
 
 /** It hears no more of a call. */
-export function finish({ versions, finished }: Held, call: string): void {
-  versions.delete(call)
+export function finish(held: Held, call: string): void {
+  const { finished } = held
+  forgetCall(held, call)
   finished.delete(call)
   finished.add(call)
   forgetOldest(finished, mostFinished)
+}
+
+/** A call that went on elsewhere was so long ago that nobody tells of it any more. */
+export function forgetCall({ versions, peerVersions }: Held, call: string): void {
+  versions.delete(call)
+  peerVersions.delete(call)
 }
 
 /** A push as the session's client reads it: extended ones are numbered [EXT1]. */
@@ -164,7 +175,8 @@ export function callFields(held: Held): string[] {
   const places = [...held.places].flatMap(([call, settled]) => [`P${call}`, settled ? '1' : '0'])
   const ringing = [...held.ringing].flatMap((call) => [`R${call}`, '1'])
   const versions = [...held.versions].flatMap(([call, version]) => [`V${call}`, version])
-  return [...places, ...ringing, ...versions, ...[...held.finished].flatMap((call) => [`F${call}`, '1'])]
+  const peers = [...held.peerVersions].flatMap(([call, version]) => [`W${call}`, version])
+  return [...places, ...ringing, ...versions, ...peers, ...[...held.finished].flatMap((call) => [`F${call}`, '1'])]
 }
 
 /** Its places and rings as the store has them: what was said of them was not heard, perhaps. */
@@ -180,6 +192,7 @@ export function learnCalls(held: Held, fields: readonly string[]): void {
     const value = fields[i + 1] ?? ''
     if (fields[i]!.startsWith('P')) held.places.set(call, value === '1')
     else if (fields[i]!.startsWith('V')) held.versions.set(call, value)
+    else if (fields[i]!.startsWith('W')) held.peerVersions.set(call, value)
     else if (fields[i]!.startsWith('F')) held.finished.add(call)
     else held.ringing.add(call)
   }

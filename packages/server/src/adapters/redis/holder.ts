@@ -3,6 +3,7 @@ import type { Entry, Reply, ScriptName } from './connection.ts'
 import {
   callFields,
   finish,
+  forgetCall,
   forgetUntold,
   type Heard,
   type Held,
@@ -70,7 +71,7 @@ export function createHolder({ run, now, onLogLost, onError }: HolderOptions): H
     if (what === 'E') hearPush(session, rest, message.slice(lineEnd + 1))
     else if (what === 'L') lost(session, first)
     else if (what === 'W') compare(session).catch(onError)
-    else if (what === 'V') session.versions.delete(first)
+    else if (what === 'V') forgetCall(session, first)
     else if (what === 'F') finish(session, first)
     else if (what === 'X') replaced(session)
     else if (what === 'R' && first === '1') session.ringing.add(call)

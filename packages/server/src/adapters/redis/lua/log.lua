@@ -81,8 +81,8 @@ local function pass(h, name)
   if #names >= 32 then
     local oldest = table.remove(names, 1)
     if call('HEXISTS', h.key, 'P' .. oldest) == 0 then
-      call('HDEL', h.key, 'V' .. oldest, 'Nk' .. oldest)
-      h['V' .. oldest] = nil
+      call('HDEL', h.key, 'V' .. oldest, 'W' .. oldest, 'Nk' .. oldest)
+      h['V' .. oldest], h['W' .. oldest] = nil, nil
       tell(h, 'V ' .. h.sid .. ' ' .. h.s .. ' ' .. oldest)
     end
   end

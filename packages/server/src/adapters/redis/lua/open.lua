@@ -12,7 +12,7 @@ if old and socket ~= '' then
   if old.s ~= socket then return { '', unpack(out) } end
   -- What its holder does not know better stays: what was taken of whom, what is kept.
   h = old
-  for _, letter in ipairs({ 'P', 'R', 'V' }) do dropAll(h, letter) end
+  for _, letter in ipairs({ 'P', 'R', 'V', 'W' }) do dropAll(h, letter) end
 elseif old then forget(old) end
 h.ph, h.n, h.b = ARGV[7], socket ~= '' and me or '', '0'
 call('DEL', h.log)

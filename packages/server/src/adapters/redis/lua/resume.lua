@@ -31,4 +31,4 @@ index('a:', h)
 prove(h, seq)
 tellMedia(h, seq)
 expire(h)
-return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRV')), tonumber(h.op) }
+return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRVW')), tonumber(h.op) }
