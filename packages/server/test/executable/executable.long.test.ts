@@ -1,6 +1,8 @@
 /** The executable that `npm run build` makes: run where there is nothing else, neither a runtime nor files of the project. */
+
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
@@ -117,6 +119,73 @@ describe('the executable', () => {
     expect(await nowhere.exited).not.toBe(0)
     expect(nowhere.err).toContain('/dev/null/data')
     for (const { err } of [second, nowhere]) expect(err).not.toContain(root)
+  })
+})
+
+describe('a data directory that the executable may not use', () => {
+  const nobody = 65_534
+  const asNobody =
+    process.getuid?.() === 0
+      ? ['/usr/bin/setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--']
+      : []
+
+  /** Starts it as an account without rights; it has to end by itself, with one line for people. */
+  async function refusal(dataDir: string): Promise<string> {
+    const env = { ...bare, RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: dataDir }
+    const service = startProcess([...asNobody, executable, 'serve'], env)
+    running.push({ dispose: () => service.stop('SIGKILL') })
+    expect(await service.exited).toBe(1)
+    expect(service.out).toBe('')
+    return service.err.split('\n').find((line) => line.startsWith('Ringwire did not start')) ?? ''
+  }
+
+  /** A directory in which the service has run; all of it belongs to the account without rights. */
+  async function used(name: string): Promise<string> {
+    const dataDir = join(directory.path, name)
+    const service = startProcess([executable, 'serve'], { ...bare, RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: dataDir })
+    await service.waitFor(/Ringwire listens on/)
+    await service.stop()
+    if (asNobody.length > 0) {
+      for (const path of [dataDir, ...readdirSync(dataDir).map((file) => join(dataDir, file))]) {
+        chownSync(path, nobody, nobody)
+      }
+    }
+    return dataDir
+  }
+
+  beforeAll(() => chmodSync(directory.path, 0o755))
+
+  test('an empty one that cannot be written to', async () => {
+    const dataDir = join(directory.path, 'empty')
+    mkdirSync(dataDir, { mode: 0o555 })
+    expect(await refusal(dataDir)).toContain(`EACCES: permission denied, access '${dataDir}'`)
+  })
+
+  test('a database that may only be read, or not even that', async () => {
+    const dataDir = await used('read-only')
+    for (const mode of [0o444, 0o000]) {
+      chmodSync(join(dataDir, 'ringwire.db'), mode)
+      expect(await refusal(dataDir)).toContain(`EACCES: permission denied, access '${dataDir}/ringwire.db'`)
+    }
+  })
+
+  test('a directory that became one to be read, with everything in it', async () => {
+    const dataDir = await used('closed')
+    chmodSync(dataDir, 0o555)
+    expect(await refusal(dataDir)).toContain(`access '${dataDir}'`)
+  })
+
+  test('a database that is none, and one of a newer version', async () => {
+    const dataDir = await used('broken')
+    const file = join(dataDir, 'ringwire.db')
+    const db = new Database(file)
+    db.run(
+      "INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES (9999, '9999_breaking_tomorrow.sql', '', 0)",
+    )
+    db.close()
+    expect(await refusal(dataDir)).toContain('9999_breaking_tomorrow.sql')
+    writeFileSync(file, 'this is no database, and was one once\n'.repeat(100))
+    expect(await refusal(dataDir)).toContain(`${file}: file is not a database`)
   })
 })
 

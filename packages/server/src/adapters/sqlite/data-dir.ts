@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../../ports/store-error.ts'
 import { fileFailure, isBusy } from './connection.ts'
@@ -14,6 +14,7 @@ export interface DataDir {
 /** Makes the directory and its files, for their owner alone; SQLite gives its other files the mode of the database. */
 export function prepareDataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 })
+  requireWritable(path)
   const dir = { database: join(path, databaseFile), lock: join(path, 'serve.lock') }
   createFile(dir.database)
   createFile(dir.lock)
@@ -29,7 +30,13 @@ function createFile(path: string): void {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    requireWritable(path)
   }
+}
+
+/** Throws with the path. SQLite opens a file that it may only read, and says so at the first write. */
+function requireWritable(path: string): void {
+  accessSync(path, constants.R_OK | constants.W_OK)
 }
 
 /**
