@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { CoreDistance } from './core-distance.ts'
 import { Generator } from './generators.ts'
 import { measureCall } from './measure-call.ts'
+import { measureCapacity } from './measure-capacity.ts'
 import { measureConnect } from './measure-connect.ts'
 import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
@@ -15,6 +16,7 @@ import { measureRelay } from './measure-relay.ts'
 import { measureResume } from './measure-resume.ts'
 import { measureRing } from './measure-ring.ts'
 import { measureScale } from './measure-scale.ts'
+import { measureStart } from './measure-start.ts'
 import { measureToken } from './measure-token.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
@@ -34,6 +36,8 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   nodes: measureNodes,
   ring: measureRing,
   scale: measureScale,
+  capacity: measureCapacity,
+  start: measureStart,
   floods: measureFloods,
 }
 

@@ -55,7 +55,7 @@ async function hold(generator: Generator, server: RunningSystem, count: number):
 }
 
 /** Runtimes give memory back when they are idle for a while: waits until all have. */
-export async function settledRss(servers: readonly RunningSystem[]): Promise<number[]> {
+export async function settledRss(servers: readonly Pick<RunningSystem, 'pid'>[]): Promise<number[]> {
   const smallest = servers.map((server) => readRss(server.pid))
   let quiet = 0
   for (let poll = 0; poll < MOST_POLLS && quiet < QUIET_POLLS; poll++) {

@@ -19,6 +19,8 @@ export const MEASUREMENTS = [
   'nodes',
   'ring',
   'scale',
+  'capacity',
+  'start',
   'floods',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]

@@ -23,6 +23,8 @@ export interface Nodes {
   /** Whatever works for them. */
   parts: Part[]
   trips: Trips
+  redisUrl: string
+  databaseUrl: string
   stop(): Promise<void>
 }
 
@@ -108,7 +110,7 @@ export async function startNodes(postgres: Postgres, { nodes, stores }: Places, 
     parts.push({ name: 'postgres', pid: postgres.pid, cores: stores })
     const morePorts = others.map(({ port }) => port)
     const target: Target = { system: 'ringwire', port: first.port, pid: first.pid, core: null, morePorts }
-    return { target, parts, trips: tripsOf(redis.url, databaseUrl), stop }
+    return { target, parts, trips: tripsOf(redis.url, databaseUrl), redisUrl: redis.url, databaseUrl, stop }
   } catch (error) {
     await stop()
     throw error
