@@ -6,6 +6,7 @@ export type SystemPackage =
   | 'postgresql'
   | 'redis'
   | 'prometheus'
+  | 'promtool'
   | 'systemd'
   | 'busybox'
   | 'python3'

@@ -55,13 +55,9 @@ const systemPackages = {
     dnf: 'redis',
     brew: 'redis',
   },
-  // Its promtool says whether metrics and alerts are as they should be.
-  prometheus: {
-    programs: ['promtool'],
-    apt: 'prometheus',
-    dnf: 'golang-github-prometheus',
-    brew: 'prometheus',
-  },
+  prometheus: { programs: ['prometheus'], apt: 'prometheus', dnf: 'golang-github-prometheus', brew: 'prometheus' },
+  // Says whether metrics and alerts are as they should be. It comes with the other.
+  promtool: { programs: ['promtool'], apt: 'prometheus', dnf: 'golang-github-prometheus', brew: 'prometheus' },
   systemd: { programs: ['systemd-analyze'], apt: 'systemd', dnf: 'systemd', brew: 'systemd' },
   // What the container image asks its health with, and its tests make a network with.
   busybox: {
@@ -120,9 +116,9 @@ function linuxFamilies() {
 
 /** The commands that install the packages here, or undefined where the package manager is not known. */
 function installCommands(names) {
-  const packages = (manager) => names.flatMap((name) => packageRow(name)[manager].split(' '))
-  if (process.platform === 'darwin')
-    return names.map((name) => ['brew', 'install', ...packageRow(name).brew.split(' ')])
+  const rows = (manager) => [...new Set(names.map((name) => packageRow(name)[manager]))]
+  const packages = (manager) => rows(manager).flatMap((row) => row.split(' '))
+  if (process.platform === 'darwin') return rows('brew').map((row) => ['brew', 'install', ...row.split(' ')])
   const families = linuxFamilies()
   if (families.includes('debian')) {
     return [

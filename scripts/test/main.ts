@@ -33,6 +33,7 @@ else {
     'postgresql',
     'redis',
     'prometheus',
+    'promtool',
     'systemd',
     'busybox',
     'python3',

@@ -11,6 +11,7 @@ import { measureExtended } from './measure-extended.ts'
 import { measureFloods } from './measure-floods.ts'
 import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
+import { measureMetrics } from './measure-metrics.ts'
 import { measureNodes } from './measure-nodes.ts'
 import { measureRelay } from './measure-relay.ts'
 import { measureResume } from './measure-resume.ts'
@@ -39,6 +40,7 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   capacity: measureCapacity,
   start: measureStart,
   floods: measureFloods,
+  metrics: measureMetrics,
 }
 
 const MOST_GENERATORS = 3

@@ -22,6 +22,7 @@ export const MEASUREMENTS = [
   'capacity',
   'start',
   'floods',
+  'metrics',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 

@@ -1,6 +1,7 @@
 // The systems that are compared, and how each is started.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '@ringwire/testkit/ports'
 import { bareBun } from './dialects/bare-bun.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { acknowledged, extended } from './dialects/extended.ts'
@@ -110,6 +111,22 @@ function ringwireSettings(dataDirectory: string, limited: boolean): Record<strin
 
 export interface RunningSystem extends ServerProcess {
   system: AnySystem
+}
+
+/** Ringwire, and where its operators ask; with `isListening` off it is the same without that. */
+export interface ObservedSystem extends RunningSystem {
+  adminPort: number
+}
+
+export async function startObserved(
+  core: number | null,
+  directory: string,
+  isListening = true,
+): Promise<ObservedSystem> {
+  const adminPort = await freePort()
+  const { env, ...command } = commandOf('ringwire', directory)
+  const settings = isListening ? { ...env, RINGWIRE_ADMIN_PORT: String(adminPort) } : env
+  return { system: 'ringwire', adminPort, ...(await startServer({ ...command, env: settings }, core, directory)) }
 }
 
 export async function startSystem(system: AnySystem, core: number | null, directory: string): Promise<RunningSystem> {

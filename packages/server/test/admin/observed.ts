@@ -43,7 +43,7 @@ export async function untilMetrics(service: Service, what: string, isSo: (metric
 
 /** What promtool says of a text or of files; its exit code is 0 where it finds nothing wrong. */
 export async function promtool(args: readonly string[], input = ''): Promise<{ code: number; said: string }> {
-  const child = Bun.spawn([systemProgram('prometheus'), ...args], {
+  const child = Bun.spawn([systemProgram('promtool'), ...args], {
     stdin: new Blob([input]),
     stdout: 'pipe',
     stderr: 'pipe',
