@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { blocks, projectRoot } from '@ringwire/testkit/documents'
+import { freePort } from '@ringwire/testkit/ports'
+import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
+import { systemProgram } from '@ringwire/testkit/system'
+import { until } from '../support/workers.ts'
+
+/* The commands of docs/operations.md, as they stand there, from the executable to the first graph: in a folder that has what
+   the project's has, on ports of this test. */
+
+const { path, remove } = await makeTemporaryDirectory()
+const ports: Record<string, string> = {}
+const running: RunningProcess[] = []
+
+const page = blocks('docs/operations.md', '## One executable', '## Behind a reverse proxy')
+const commands = page.filter(({ language }) => language === 'sh').map(({ text }) => text)
+const [make = '', serve = '', ben = '', ann = '', look = '', prometheus = '', ask = '', ...more] = commands
+
+beforeAll(async () => {
+  for (const port of ['8080', '9464', '9091']) ports[port] = String(await freePort())
+  cpSync(join(projectRoot, 'deploy', 'prometheus'), join(path, 'deploy', 'prometheus'), { recursive: true })
+  const config = join(path, 'deploy', 'prometheus', 'prometheus.yaml')
+  writeFileSync(config, onOwnPorts(readFileSync(config, 'utf8')))
+  mkdirSync(join(path, 'dist'))
+})
+afterAll(async () => {
+  await Promise.all(running.map((one) => one.stop()))
+  await remove()
+})
+
+function onOwnPorts(text: string): string {
+  return text.replace(/\b(8080|9464|9091)\b/g, (port) => ports[port] ?? '').replaceAll('/tmp/', `${path}/`)
+}
+
+/** A terminal of its own, in the folder. */
+function type(block: string): RunningProcess {
+  const shell = startProcess(['sh', '-ec', `cd ${path}\n${onOwnPorts(block)}`], { RINGWIRE_PORT: ports['8080'] ?? '' })
+  running.push(shell)
+  return shell
+}
+
+/** A command that stays until it is ended: the signal is to it, and not to the shell. */
+const stay = (block: string) => type(`exec env ${block}`)
+
+const saysSo = async (block: string) => {
+  const shell = type(block)
+  expect(await shell.exited, shell.output).toBe(0)
+  return shell.out
+}
+
+test('the page has these blocks, and this file runs all of them', () => {
+  expect(commands.map((text) => /^(npm|RINGWIRE_\w+|dist\/\w+ \w+|printf|curl|prometheus)/.exec(text)?.[0])).toEqual([
+    'npm',
+    'RINGWIRE_ADMIN_PORT',
+    'dist/ringwire keys',
+    'printf',
+    'curl',
+    'prometheus',
+    'curl',
+  ])
+  expect(more).toEqual([])
+})
+
+test('npm run build makes the executable', async () => {
+  const [build = '', start] = make.split('\n')
+  expect(start).toBe('dist/ringwire serve')
+  const shell = startProcess(['sh', '-ec', `${build.replace(/ +#.*/, '')} -- ${join(path, 'dist', 'ringwire')}`])
+  expect(await shell.exited, shell.output).toBe(0)
+}, 240_000)
+
+test('a first call', async () => {
+  const service = stay(serve)
+  await service.waitFor(/Ringwire listens on http:\/\/127\.0\.0\.1:\d+\n/)
+  const callee = type(ben)
+  await callee.waitFor(/auth\.ok/)
+  const caller = type(ann)
+  expect([await caller.exited, await callee.exited], caller.output + callee.output).toEqual([0, 0])
+  expect(caller.output).toContain('call.accepted')
+  expect(callee.output).toContain('call.ended')
+  expect(await saysSo(look)).toContain('ringwire_calls_ended_total{status="ended",end_reason="hangup"} 1')
+}, 60_000)
+
+test('a first graph', async () => {
+  // What Debian installs is not in every PATH.
+  stay(prometheus.replace(/^prometheus/, systemProgram('prometheus')))
+  const api = `http://127.0.0.1:${ports['9091']}/api/v1`
+  // biome-ignore lint/suspicious/noExplicitAny: its answers are its own.
+  const points = async (): Promise<any> => {
+    const now = Date.now() / 1_000
+    const range = `query=ringwire_calls_ended_total&start=${now - 900}&end=${now}&step=5`
+    const answer = await fetch(`${api}/query_range?${range}`)
+      .then((response) => response.json())
+      .catch(() => undefined)
+    return (answer as { data?: { result?: { values: [number, string][] }[] } })?.data?.result?.[0]?.values
+  }
+  await until('the graph has a point', async () => (await points()) !== undefined, 60_000)
+  expect((await points())[0][1]).toBe('1')
+  expect(JSON.parse(await saysSo(ask)).data.result).toMatchObject([
+    { metric: { job: 'ringwire', status: 'ended', end_reason: 'hangup' }, value: [expect.anything(), '1'] },
+  ])
+  // It reads the alerts, too.
+  const rules = await (await fetch(`${api}/rules`)).json()
+  expect(rules.data.groups[0].rules).toHaveLength(4)
+}, 90_000)
