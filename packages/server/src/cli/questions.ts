@@ -35,8 +35,9 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
       if (isOver) throw new Error('the worker is gone')
       const id = ++ids
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      waiting.set(id, { resolve, reject })
+      // Throws where the channel is closed already: then nobody waits for an answer.
       send({ id, question })
+      waiting.set(id, { resolve, reject })
       // A worker is this program, of this version.
       return (await promise) as WorkerAnswers[Q]
     },
@@ -51,6 +52,8 @@ export function createQuestions(send: (asked: Asked) => void, ended: Promise<unk
 export function answerQuestions({ families, ready }: Status): void {
   const answers: { [Q in Question]: () => WorkerAnswers[Q] | Promise<WorkerAnswers[Q]> } = { metrics: families, ready }
   process.on('message', async ({ id, question }: Asked) => {
-    process.send?.({ id, answer: await answers[question]() } satisfies Said)
+    const answer = await answers[question]()
+    // Whoever asked may be gone by now.
+    if (process.connected) process.send?.({ id, answer } satisfies Said)
   })
 }

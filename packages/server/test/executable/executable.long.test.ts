@@ -8,6 +8,7 @@ import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { makeTemporaryDirectory, type RunningProcess, startProcess } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
 import { makePageFile, type PageFile } from '../../../demo/src/backend/page-files.ts'
+import { metricsOf } from '../admin/observed.ts'
 import { loadSqlite, recordings } from '../fixtures/load.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { openRedisDatabases, type RedisDatabases } from '../support/redis.ts'
@@ -206,8 +207,10 @@ describe('the executable on PostgreSQL and Redis', () => {
       RINGWIRE_JWT_SECRETS: `test:${'a-secret-of-more-than-32-characters'.repeat(2)}`,
       RINGWIRE_NODE_ID: 'm',
       RINGWIRE_WORKERS: '2',
+      RINGWIRE_ADMIN_PORT: '0',
     })
     await until('two workers', () => workersOf(service.pid).size === 2)
+    expect((await metricsOf(service)).get('ringwire_workers{state="answering"}')).toBe(2)
     await call(service)
     expect(await service.terminate()).toBe(0)
   })
