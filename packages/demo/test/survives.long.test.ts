@@ -47,6 +47,26 @@ async function expectGoodEnd(caller: Participant, callee: Participant, callUuid:
   }
 }
 
+/** How often the page asked for devices. */
+async function countOpenings(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices?.getUserMedia.bind(mediaDevices)
+    window.openings = 0
+    if (!open) return
+    mediaDevices.getUserMedia = (wish) => {
+      window.openings++
+      return open(wish)
+    }
+  })
+}
+
+declare global {
+  interface Window {
+    openings: number
+  }
+}
+
 for (const who of ['one', 'both'] as const) {
   test(`[RES1] the network of ${who} is cut for a while: the sound never stops, and nothing of the call is lost`, async () => {
     const { customer, agent, close } = await goOnlineTogether(browser, service.url)
@@ -98,5 +118,34 @@ test('[RES1] a page is loaded again in mid-call: the same call, and its sound is
   expect(median).toBeLessThan(soon(3000))
   await expectSoundThroughout([customer, agent], 3, async () => {})
   await expectGoodEnd(customer, agent, callUuid)
+  await close()
+}, 90_000)
+
+test('[RES1] a page that is gone back to waits for a gesture: nothing is switched on, and the call can be rejoined or ended', async () => {
+  const { customer, agent, close } = await goOnlineTogether(browser, service.url, { prepare: countOpenings })
+  await connect(customer, agent, 'audio')
+  const callUuid = await callOf(customer)
+  const { page } = customer
+  const goBack = async () => {
+    await page.goto('about:blank')
+    await page.goto(`${service.url}/demo/`)
+    await page.waitForSelector(`[data-testid=restorable] [data-call="${callUuid}"]`)
+  }
+  await goBack()
+  expect(await page.evaluate(() => window.openings)).toBe(0)
+  await customer.phase('idle')
+  await agent.phase('live')
+  await customer.click('rejoin')
+  await customer.phase('live')
+  expect(await callOf(customer)).toBe(callUuid)
+  await expectSoundThroughout([customer, agent], 2, async () => {})
+  expect(await page.evaluate(() => window.openings)).toBe(1)
+
+  await goBack()
+  await customer.click('end-restorable')
+  await agent.note('has ended')
+  await agent.phase('idle')
+  await page.waitForSelector('[data-testid=restorable]', { state: 'detached' })
+  expect(await page.evaluate(() => window.openings)).toBe(0)
   await close()
 }, 90_000)
