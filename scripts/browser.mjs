@@ -6,11 +6,15 @@ import { findSystemProgram } from './system.mjs'
 /** Where a shared browser is, for the processes of a test run. */
 export const sharedBrowserVariable = 'RINGWIRE_TEST_BROWSER'
 
+function programOf(name) {
+  const path = findSystemProgram(name)
+  if (path === undefined) throw new Error(`${name} is missing. Run: node scripts/system.mjs ${name}`)
+  return path
+}
+
 function launchOptions(...args) {
-  const executablePath = findSystemProgram('chromium')
-  if (executablePath === undefined) throw new Error('chromium is missing. Run: node scripts/system.mjs chromium')
   return {
-    executablePath,
+    executablePath: programOf('chromium'),
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -32,6 +36,16 @@ function launchOptions(...args) {
 
 /** A browser of its own, with further switches. */
 export const launchBrowser = (...args) => chromium.launch(launchOptions(...args))
+
+/** One with tabs that slows the timers of those in the background, as people's do; others have that switched off. */
+export function launchThrottlingBrowser(...args) {
+  const ignoreDefaultArgs = [
+    '--disable-background-timer-throttling',
+    '--disable-backgrounding-occluded-windows',
+    '--disable-renderer-backgrounding',
+  ]
+  return chromium.launch({ ...launchOptions(...args), executablePath: programOf('chromium-tabs'), ignoreDefaultArgs })
+}
 
 /** A signal is for who started the browser, and stops more than that. */
 const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }

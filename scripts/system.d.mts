@@ -1,5 +1,6 @@
 export type SystemPackage =
   | 'chromium'
+  | 'chromium-tabs'
   | 'coturn'
   | 'nginx'
   | 'haproxy'

@@ -25,6 +25,19 @@ const systemPackages = {
     dnf: 'chromium',
     brew: '--cask google-chrome',
   },
+  // A headless shell has no tabs: every page of it is in front.
+  'chromium-tabs': {
+    programs: [
+      '/usr/bin/chromium',
+      'chromium',
+      'chromium-browser',
+      'google-chrome',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    apt: 'chromium',
+    dnf: 'chromium',
+    brew: '--cask google-chrome',
+  },
   coturn: {
     programs: ['turnserver', '/opt/homebrew/opt/coturn/bin/turnserver'],
     apt: 'coturn',

@@ -39,6 +39,7 @@ else {
     'python3',
     'zsh',
     'fish',
+    ...(all ? (['chromium-tabs'] as const) : []),
   ])
   const servers = await startSharedServers()
   // What still runs ends with this process.
