@@ -34,7 +34,7 @@ async function setUpRelays(onAppend: (real: () => AppendResult) => AppendResult 
   let listens = false
   const pair = await setUp({
     // A holder that cannot be made up for here: what is gone is looked for again.
-    isHeldElsewhere: () => true,
+    isElsewhere: true,
     sessions: (real) => ({
       append(sessionId: string, push: Push) {
         const append = () => real.append(sessionId, push) as AppendResult
@@ -83,7 +83,7 @@ test('[ORD2] a relay waits for a step that waits for a lost log, and is refused 
   let isLost = false
   let looks = 0
   const { domain, caller, callee } = await setUp({
-    isHeldElsewhere: () => true,
+    isElsewhere: true,
     sessions: (real) => ({
       hold(id, ...how) {
         if (isLost) looks++

@@ -1,16 +1,12 @@
 import { afterEach } from 'bun:test'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import type { Call, Participant } from '../../src/call/call.ts'
-import { absenceOf } from '../../src/call/peers.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
-import type { Nodes } from '../../src/ports/nodes.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
-import { type Arrivals, createArrivals } from '../../src/services/arrivals.ts'
-import { type Calls, type ClientSession, createCalls, type Outcome } from '../../src/services/calls.ts'
-import { createDelivery, type Delivery } from '../../src/services/delivery.ts'
-import { createRelay, type Relay } from '../../src/services/relay.ts'
+import type { ClientSession, Outcome } from '../../src/services/calls.ts'
+import { createDomain, type Domain as Parts } from '../../src/services/domain.ts'
 import { createSystemClock } from '../../src/time/clock.ts'
-import { createSteadyClock } from '../../src/time/steady-clock.ts'
 import { openReady, type Seen } from '../contracts/session-parts.ts'
 import { openHarness } from '../contracts/sqlite-harness.ts'
 
@@ -18,17 +14,18 @@ export interface DomainOptions {
   /** What of the adapter is to answer otherwise now and then. */
   readonly sessions?: (real: Sessions) => Partial<Sessions>
   readonly store?: (real: CallStore) => Partial<CallStore>
-  readonly isHeldElsewhere?: () => boolean
+  /** Whoever connects counts as connected to another node that serves. */
+  readonly isElsewhere?: boolean
+  /** The machine's, where it is not given. */
+  readonly clock?: Clock
 }
 
-/** The parts that know calls, over SQLite and memory, wired as the server does it; without sockets and without time. */
-export interface Domain {
+/** The parts that know calls, as the service wires them, over SQLite and memory; without sockets and without time. */
+export interface Domain extends Parts {
   readonly sessions: Sessions
   readonly store: CallStore
-  readonly delivery: Delivery
-  readonly calls: Calls
-  readonly relay: Relay
-  readonly arrivals: Arrivals
+  /** Where those who connect are. */
+  readonly node: string
   close(): Promise<void>
 }
 
@@ -38,7 +35,13 @@ export interface Peer extends Seen {
 }
 
 const self = 'one'
-const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
+const config = {
+  callerLostMs: 20_000,
+  peerLostMs: 120_000,
+  maxCallMs: 3_600_000,
+  ringTimeoutMs: 45_000,
+  maxRinging: 5,
+}
 
 /** Domains that are closed after each test of the file that calls this. */
 export function openDomains(): (options?: DomainOptions) => Promise<Domain> {
@@ -59,54 +62,42 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
   const sessions: Sessions = { ...memory, ...options.sessions?.(memory) }
-  const nodes: Nodes = { self, isDead: (node) => node !== self, others: () => [], tell() {} }
-  const onError = (error: unknown) => {
-    throw error
-  }
-  const clock = createSteadyClock(createSystemClock())
-  const delivery = createDelivery({
-    sessions,
-    now: clock.now,
-    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
-    isHeldElsewhere: options.isHeldElsewhere ?? (() => false),
-    tell: nodes.tell,
-    onApplied() {},
-    onError,
-  })
-  const calls = createCalls({
-    store,
-    products: harness.stores().products,
-    sessions,
-    nodes,
-    delivery,
-    uptime: { outages: () => [], doubt() {} },
+  const others = options.isElsewhere ? ['two'] : []
+  const parts = createDomain({
+    config,
+    backend: {
+      stores: { calls: store, products: harness.stores().products },
+      sessions,
+      nodes: { self, isDead: (node) => node !== self && !others.includes(node), others: () => others, tell() {} },
+      uptime: { outages: () => [], doubt() {} },
+      clock: options.clock ?? createSystemClock(),
+    },
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
-    clock,
-    durations,
-    ringTimeoutMs: 45_000,
-    maxRinging: 5,
+    finalsMs: 120_000,
     onCommitted() {},
+    onPassed() {},
+    onError(error) {
+      throw error
+    },
   })
-  const relay = createRelay({ calls, delivery, sessions, onPassed() {} })
-  const arrivals = createArrivals({
-    store,
-    sessions,
-    delivery,
-    calls,
-    clock,
-    absenceOf: (call, side) => absenceOf(call, side, durations),
-    onError,
-  })
-  return { sessions, store, delivery, calls, relay, arrivals, close: harness.close }
+  const close = async () => {
+    parts.deadlines.stop()
+    await harness.close()
+  }
+  return { ...parts, sessions, store, node: others[0] ?? self, close }
 }
 
-export async function connectPeer({ sessions }: Domain, participant: Participant, deviceId = 'phone'): Promise<Peer> {
+export async function connectPeer(
+  { sessions, node }: Domain,
+  participant: Participant,
+  deviceId = 'phone',
+): Promise<Peer> {
   const seen = await openReady(sessions, { participant, deviceId })
   const actor: ClientSession = {
     participant,
     sessionId: seen.id,
     deviceId,
-    node: self,
+    node,
     displayName: participant.userId,
     allowedActions: ['call.invite'],
     allowedPeerRoles: ['customer', 'agent'],

@@ -1,0 +1,123 @@
+import type { Call } from '../call/call.ts'
+import { absenceOf } from '../call/peers.ts'
+import type { Config } from '../config/config.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Nodes, Uptime } from '../ports/nodes.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
+import { createSteadyClock } from '../time/steady-clock.ts'
+import { type Arrivals, createArrivals } from './arrivals.ts'
+import { type Calls, type CallsOptions, createCalls } from './calls.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
+import { createDelivery, type Delivery } from './delivery.ts'
+import { isHeldElsewhere } from './holders.ts'
+import { createRecovery, type Recovery } from './recovery.ts'
+import { createRelay, type Relay, type RelayOptions } from './relay.ts'
+
+export interface DomainOptions {
+  readonly config: Pick<Config, 'callerLostMs' | 'peerLostMs' | 'maxCallMs' | 'ringTimeoutMs' | 'maxRinging'>
+  /** What the node keeps, and with whom it serves. */
+  readonly backend: {
+    readonly stores: { readonly calls: CallStore; readonly products: ProductStore }
+    readonly sessions: Sessions
+    readonly nodes: Nodes
+    readonly uptime: Uptime
+    readonly clock: Clock
+  }
+  readonly limits: CallsOptions['limits']
+  /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
+  readonly finalsMs: number
+  readonly onCommitted: CallsOptions['onCommitted']
+  readonly onPassed: RelayOptions['onPassed']
+  /** A call could not be looked after. */
+  readonly onError: (error: unknown) => void
+}
+
+/** The parts that know calls, wired together. */
+export interface Domain {
+  readonly calls: Calls
+  readonly relay: Relay
+  readonly arrivals: Arrivals
+  readonly recovery: Recovery
+  readonly deadlines: Deadlines
+  readonly delivery: Delivery
+  /** The log of a session was lost while its socket is open [RES4]. */
+  onLogLost(session: SessionIdentity, epoch: string, ringing: readonly string[]): void
+  /** What another node has just committed to a call. */
+  onCall(call: Call): void
+}
+
+export function createDomain(options: DomainOptions): Domain {
+  const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
+  const { stores, sessions, nodes, uptime } = backend
+  const store = stores.calls
+  const durations = {
+    callerLostMs: config.callerLostMs,
+    peerLostMs: config.peerLostMs,
+    maxDurationMs: config.maxCallMs,
+  }
+  const clock = createSteadyClock(backend.clock)
+  const delivery = createDelivery({
+    sessions,
+    now: clock.now,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
+    tell: nodes.tell,
+    onApplied: (call) => deadlines.watch(call),
+    onError,
+  })
+  const calls = createCalls({
+    store,
+    products: stores.products,
+    sessions,
+    nodes,
+    delivery,
+    limits,
+    uptime,
+    clock,
+    durations,
+    ringTimeoutMs: config.ringTimeoutMs,
+    maxRinging: config.maxRinging,
+    onCommitted,
+  })
+  const deadlines = createDeadlines({
+    store,
+    sessions,
+    nodes,
+    uptime,
+    clock,
+    durations,
+    run: calls.run,
+    // A node that died may have left something that nobody was told.
+    onPage: (live, isUrgent) => (isUrgent ? calls.makeUpFor(live) : Promise.resolve()),
+    onRound(now, live) {
+      for (const call of delivery.sweep(now, live)) deadlines.forget(call)
+    },
+    onDeath: calls.makeUpForEnds,
+    onSweep: calls.reconcile,
+    onError,
+  })
+  const arrivals = createArrivals({
+    store,
+    sessions,
+    delivery,
+    calls,
+    clock,
+    absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
+    onError,
+  })
+  return {
+    calls,
+    relay: createRelay({ calls, delivery, sessions, onPassed }),
+    arrivals,
+    recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),
+    deadlines,
+    delivery,
+    onLogLost: (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError),
+    onCall(call) {
+      store.note(call)
+      delivery.learn(call)
+    },
+  }
+}
