@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Parser } from '@asyncapi/parser'
 import type { ClientEventName } from '@ringwire/protocol/client-events'
+import { endpoints } from '@ringwire/protocol/endpoints'
 import { type ErrorCode, errors, limitNames } from '@ringwire/protocol/errors'
 import { callStatuses } from '@ringwire/protocol/rest'
 import { Compile } from 'typebox/schema'
@@ -10,7 +11,7 @@ import { createAsyncApi, webSocketCodes } from './asyncapi.ts'
 import { createDocuments } from './documents.ts'
 import { tokenRequest } from './examples.ts'
 import { whileDeveloping } from './limits.ts'
-import { createOpenApi, endpointErrors } from './openapi.ts'
+import { createOpenApi } from './openapi.ts'
 import { requestErrors } from './request-errors.ts'
 import type { Json, JsonObject } from './schemas.ts'
 
@@ -99,7 +100,8 @@ describe('openapi.json', () => {
   })
 
   test('no endpoint answers a code of call.error alone', () => {
-    for (const code of Object.values(endpointErrors).flat()) expect(errors[code].where as string).not.toBe('ws')
+    for (const code of Object.values(endpoints).flatMap((endpoint) => [...endpoint.errors]))
+      expect(errors[code].where as string).not.toBe('ws')
   })
 })
 

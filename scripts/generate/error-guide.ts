@@ -1,7 +1,7 @@
 /** docs/generated/errors.md and close-codes.md: what each code answers, and what to do about it. */
 import { type CloseCode, closeCodes } from '@ringwire/protocol/close-codes'
+import { type EndpointDefinition, endpoints } from '@ringwire/protocol/endpoints'
 import { type ErrorCode, type ErrorDefinition, errors, limitNames } from '@ringwire/protocol/errors'
-import { endpointErrors } from './openapi.ts'
 import { beforeRequests, requestErrors } from './request-errors.ts'
 import { code, page, table } from './tables.ts'
 
@@ -74,9 +74,10 @@ const closeRemedies: Record<CloseCode, string> = {
 type Row = readonly [code: string, definition: ErrorDefinition]
 
 function sentForRest(name: string): string {
-  const endpoints = Object.entries<readonly string[]>(endpointErrors)
-  const paths = endpoints.filter(([, codes]) => codes.includes(name)).map(([endpoint]) => endpoint)
-  if (paths.length === endpoints.length) return 'every path'
+  const all = Object.values<EndpointDefinition>(endpoints)
+  const sent = all.filter(({ errors }) => errors.some((code) => code === name))
+  const paths = sent.map(({ method, path }) => `${method} ${path}`)
+  if (paths.length === all.length) return 'every path'
   return paths.length === 0 ? 'any other path' : paths.map(code).join('<br>')
 }
 

@@ -1,4 +1,5 @@
-import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import { type EndpointName, endpoints, endpointTags } from '@ringwire/protocol/endpoints'
+import { errors, type RestCode } from '@ringwire/protocol/errors'
 import {
   CallRecord,
   Health,
@@ -11,67 +12,11 @@ import {
   TokenRequest,
   TokenResponse,
 } from '@ringwire/protocol/rest'
-import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import service from '../../packages/server/package.json' with { type: 'json' }
 import { settings } from '../../packages/server/src/config/config.ts'
 import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
-
-export type RestCode = { [C in ErrorCode]: (typeof errors)[C] extends { status: number } ? C : never }[ErrorCode]
-
-/** Which codes each endpoint answers, beyond success. */
-export const endpointErrors = {
-  'POST /v1/call/session-token': [
-    'INVALID_REQUEST_BODY',
-    'PRODUCT_REQUIRED',
-    'CONTEXT_TYPE_REQUIRED',
-    'CONTEXT_ID_REQUIRED',
-    'ROLE_REQUIRED',
-    'USER_ID_REQUIRED',
-    'DISPLAY_NAME_REQUIRED',
-    'ALLOWED_PEER_ROLE_REQUIRED',
-    'PRODUCT_AUTH_KEY_ID_REQUIRED',
-    'PRODUCT_AUTH_SECRET_REQUIRED',
-    'PRODUCT_AUTH_INVALID_KEY',
-    'PRODUCT_AUTH_INVALID_SECRET',
-    'PRODUCT_AUTH_PRODUCT_MISMATCH',
-    'METHOD_NOT_ALLOWED',
-    'REQUEST_BODY_TOO_LARGE',
-    'BOOTSTRAP_IP_RATE_LIMITED',
-    'BOOTSTRAP_KEY_RATE_LIMITED',
-    'INTERNAL_ERROR',
-    'SERVICE_UNAVAILABLE',
-  ],
-  'GET /v1/calls/history': [
-    'AUTH_TOKEN_REQUIRED',
-    'AUTH_TOKEN_INVALID',
-    'METHOD_NOT_ALLOWED',
-    'REQUEST_BODY_TOO_LARGE',
-    'RATE_LIMITED',
-    'CALL_HISTORY_FAILED',
-    'INTERNAL_ERROR',
-  ],
-  'POST /v1/call/ice-servers': [
-    'AUTH_TOKEN_REQUIRED',
-    'AUTH_TOKEN_INVALID',
-    'METHOD_NOT_ALLOWED',
-    'REQUEST_BODY_TOO_LARGE',
-    'RATE_LIMITED',
-    'INTERNAL_ERROR',
-  ],
-  'GET /healthz': ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE'],
-  'GET /readyz': ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE'],
-  'GET /v1/ws': [
-    'AUTH_TOKEN_REQUIRED',
-    'AUTH_TOKEN_INVALID',
-    'METHOD_NOT_ALLOWED',
-    'REQUEST_BODY_TOO_LARGE',
-    'UPGRADE_REQUIRED',
-    'RATE_LIMITED',
-    'SERVICE_DRAINING',
-  ],
-} as const satisfies Record<string, readonly RestCode[]>
 
 const namedSchemas = {
   TokenRequest,
@@ -158,130 +103,114 @@ function answer(
   }
 }
 
-const sessionToken: JsonObject = {
-  operationId: 'issueSessionToken',
-  summary: 'Issue a session token for a participant.',
-  description:
-    'Called by the application backend, which has authenticated its own user and decided that a call is allowed. ' +
-    'The first failure answers, in the order of rule TOK1. Unknown fields are ignored; null or blank counts as not given.',
-  tags: ['tokens'],
-  security: [{ productKeyId: [], productSecret: [] }],
-  requestBody: {
-    required: true,
-    description: 'At most 16 KiB. Its Content-Type is not asked for.',
-    content: {
-      'application/json': {
-        schema: reference('TokenRequest'),
-        examples: { ann: { value: examples.tokenRequest as JsonObject } },
+/** What an endpoint takes, and what it answers beside its codes. */
+interface Shape {
+  readonly security: JsonObject[]
+  readonly parameters?: JsonObject[]
+  readonly requestBody?: JsonObject
+  readonly success: JsonObject
+}
+
+const shapes: Readonly<Record<EndpointName, Shape>> = {
+  sessionToken: {
+    security: [{ productKeyId: [], productSecret: [] }],
+    requestBody: {
+      required: true,
+      description: 'At most 16 KiB. Its Content-Type is not asked for.',
+      content: {
+        'application/json': {
+          schema: reference('TokenRequest'),
+          examples: { ann: { value: examples.tokenRequest as JsonObject } },
+        },
+      },
+    },
+    success: {
+      '200': answer('The token and what a client needs to connect.', 'TokenResponse', { ann: examples.tokenResponse }),
+    },
+  },
+  callHistory: {
+    security: [{ sessionToken: [] }],
+    parameters: [
+      {
+        name: 'limit',
+        in: 'query',
+        description: `How many records at most. What is not a number, or under ${historyLimit.min}, means ${historyLimit.default}; too large means ${historyLimit.max}.`,
+        schema: { type: 'number', default: historyLimit.default },
+        example: 10,
+      },
+      {
+        name: 'cursor',
+        in: 'query',
+        description: 'next_cursor of the page before. What is not one means the first page.',
+        schema: { type: 'string' },
+        example: 'MTc3MjQ0MjMwMDAwMC4wYjlmN2E0ZS02YTUyLTRmMGUtOWQzYy0yZjFiNmMxZDdlNTU',
+      },
+    ],
+    success: { '200': answer('A page of the history.', 'HistoryResponse', { two: examples.historyResponse }) },
+  },
+  iceServers: {
+    security: [{ sessionToken: [] }],
+    success: {
+      '200': answer('The ICE servers.', 'IceServersResponse', {
+        turn: examples.iceServersResponse,
+        'nothing that runs out': examples.lastingIceServers,
+      }),
+    },
+  },
+  liveness: {
+    security: [],
+    success: {
+      '200': answer('Always.', 'Health', { live: examples.health.live, draining: examples.health.draining }),
+    },
+  },
+  readiness: {
+    security: [],
+    success: {
+      '200': answer('Ready.', 'Health', { ready: examples.health.ready }),
+      '503': answer(
+        'Not ready.',
+        'Health',
+        { 'database away': examples.health.databaseAway },
+        { 'Retry-After': header('RetryAfter') },
+      ),
+    },
+  },
+  webSocket: {
+    security: [{ sessionToken: [] }, { subprotocol: [] }],
+    parameters: Object.entries(queryParameters).map(([name, { schema, description, example }]) => ({
+      name,
+      in: 'query',
+      description,
+      schema,
+      example,
+    })),
+    success: {
+      '101': {
+        description: 'Switching protocols. Where the token came as a subprotocol, jwt is the one that is selected.',
+        headers: { 'Sec-WebSocket-Protocol': { schema: { type: 'string', const: 'jwt' } } },
       },
     },
   },
-  responses: {
-    '200': answer('The token and what a client needs to connect.', 'TokenResponse', { ann: examples.tokenResponse }),
-    ...errorResponses(endpointErrors['POST /v1/call/session-token']),
-  },
 }
 
-const history: JsonObject = {
-  operationId: 'listCalls',
-  summary: 'Recent calls of the participant that the session token represents.',
-  description:
-    'Newest started_at first, tie by call_uuid, descending. Web pages of allowed origins may read it (CORS).',
-  tags: ['history'],
-  security: [{ sessionToken: [] }],
-  parameters: [
-    {
-      name: 'limit',
-      in: 'query',
-      description: `How many records at most. What is not a number, or under ${historyLimit.min}, means ${historyLimit.default}; too large means ${historyLimit.max}.`,
-      schema: { type: 'number', default: historyLimit.default },
-      example: 10,
-    },
-    {
-      name: 'cursor',
-      in: 'query',
-      description: 'next_cursor of the page before. What is not one means the first page.',
-      schema: { type: 'string' },
-      example: 'MTc3MjQ0MjMwMDAwMC4wYjlmN2E0ZS02YTUyLTRmMGUtOWQzYy0yZjFiNmMxZDdlNTU',
-    },
-  ],
-  responses: {
-    '200': answer('A page of the history.', 'HistoryResponse', { two: examples.historyResponse }),
-    ...errorResponses(endpointErrors['GET /v1/calls/history']),
-  },
-}
-
-const iceServers: JsonObject = {
-  operationId: 'renewIceServers',
-  summary: 'ICE servers with TURN credentials that are made now.',
-  description:
-    'For the participant that the session token represents. Takes no body. An extended session is told the same in ' +
-    'ice.servers before its credentials run out. Web pages of allowed origins may ask it (CORS).',
-  tags: ['ice'],
-  security: [{ sessionToken: [] }],
-  responses: {
-    '200': answer('The ICE servers.', 'IceServersResponse', {
-      turn: examples.iceServersResponse,
-      'nothing that runs out': examples.lastingIceServers,
-    }),
-    ...errorResponses(endpointErrors['POST /v1/call/ice-servers']),
-  },
-}
-
-const liveness: JsonObject = {
-  operationId: 'checkLiveness',
-  summary: 'The process lives.',
-  description: 'Dependencies are not looked at. service_ready is false only while the service starts or stops.',
-  tags: ['health'],
-  security: [],
-  responses: {
-    '200': answer('Always.', 'Health', { live: examples.health.live, draining: examples.health.draining }),
-    ...errorResponses(endpointErrors['GET /healthz']),
-  },
-}
-
-const readiness: JsonObject = {
-  operationId: 'checkReadiness',
-  summary: 'The service and what it needs are ready.',
-  description:
-    'Each dependency is asked at most once a second and has one second. A store in the process itself is ok.',
-  tags: ['health'],
-  security: [],
-  responses: {
-    '200': answer('Ready.', 'Health', { ready: examples.health.ready }),
-    '503': answer(
-      'Not ready.',
-      'Health',
-      { 'database away': examples.health.databaseAway },
-      { 'Retry-After': header('RetryAfter') },
-    ),
-    ...errorResponses(endpointErrors['GET /readyz']),
-  },
-}
-
-const webSocket: JsonObject = {
-  operationId: 'connect',
-  summary: 'The WebSocket signaling endpoint.',
-  description:
-    'What goes over the socket is in asyncapi.json. With both credentials the header decides. A bad token in the ' +
-    'subprotocol list does not refuse the upgrade: call.error comes over the socket, then close 4401, because a ' +
-    'browser shows every refused upgrade alike. A token in the URL is refused.',
-  tags: ['signaling'],
-  security: [{ sessionToken: [] }, { subprotocol: [] }],
-  parameters: Object.entries(queryParameters).map(([name, { schema, description, example }]) => ({
-    name,
-    in: 'query',
+function operationOf(name: EndpointName): JsonObject {
+  const { operationId, summary, description, tag, errors: codes } = endpoints[name]
+  const { success, ...shape } = shapes[name]
+  return {
+    operationId,
+    summary,
     description,
-    schema,
-    example,
-  })),
-  responses: {
-    '101': {
-      description: 'Switching protocols. Where the token came as a subprotocol, jwt is the one that is selected.',
-      headers: { 'Sec-WebSocket-Protocol': { schema: { type: 'string', const: 'jwt' } } },
-    },
-    ...errorResponses(endpointErrors['GET /v1/ws']),
-  },
+    tags: [tag],
+    ...shape,
+    responses: { ...success, ...errorResponses(codes) },
+  }
+}
+
+function pathsOf(): JsonObject {
+  const names = Object.keys(endpoints) as EndpointName[]
+  return Object.fromEntries(
+    names.map((name) => [endpoints[name].path, { [endpoints[name].method.toLowerCase()]: operationOf(name) }]),
+  )
 }
 
 const securitySchemes: JsonObject = {
@@ -311,21 +240,8 @@ export function createOpenApi(): JsonObject {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'http://127.0.0.1:8080', description: 'As started without any configuration.' }],
-    tags: [
-      { name: 'tokens', description: 'For application backends.' },
-      { name: 'history', description: 'For clients.' },
-      { name: 'ice', description: 'For clients.' },
-      { name: 'signaling', description: 'For clients.' },
-      { name: 'health', description: 'For deployments.' },
-    ],
-    paths: {
-      '/v1/call/session-token': { post: sessionToken },
-      '/v1/calls/history': { get: history },
-      '/v1/call/ice-servers': { post: iceServers },
-      '/healthz': { get: liveness },
-      '/readyz': { get: readiness },
-      [webSocketPath]: { get: webSocket },
-    },
+    tags: Object.entries(endpointTags).map(([name, description]) => ({ name, description })),
+    paths: pathsOf(),
     components: {
       schemas,
       headers: headerComponents,

@@ -70,6 +70,11 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
+/** Codes that can be a REST answer. */
+export type RestCode = {
+  [C in ErrorCode]: (typeof errors)[C] extends { status: number } ? C : never
+}[ErrorCode]
+
 /** What `RATE_LIMITED` can be about: messages and connections [WS7], invites [INV8]. */
 export const limitNames = ['messages', 'invites', 'pair_invites', 'ringing', 'connections'] as const
 export type LimitName = (typeof limitNames)[number]

@@ -6,7 +6,7 @@
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
  */
-import { webSocketPath } from '@ringwire/protocol/subprotocol'
+import { type EndpointDefinition, type EndpointName, endpoints } from '@ringwire/protocol/endpoints'
 import { type Context, Hono } from 'hono'
 import { createProductAuth } from '../auth/product-auth.ts'
 import type { Tokens } from '../auth/tokens.ts'
@@ -50,35 +50,24 @@ export interface HttpApp {
 }
 
 type Env = { Bindings: { address: string | undefined } }
-type Endpoint = (request: Request, address: string | undefined) => Response | Promise<Response>
-
-interface Route {
-  readonly path: string
-  readonly method: 'GET' | 'POST'
-  readonly endpoint: Endpoint
-  /** Whether web pages may read the answer [HIST2]; never of the token endpoint [TOK3]. */
-  readonly cors: boolean
-  /**
-   * What a request counts for [HTTP1]. `address`: the limit of its address. `own`: a limit of the endpoint's. `close`: that
-   * of its address, over which it is answered, too, and the connection closed: no limit makes a probe find the service dead.
-   */
-  readonly counts: 'address' | 'own' | 'close'
-}
+type Handler = (request: Request, address: string | undefined) => Response | Promise<Response>
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { config, journal, localLimits, clientAddress } = deps
   const cors = createCors(config.allowedOrigins)
-  const routes = routesOf(deps)
-  const byPath = new Map(routes.map((route) => [route.path, route]))
+  const handlers = handlersOf(deps)
+  const byPath = new Map<string, EndpointDefinition>(
+    Object.values(endpoints).map((endpoint) => [endpoint.path, endpoint]),
+  )
 
   const app = new Hono<Env>()
-  for (const { path, method, endpoint, cors: readable } of routes) {
+  for (const [name, { path, method, cors: readable }] of Object.entries(endpoints)) {
     // Hono answers HEAD with what GET would say, without the body.
     const allow = method === 'GET' ? 'GET, HEAD, OPTIONS' : `${method}, OPTIONS`
     const grants = (c: Context<Env>) => (readable ? cors.grants(c.req.raw.headers) : {})
     app.on(method, path, async (c) => {
-      const response = await endpoint(c.req.raw, c.env.address)
-      for (const [name, value] of Object.entries(grants(c))) response.headers.set(name, value)
+      const response = await handlers[name as EndpointName](c.req.raw, c.env.address)
+      for (const [header, value] of Object.entries(grants(c))) response.headers.set(header, value)
       return response
     })
     app.options(path, (c) => empty(204, { Allow: allow, ...(readable ? cors.preflight(c.req.raw.headers) : {}) }))
@@ -91,9 +80,9 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   /** What costs more to answer than to refuse is refused here, before anything else is looked at [HTTP1]. */
   function fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response> {
     const address = clientAddress(request.headers, socketAddress)
-    const route = byPath.get(targetOf(request).path)
-    const counts = route?.counts ?? 'address'
-    const headers = route?.cors ? cors.grants(request.headers) : {}
+    const endpoint = byPath.get(targetOf(request).path)
+    const counts = endpoint?.counts ?? 'address'
+    const headers = endpoint?.cors ? cors.grants(request.headers) : {}
     const limit = counts === 'own' ? allowed : localLimits.request(address)
     if (!limit.ok && counts !== 'close') {
       return failure('RATE_LIMITED', { headers: { ...headers, ...retryAfter(limit.retryAfterMs) } })
@@ -106,22 +95,18 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   return { fetch }
 }
 
-function routesOf(deps: HttpDeps): Route[] {
+/** What answers at each endpoint of the registry. */
+function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
   const { config, clock, health } = deps
   const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
-  const token = createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) })
-  const history = createCallHistoryEndpoint(deps)
-  const iceServers = createIceServersEndpoint(deps)
-  const live = () => healthReply(health.live())
-  const ready = async () => healthReply(await health.ready())
-  return [
-    { path: '/v1/call/session-token', method: 'POST', endpoint: token, cors: false, counts: 'own' },
-    { path: '/v1/calls/history', method: 'GET', endpoint: history, cors: true, counts: 'address' },
-    { path: '/v1/call/ice-servers', method: 'POST', endpoint: iceServers, cors: true, counts: 'address' },
-    { path: '/healthz', method: 'GET', endpoint: live, cors: false, counts: 'close' },
-    { path: '/readyz', method: 'GET', endpoint: ready, cors: false, counts: 'close' },
-    { path: webSocketPath, method: 'GET', endpoint: upgradeRequired, cors: false, counts: 'address' },
-  ]
+  return {
+    sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
+    callHistory: createCallHistoryEndpoint(deps),
+    iceServers: createIceServersEndpoint(deps),
+    liveness: () => healthReply(health.live()),
+    readiness: async () => healthReply(await health.ready()),
+    webSocket: upgradeRequired,
+  }
 }
 
 function closing(response: Response): Response {

@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from '@ringwire/protocol/errors'
+import { errors, type RestCode } from '@ringwire/protocol/errors'
 import type { HealthReport } from '../services/health.ts'
 
 /** Every REST answer carries these: nothing here is to be kept or guessed at. */
@@ -16,11 +16,6 @@ export function json(status: number, body: unknown, headers: HeaderFields = {}):
 export function empty(status: number, headers: HeaderFields = {}): Response {
   return new Response(null, { status, headers: { ...always, ...headers } })
 }
-
-/** Codes that can be a REST answer. */
-export type RestCode = {
-  [C in ErrorCode]: (typeof errors)[C] extends { status: number } ? C : never
-}[ErrorCode]
 
 /** The REST error body, with the status of its code. */
 export function failure(code: RestCode, options: { message?: string; headers?: HeaderFields } = {}): Response {

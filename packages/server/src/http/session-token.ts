@@ -1,4 +1,5 @@
 /** POST /v1/call/session-token. The first failure answers, in the order of TOK1. */
+import type { RestCode } from '@ringwire/protocol/errors'
 import {
   allowedActions,
   headers as headerNames,
@@ -14,7 +15,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ProductKey } from '../ports/product-store.ts'
 import type { Limits } from '../services/limits.ts'
 import { readJsonObject } from './body.ts'
-import { failure, json, type RestCode, retryAfter } from './replies.ts'
+import { failure, json, retryAfter } from './replies.ts'
 
 /** The bound of a signed token: with it, the headers of an upgrade stay under what servers and proxies take. */
 export const maxTokenBytes = 3 * 1024

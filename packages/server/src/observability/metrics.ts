@@ -8,6 +8,7 @@
  */
 import { clientEvents } from '@ringwire/protocol/client-events'
 import { closeCodes } from '@ringwire/protocol/close-codes'
+import { endpoints } from '@ringwire/protocol/endpoints'
 import { webSocketPath } from '@ringwire/protocol/subprotocol'
 import { isLive, type LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
@@ -74,14 +75,7 @@ const endReasons = new Set([
   'peer_lost',
   'superseded',
 ])
-const paths = new Set([
-  '/v1/call/session-token',
-  '/v1/calls/history',
-  '/v1/call/ice-servers',
-  '/healthz',
-  '/readyz',
-  webSocketPath,
-])
+const paths = new Set<string>([...Object.values(endpoints).map(({ path }) => path), '/metrics'])
 /** Those that a client's close frame, or its lack, comes to (RFC 6455 section 7.4.1), and ours. */
 const codes = new Set([1000, 1002, 1003, 1005, 1006, 1007, 1008, ...Object.keys(closeCodes).map(Number)])
 
