@@ -13,7 +13,7 @@ import {
   TokenResponse,
 } from '@ringwire/protocol/rest'
 import service from '../../packages/server/package.json' with { type: 'json' }
-import { settings } from '../../packages/server/src/config/config.ts'
+import { settings } from '../../packages/server/src/config/settings.ts'
 import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'

@@ -1,0 +1,52 @@
+import type { Config } from './settings.ts'
+import { isLoopbackHost } from './values.ts'
+
+/** What single values cannot show. A field is undefined here where its own value was bad. */
+export function contradictions(config: Partial<Config>): string[] {
+  const problems: string[] = []
+  const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, host: address } = config
+  const hasWorkers = config.workers !== undefined && config.workers > 1
+  if (tlsCert && tlsKey === null) problems.push('RINGWIRE_TLS_KEY is required with RINGWIRE_TLS_CERT')
+  if (tlsKey && tlsCert === null) problems.push('RINGWIRE_TLS_CERT is required with RINGWIRE_TLS_KEY')
+  if (turnUsername && turnCredential === null) {
+    problems.push('RINGWIRE_TURN_CREDENTIAL is required with RINGWIRE_TURN_USERNAME')
+  }
+  if (turnCredential && turnUsername === null) {
+    problems.push('RINGWIRE_TURN_USERNAME is required with RINGWIRE_TURN_CREDENTIAL')
+  }
+  if (turnSecret && (turnUsername || turnCredential)) {
+    problems.push('RINGWIRE_TURN_SECRET and fixed credentials (RINGWIRE_TURN_USERNAME) exclude each other')
+  }
+  if (turnUrls !== undefined && turnUrls.length > 0) {
+    if (turnSecret === null && turnUsername === null && turnCredential === null) {
+      problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
+    }
+  }
+  if (config.redisUrl) {
+    if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
+    if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
+  } else if (config.redisUrl === null && hasWorkers && !config.demo) {
+    problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
+  }
+  const { adminPort, adminHost, adminToken } = config
+  if (typeof adminPort === 'number' && adminHost !== undefined) {
+    if (adminToken === null && !isLoopbackHost(adminHost)) {
+      problems.push('RINGWIRE_ADMIN_TOKEN is required where RINGWIRE_ADMIN_HOST is no loopback address, as 127.0.0.1')
+    }
+    if (adminPort !== 0 && adminPort === config.port) {
+      problems.push('RINGWIRE_ADMIN_PORT has to be another port than RINGWIRE_PORT')
+    }
+  }
+  if (config.demo === true && address !== undefined && !isLoopbackHost(address)) {
+    problems.push(
+      'RINGWIRE_DEMO is for this machine only: RINGWIRE_HOST must be a loopback address, as 127.0.0.1 (ringwire serve --lan opens it to the local network)',
+    )
+  }
+  if (config.demo === 'lan' && tlsCert === null) {
+    problems.push('RINGWIRE_DEMO=lan needs RINGWIRE_TLS_CERT: browsers give https pages a camera (--lan makes one)')
+  }
+  if (config.demo && hasWorkers) {
+    problems.push('RINGWIRE_DEMO is for one process: it knows its people there alone, so RINGWIRE_WORKERS must be 1')
+  }
+  return problems
+}

@@ -1,0 +1,42 @@
+import { duration, setting } from '../setting.ts'
+import { integer } from '../values.ts'
+
+/** How long calls, sessions and sockets are waited for. */
+export const times = {
+  ringTimeoutMs: duration(
+    'RINGWIRE_RING_TIMEOUT_MS',
+    45_000,
+    'How long a call rings before it is missed; a product may set its own.',
+    180_000,
+  ),
+  callerLostMs: duration(
+    'RINGWIRE_CALLER_LOST_MS',
+    20_000,
+    'How long a ringing call waits for a caller whose connection is lost, and an answered one for two peers who closed theirs.',
+  ),
+  peerLostMs: duration(
+    'RINGWIRE_PEER_LOST_MS',
+    120_000,
+    'How long an answered call waits for a peer whose connection is lost.',
+  ),
+  maxCallMs: duration('RINGWIRE_MAX_CALL_MS', 43_200_000, 'The longest that an answered call may last.'),
+  resumeWindowMs: duration(
+    'RINGWIRE_RESUME_WINDOW_MS',
+    120_000,
+    'How long an extended session can be resumed after its socket was lost.',
+  ),
+  drainMs: setting(
+    'RINGWIRE_DRAIN_MS',
+    integer(0, 600_000),
+    '10000',
+    'How long a node that stops takes to send its clients to other nodes; where there are none, all are closed at once.',
+    { unit: 'ms' },
+  ),
+  pingIntervalMs: duration('RINGWIRE_PING_INTERVAL_MS', 25_000, 'How often a socket is pinged.'),
+  pongTimeoutMs: duration('RINGWIRE_PONG_TIMEOUT_MS', 10_000, 'How long a pong may take before the socket is closed.'),
+  probeTimeoutMs: duration(
+    'RINGWIRE_PROBE_TIMEOUT_MS',
+    3_000,
+    'The same for the ping that asks whether the holder of a place is still there.',
+  ),
+}
