@@ -45,6 +45,8 @@ async function startNode(): Promise<Node> {
     fallback: createMemoryCounters(),
     onAway: () => tell('away'),
     onBack: () => tell('back'),
+    // A Redis that waits for a core is not away.
+    answerMs: soon(100),
   })
   const config = { tokenRateIp: hour(10), tokenRateKey: null, tokenFailRateIp: null }
   return {

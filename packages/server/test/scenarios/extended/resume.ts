@@ -232,7 +232,8 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
         if (how === 'SIGTERM') expect(await service.terminate()).toBe(0)
         else await service.kill()
         await service.start()
-        const hellos = await Promise.all([pair.caller.connect(), pair.callee.connect()])
+        // A node that has just started may have too much to do, and says so [CLOSE 1013].
+        const hellos = await Promise.all([pair.caller.comeBack(), pair.callee.comeBack()])
         for (const { data } of hellos) {
           expect(data.recovered).toBe(areSessionsKept)
           expect(data.active_calls).toMatchObject([{ call_uuid: callUuid, status: 'connected', holds_place: true }])
