@@ -159,8 +159,13 @@ describe('asyncapi.json', () => {
 describe('the pages', () => {
   const pageOf = (name: string) => createDocuments().get(name) ?? ''
 
-  test('errors.md has every code', () => {
-    for (const code of Object.keys(errors)) expect(pageOf('errors.md')).toContain(`\`${code}\``)
+  test('errors.md has every code, in the table of each side that sends it', () => {
+    const [rest = '', socket = ''] = pageOf('errors.md').split('\n## WebSocket\n')
+    const isIn = (part: string, code: string) => part.includes(`\n| \`${code}\` |`)
+    for (const [code, { where }] of Object.entries(errors)) {
+      const found = { code, rest: isIn(rest, code), socket: isIn(socket, code) }
+      expect(found).toEqual({ code, rest: where !== 'ws', socket: where !== 'rest' })
+    }
   })
 
   test('errors.md: each code says for what it is sent, and what to do', () => {
