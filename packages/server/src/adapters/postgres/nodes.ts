@@ -36,6 +36,8 @@ export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
 const beatMs = 1_000
 /** A beat that takes longer is none. */
 const beatLimitMs = 2_000
+/** Nobody is served better by a start that gives up on a database that is slow. */
+const startLimitMs = 10_000
 /** Whose count stands still for so long, while this node's own goes on, is silent here. */
 const deadMs = 5_000
 /** Samples of the database's clock of which the one with the shortest way is believed. */
@@ -104,7 +106,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   const { url, nodeId, isGone, isReady, onDeath, onError, ticks = () => performance.now() } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
-  const [{ now }] = await connections.run(nowSql, [], { repeatable: true })
+  const [{ now }] = await connections.run(nowSql, [], { repeatable: true, deadline: performance.now() + startLimitMs })
   const self = newNodeName(nodeId, Math.round(now))
   const seen = new Map<string, Seen>()
   const dead = new Set<string>()
@@ -130,7 +132,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   /** Names that no look has shown, and when somebody asked for them first. */
   const missing = new Map<string, number>()
 
-  async function beat(): Promise<void> {
+  async function beat(limitMs = beatLimitMs): Promise<void> {
     const sent = monotonic()
     sentAt = sent
     const ready = isReady()
@@ -138,7 +140,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const values = [self, ready, sent - readyAt > outageMs]
     const [row] = await connections.run(beatSql, values, {
       repeatable: true,
-      deadline: performance.now() + beatLimitMs,
+      deadline: performance.now() + limitMs,
     })
     const others = JSON.parse(row.others) as OtherRow[]
     learnClock(row.now, sent, monotonic(), others)
@@ -242,7 +244,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       return [...seen].flatMap(([name, { ageMs }]) => (dead.has(name) || ageMs > deadMs ? [] : [name]))
     },
     async start() {
-      await beat()
+      await beat(startLimitMs)
       timer = setInterval(() => {
         // Those that a pause held up come all at once: one is enough.
         if (monotonic() - sentAt > beatMs / 2) beat().catch(onError)
