@@ -6,7 +6,7 @@ import { productKey, Service } from '@ringwire/testkit/service'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
-import { Phone, type PhoneOptions, tls } from './phone.ts'
+import { Phone, type PhoneOptions, SocketClosed, tls } from './phone.ts'
 import { type ProxyName, type ReverseProxy, startProxy } from './proxy.ts'
 
 export interface DeploymentOptions {
@@ -165,7 +165,12 @@ export class Deployment {
   async balanced(): Promise<void> {
     await this.answers(200)
     for (let tries = 0; tries < 200; tries++) {
-      if ((await this.call('probe-a', 'probe-b')).isSpread) return
+      try {
+        if ((await this.call('probe-a', 'probe-b')).isSpread) return
+      } catch (error) {
+        // A node that is not ready yet, which the proxy has not noticed, sends a newcomer away, or is not there.
+        if (!(error instanceof SocketClosed && [1006, 1013].includes(error.code))) throw error
+      }
       await Bun.sleep(50)
     }
     throw new Error('the proxy does not use both nodes')

@@ -9,18 +9,33 @@ export interface PhoneOptions {
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
 const patienceMs = 30_000
 
+/** The socket closed, and what was waited for did not come. */
+export class SocketClosed extends Error {
+  readonly code: number
+  constructor(event: string, code: number) {
+    super(`closed with ${code} before ${event}`)
+    this.name = 'SocketClosed'
+    this.code = code
+  }
+}
+
 /** A socket as a browser's: texts in order, and how it closed. */
 export class Phone {
   readonly closed: Promise<{ code: number; reason: string }>
   // biome-ignore lint/suspicious/noExplicitAny: tests read whatever came and compare it.
   private readonly unread: any[] = []
   private wake: () => void = () => {}
+  private closeCode: number | undefined
   private readonly socket: WebSocket
 
   constructor(url: string, options: PhoneOptions) {
     this.socket = new WebSocket(url, { ...options, tls } as never)
     this.closed = new Promise((resolve) => {
-      this.socket.onclose = ({ code, reason }) => resolve({ code, reason })
+      this.socket.onclose = ({ code, reason }) => {
+        this.closeCode = code
+        this.wake()
+        resolve({ code, reason })
+      }
     })
     this.socket.onmessage = ({ data }) => {
       this.unread.push(JSON.parse(String(data)))
@@ -44,6 +59,7 @@ export class Phone {
         passed.push(message.event, ...(message.error === undefined ? [] : [message.error.code]))
         continue
       }
+      if (this.closeCode !== undefined) throw new SocketClosed(event, this.closeCode)
       if (late.aborted) throw new Error(`waited ${patienceMs} ms for ${event}; came instead: ${passed}`)
       await new Promise<void>((resolve) => {
         this.wake = resolve
