@@ -22,20 +22,22 @@ for (const side of ['incoming', 'outgoing'] as const) {
         await Promise.all([flowing(pair.caller), flowing(pair.callee)])
         const [old, stays] = side === 'incoming' ? [pair.callee, pair.caller] : [pair.caller, pair.callee]
         const before = { connection: stays.connection, remote: stays.state.remote }
+        const states: string[] = []
+        before.connection?.addEventListener('connectionstatechange', ({ target }) => {
+          states.push((target as RTCPeerConnection).connectionState)
+        })
         const { call, media } = pair.reload(side, old)
-        const at = performance.now()
         void media.start()
         call.resync(true)
         await flowing(media)
         await flowing(stays)
-        const ms = performance.now() - at
         const flows = await Promise.all([measureFlow(media, 2), measureFlow(stays, 2)])
         const replaced = stays.connection !== before.connection
         const pool = stays.connection?.getConfiguration().iceCandidatePoolSize
         const sameStream = stays.state.remote === before.remote
         const tracks = stays.state.remote.getTracks().map(({ readyState }) => readyState)
         pair.close()
-        return { errors: pair.errors, ms, flows, replaced, pool, sameStream, tracks }
+        return { errors: pair.errors, states, flows, replaced, pool, sameStream, tracks }
       }, side)
       expect(found.errors).toEqual([])
       expect(found.replaced).toBe(true)
@@ -44,7 +46,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
       expect(found.sameStream).toBe(true)
       expect(found.tracks).toEqual(['live', 'live'])
       // Without noticing, ICE would time out first.
-      expect(found.ms).toBeLessThan(soon(4000))
+      expect(found.states).toEqual([])
       for (const flow of found.flows) expectFlow(flow, ['audio', 'video'])
     })
   }, 90_000)
