@@ -1,5 +1,5 @@
 import type { Call, CallRef, LiveCall, OverCall, Participant } from '../call/call.ts'
-import type { Step } from '../call/effects.ts'
+import type { By, Step } from '../call/effects.ts'
 import type { MaybePromise } from './maybe.ts'
 
 /** What a decision wants written: all steps or none. No steps: nothing changes. */
@@ -63,6 +63,10 @@ export interface CallStore {
    */
   stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
   history(query: HistoryQuery): MaybePromise<HistoryPage>
+  /** A call as a backend is shown it [SRV2]. */
+  seen(ref: CallRef): MaybePromise<SeenCall | undefined>
+  /** A page of the calls of a product, or of one participant, newest started_at first, tie by call_uuid descending [SRV2]. */
+  list(query: ListQuery): MaybePromise<ListPage>
   /** Takes note of a call as another process has written it: what is remembered of it here is old. */
   note(call: Call): void
   /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
@@ -76,10 +80,44 @@ export interface HistoryQuery {
   /** 1 to 100. */
   readonly limit: number
   /** Only calls after this one in that order. */
-  readonly after: { readonly startedAt: number; readonly callUuid: string } | undefined
+  readonly after: Position | undefined
+}
+
+/** Where a call is in the order of a page: newest started_at first, tie by call_uuid descending. */
+export interface Position {
+  readonly startedAt: number
+  readonly callUuid: string
 }
 
 export interface HistoryPage {
   readonly calls: readonly Call[]
   readonly more: boolean
+}
+
+/** A call, and who brought it into its status; null where time, a loss or a backend did. */
+export interface SeenCall {
+  readonly call: Call
+  readonly by: Pick<By, 'userId' | 'role'> | null
+}
+
+/** Of so many calls, at the most, one page is picked where only some statuses are wanted. */
+export const mostLookedAt = 2_000
+
+export interface ListQuery {
+  readonly product: string
+  /** On either side. */
+  readonly participant: Participant | undefined
+  /** Undefined: any. */
+  readonly statuses: readonly Call['status'][] | undefined
+  /** Only calls that started then or later, in ms since the epoch. */
+  readonly since: number
+  /** 1 to 100. */
+  readonly limit: number
+  readonly after: Position | undefined
+}
+
+export interface ListPage {
+  readonly calls: readonly SeenCall[]
+  /** After which the next page begins; undefined on the last one. A page may hold fewer calls than its limit before that. */
+  readonly next: Position | undefined
 }

@@ -1,6 +1,7 @@
 import { type Call, type CallRef, callKey, type Participant, participantKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import type { InviteSituation } from '../../ports/call-store.ts'
+import type { Delivery } from '../../ports/webhooks.ts'
 import {
   allColumns,
   type ColumnSet,
@@ -11,6 +12,7 @@ import {
   pushEvent,
   type RowValue,
 } from '../sql/rows.ts'
+import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
 
 /** What an invite's decision was made on; it is written only if this is still so. */
 export interface Seen {
@@ -25,6 +27,8 @@ export interface Write {
   /** Of each step, what it writes over the version before. */
   readonly changed: readonly ColumnSet[]
   readonly seen: Seen | undefined
+  /** What endpoints are to hear of it. */
+  readonly hooks: readonly Delivery[]
   readonly keys: readonly string[]
 }
 
@@ -32,19 +36,27 @@ export function writeOf(
   steps: readonly Step[],
   seen: Seen | undefined,
   known: (ref: CallRef) => Call | undefined,
+  hooks: readonly Delivery[] = [],
 ): Write {
   const keys = steps.map(({ call }) => callKey(call))
   if (seen !== undefined) keys.push(participantKey(seen.caller), participantKey(seen.callee))
-  return { steps, changed: steps.map((step) => changedColumns(step, known(step.call))), seen, keys }
+  return { steps, changed: steps.map((step) => changedColumns(step, known(step.call))), seen, hooks, keys }
 }
 
-export const commitSql =
-  'SELECT commit_changes($1::text::json, $2::text::json, $3::text::json, $4::text::json)::text AS refused'
+export const commitSql = `
+  SELECT refused::text, noted::text
+  FROM commit_steps($1::text::json, $2::text::json, $3::text::json, $4::text::json)`
+
+/** The same where endpoints are to hear of it. */
+export const hookedCommitSql = `
+  SELECT refused::text, noted::text
+  FROM commit_hooked_steps($1::text::json, $2::text::json, $3::text::json, $4::text::json, $5::text::json)`
 
 const callNames = callColumns.map(memberName)
+const hookNames = deliveryColumns.map(memberName)
 const eventNames = ['product', 'call_uuid', ...eventColumns].map(memberName)
 
-/** The arguments of `commit_changes`; a transition's number is its place in the batch. */
+/** The arguments of `commit_steps`; a transition's number is its place in the batch. */
 export function encodeBatch(batch: readonly Write[]): (string | null)[] {
   const creates: string[] = []
   const moves: string[] = []
@@ -61,6 +73,13 @@ export function encodeBatch(batch: readonly Write[]): (string | null)[] {
     if (write.seen !== undefined) seen.push(encodeSeen(t, write.seen))
   }
   return [arrayOrNull(creates), arrayOrNull(moves), arrayOrNull(events), arrayOrNull(seen)]
+}
+
+/** The last argument of `commit_hooked_steps`; null where no endpoint is to hear of anything. */
+export function encodeHooks(batch: readonly Write[]): string | null {
+  return arrayOrNull(
+    batch.flatMap(({ hooks }, t) => hooks.map((delivery) => encodeRow(t, hookNames, deliveryValues(delivery)))),
+  )
 }
 
 function callValues({ call }: Step): RowValue[] {
@@ -114,8 +133,27 @@ function arrayOrNull(rows: readonly string[]): string | null {
   return rows.length === 0 ? null : `[${rows.join(',')}]`
 }
 
-/** Of the answer, `{}` or `{3,17}`: the numbers of the transitions whose guard failed. */
-export function refusedOf(answer: string): Set<number> {
-  const inner = answer.slice(1, -1)
-  return new Set(inner === '' ? [] : inner.split(',').map(Number))
+/** What is answered: arrays as PostgreSQL writes them, `{}` or `{3,17}`. */
+export interface CommitAnswer {
+  readonly refused: string
+  /** Null where nothing was written. */
+  readonly noted: string | null
+}
+
+/** Of each transition the rows of its steps in the outbox; undefined where its guard failed. */
+export function rowsOf(batch: readonly Write[], answer: CommitAnswer): (readonly number[] | undefined)[] {
+  const refused = new Set(numbersOf(answer.refused))
+  const noted = numbersOf(answer.noted ?? '{}')
+  let from = 0
+  return batch.map(({ steps }, t) => {
+    if (refused.has(t)) return undefined
+    const rows = noted.slice(from, from + steps.length)
+    from += steps.length
+    return rows
+  })
+}
+
+function numbersOf(array: string): number[] {
+  const inner = array.slice(1, -1)
+  return inner === '' ? [] : inner.split(',').map(Number)
 }

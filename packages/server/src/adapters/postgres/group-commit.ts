@@ -1,5 +1,5 @@
 import { StoreError } from '../../ports/store-error.ts'
-import { commitSql, encodeBatch, refusedOf, type Write } from './batch.ts'
+import { commitSql, encodeBatch, encodeHooks, hookedCommitSql, rowsOf, type Write } from './batch.ts'
 import type { Connections, Row } from './connections.ts'
 
 /** Figures since the start, for metrics and tests. */
@@ -10,10 +10,11 @@ export interface CommitCounts {
 
 export interface GroupCommit {
   /**
-   * True where the transition is committed, false where a guard failed and nothing was written. At the deadline, on the
-   * clock of performance.now(), nobody waits any more: what has been sent by then is of unknown outcome.
+   * The rows of the steps in the outbox where the transition is committed, undefined where a guard failed and nothing was
+   * written. At the deadline, on the clock of performance.now(), nobody waits any more: what has been sent by then is of
+   * unknown outcome.
    */
-  commit(write: Write, deadline: number): Promise<boolean>
+  commit(write: Write, deadline: number): Promise<readonly number[] | undefined>
   readonly counts: CommitCounts
 }
 
@@ -24,7 +25,7 @@ const maxRepeats = 3
 
 interface Waiting {
   readonly write: Write
-  resolve(written: boolean): void
+  resolve(rows: readonly number[] | undefined): void
   reject(error: Error): void
 }
 
@@ -56,10 +57,10 @@ export function createGroupCommit(connections: Connections): GroupCommit {
 
   async function commitBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      const refused = await write(batch)
+      const rows = await write(batch)
       counts.commits++
       counts.transitions += batch.length
-      for (const [t, { resolve }] of batch.entries()) resolve(!refused.has(t))
+      for (const [t, { resolve }] of batch.entries()) resolve(rows[t])
     } catch (error) {
       // A value that PostgreSQL refuses: the other transitions of the batch do not suffer from it.
       if (!(error instanceof StoreError) && batch.length > 1) for (const one of batch) void commitBatch([one])
@@ -69,12 +70,15 @@ export function createGroupCommit(connections: Connections): GroupCommit {
     }
   }
 
-  async function write(batch: readonly Waiting[]): Promise<Set<number>> {
-    const values = encodeBatch(batch.map((waiting) => waiting.write))
+  async function write(batch: readonly Waiting[]): Promise<(readonly number[] | undefined)[]> {
+    const writes = batch.map((waiting) => waiting.write)
+    const hooks = encodeHooks(writes)
+    const [sql, values] =
+      hooks === null ? [commitSql, encodeBatch(writes)] : [hookedCommitSql, [...encodeBatch(writes), hooks]]
     for (let repeats = 0; ; repeats++) {
       try {
-        const rows: Row[] = await connections.run(commitSql, values, { repeatable: false })
-        return refusedOf(rows[0].refused)
+        const rows: Row[] = await connections.run(sql, values, { repeatable: false })
+        return rowsOf(writes, rows[0])
       } catch (error) {
         if (repeats === maxRepeats || !isRolledBack(error)) throw error
       }
@@ -83,7 +87,7 @@ export function createGroupCommit(connections: Connections): GroupCommit {
 
   return {
     async commit(write, deadline) {
-      const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+      const { promise, resolve, reject } = Promise.withResolvers<readonly number[] | undefined>()
       const giveUp = () => {
         const isQueued = queue.delete(waiting)
         reject(new StoreError(isQueued ? 'unavailable' : 'unknown', 'The commit took too long.'))

@@ -1,5 +1,6 @@
 import type { Database, Statement } from 'bun:sqlite'
 import type { Step } from '../../call/effects.ts'
+import type { Delivery } from '../../ports/webhooks.ts'
 import {
   allColumns,
   type ColumnSet,
@@ -9,17 +10,23 @@ import {
   pushColumns,
   pushEvent,
 } from '../sql/rows.ts'
+import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
 import { isNothingWritten, isRowProblem, type SqlValue, unknownOutcome } from './connection.ts'
 import type { StoredCall } from './rows.ts'
+import { insertDeliverySql } from './webhooks.ts'
 
 /*
  * A batch on its way to the writer thread is one flat array: such an array crosses threads for less than half of what
  * objects or JSON text cost. Per transition: the number of its steps; per step: the columns that are
- * written of the call, their values, for an update the row's id and the version it builds on, and the values of the event.
+ * written of the call, their values, for an update the row's id and the version it builds on, the values of the event, and how
+ * many webhooks are to be delivered of it, with their values.
  *
- * The answer is flat too: for every step the id of its call, or why its transition was not written.
+ * The answer is flat too: for every step the id of its call and its row in the outbox, or twice why its transition was not
+ * written.
  */
 
+/** So many numbers of the answer are of one step. */
+export const answerWidth = 2
 /** The guard of one of the transition's steps failed: another version is stored. */
 export const conflict = -1
 /** The database refused a value of this transition: a bug. */
@@ -32,13 +39,20 @@ export interface Encoded {
 }
 
 /** `stored`: what is known of the row that an update writes; no row has the id 0. */
-export function encodeStep(out: SqlValue[], step: Step, stored: StoredCall | undefined): void {
+export function encodeStep(
+  out: SqlValue[],
+  step: Step,
+  stored: StoredCall | undefined,
+  deliveries: readonly Delivery[] = [],
+): void {
   const creates = step.call.version === 1
   const set = creates ? allColumns : changedColumns(step, stored?.call)
   out.push(set)
   pushColumns(out, set, step.call)
   if (!creates) out.push(stored?.id ?? 0, step.call.version - 1)
   pushEvent(out, step)
+  out.push(deliveries.length)
+  for (const delivery of deliveries) out.push(...deliveryValues(delivery))
 }
 
 interface CallStatement {
@@ -58,9 +72,12 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   const insertEvent = db.query<unknown, SqlValue[]>(
     `INSERT INTO call_events (call_id, ${eventColumns}) VALUES (?${', ?'.repeat(eventColumns.length)})`,
   )
+  // One that is there already was left by a version that knows no outbox, and removed the event.
+  const insertLeft = db.query('INSERT OR IGNORE INTO outbox (seq) VALUES (?)')
+  const insertDelivery = db.query<unknown, SqlValue[]>(insertDeliverySql)
   const statementOf = createCallStatements(db)
 
-  /** Writes the transition at the cursor; false where its guard failed. `ids` gets one entry per step. */
+  /** Writes the transition at the cursor; says where its guard failed. `ids` gets what is answered of each step. */
   function writeSteps(batch: readonly SqlValue[], from: number, size: number, ids: number[]): number {
     let cursor = from
     for (let step = 0; step < size; step++) {
@@ -70,9 +87,15 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
       const result = statement.run(...values)
       if (result.changes === 0) return conflict
       const id = creates ? Number(result.lastInsertRowid) : (values[width - 2] as number)
-      insertEvent.run(id, ...batch.slice(cursor, cursor + eventColumns.length))
+      const event = insertEvent.run(id, ...batch.slice(cursor, cursor + eventColumns.length))
       cursor += eventColumns.length
-      ids.push(id)
+      const seq = Number(event.lastInsertRowid)
+      insertLeft.run(seq)
+      ids.push(id, seq)
+      const end = endOfDeliveries(batch, cursor)
+      for (cursor++; cursor < end; cursor += deliveryColumns.length) {
+        insertDelivery.run(...batch.slice(cursor, cursor + deliveryColumns.length))
+      }
     }
     return 0
   }
@@ -82,7 +105,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
     let cursor = from
     for (let step = 0; step < size; step++) {
       const { width } = statementOf(batch[cursor] as ColumnSet)
-      cursor += 1 + width + eventColumns.length
+      cursor = endOfDeliveries(batch, cursor + 1 + width + eventColumns.length)
     }
     return cursor
   }
@@ -101,7 +124,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
     if (outcome !== 0) {
       if (guarded) rollbackTo.run()
       ids.length = before
-      for (let step = 0; step < size; step++) ids.push(outcome)
+      for (let step = 0; step < size; step++) ids.push(outcome, outcome)
     }
     if (guarded) release.run()
   }
@@ -139,6 +162,11 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
       return inTransaction(batch, true)
     }
   }
+}
+
+/** At the number of deliveries: what comes after them. */
+function endOfDeliveries(batch: readonly SqlValue[], from: number): number {
+  return from + 1 + (batch[from] as number) * deliveryColumns.length
 }
 
 /**

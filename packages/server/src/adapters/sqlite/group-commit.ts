@@ -1,9 +1,10 @@
 import { StoreError } from '../../ports/store-error.ts'
-import type { Encoded } from './batch.ts'
+import { answerWidth, type Encoded } from './batch.ts'
 import type { SqlValue } from './connection.ts'
+import type { HookErrand } from './webhooks.ts'
 import type { FromWriter, Open, ToWriter } from './write-worker.ts'
 
-/** What becomes of a transition: per step the id of its call (or why it was not written), or the error. */
+/** What becomes of a transition: what is answered of each step, or the error. */
 export interface Settle {
   done(results: readonly number[]): void
   failed(error: StoreError): void
@@ -100,6 +101,16 @@ export class GroupCommit {
     return this.#run({ type: 'prune', before })
   }
 
+  /** Removes rows of the outbox; answers how many were there. */
+  told(rows: readonly number[]): Promise<number> {
+    return this.#run({ type: 'told', rows })
+  }
+
+  /** Writes what became of webhooks; answers how many rows. */
+  hooks(errand: HookErrand): Promise<number> {
+    return this.#run(errand)
+  }
+
   #run(errand: ToWriter): Promise<number> {
     if (this.#state !== 'up') return Promise.reject(this.#refusal())
     return new Promise((resolve, reject) => {
@@ -173,8 +184,9 @@ export class GroupCommit {
     this.#post()
     let from = 0
     for (const { encoded, settle } of batch) {
-      settle.done(encoded.size === results.length ? results : results.slice(from, from + encoded.size))
-      from += encoded.size
+      const width = answerWidth * encoded.size
+      settle.done(width === results.length ? results : results.slice(from, from + width))
+      from += width
     }
     this.#idle()
   }

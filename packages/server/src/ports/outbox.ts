@@ -1,0 +1,46 @@
+import type { CallRef } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import type { MaybePromise } from './maybe.ts'
+
+/** For so long a step is left to the process that committed it, in ms. */
+export const ownMs = 2_000
+/** For so long what was claimed is left to whoever claimed it, in ms: longer than it takes to tell a claim, or to give up. */
+export const leaseMs = 10_000
+
+/** A step that was committed, and of which not everybody is known to have been told. */
+export interface Left {
+  /** Its row in the outbox. */
+  readonly row: number
+  /** Undefined: its call is not stored any more. */
+  readonly call: (CallRef & { readonly endedAt: number | null }) | undefined
+  readonly version: number
+}
+
+/**
+ * The steps of calls that not everybody has been told of.
+ *
+ * Guarantees of every adapter:
+ * - A step that `CallStore` writes has its row here in the same commit: both are there or neither, also after `kill -9`.
+ * - A row stays until it is removed. Whoever dies on the way, with a claim or without one, leaves it for others.
+ * - Rows are found by looking for rows, never from where the last look ended: none is passed over, however late its
+ *   commit becomes visible.
+ * - Of one call rows are claimed in the order of versions: none while an older one is its own process' or somebody else's.
+ *   Two that claim at once never get the same row. Between calls there is no order.
+ * - Telling is at least once: a row may be claimed of which everybody was told already.
+ * - Rejections are `StoreError`s.
+ */
+export interface Outbox {
+  /** The row of a step that this process has committed, as `CallStore` answered it; undefined: not known here. */
+  rowOf(step: Step): number | undefined
+  /** Everybody was told. Rows that are gone already do not matter. */
+  remove(rows: readonly number[]): MaybePromise<void>
+  /**
+   * Takes what was left for `ownMs` by the process that committed it, or by a claim for `leaseMs`; so many at the most, the
+   * oldest first. At a start of a store that one process alone writes: everything that is there.
+   */
+  claim(limit: number): MaybePromise<readonly Left[]>
+  /** Gives claimed rows back: anybody may take them after so many ms. */
+  release(rows: readonly number[], afterMs: number): MaybePromise<void>
+  /** When the oldest step that is left was made, in ms since the epoch, on the calls' clock; undefined: none is left. */
+  oldest(): MaybePromise<number | undefined>
+}

@@ -1,0 +1,110 @@
+import { type Call, type CallRef, callKey } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { Left, Outbox as OutboxStore } from '../ports/outbox.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { CaughtUp } from './delivery.ts'
+
+/** So many are claimed at a time: two processes that find a thousand each tell a part of them. */
+const claimSize = 50
+/** So many are removed at a time, and no later than at the next sweep. */
+const removalSize = 500
+/** What could not be told is tried again at the next sweep: others come first until then. In ms. */
+const againMs = 400
+
+export interface OutboxOptions {
+  readonly store: OutboxStore
+  readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
+  /** Tells what was committed to a call and not told by anybody. */
+  readonly catchUp: (call: Call) => Promise<CaughtUp>
+  /** How long after its end somebody may still hear of a call, in ms. */
+  readonly toldMs: number
+  readonly now: () => number
+  readonly onError: (error: unknown) => void
+}
+
+export interface Outbox {
+  /** Everybody was told of a step that this process committed. */
+  told(step: Step): void
+  /** Removes what was told, and tells what nobody has told in time. Rejects with a StoreError where a store is away. */
+  sweep(): Promise<void>
+  /** How long the oldest step has waited that is left, as far as the last sweep knew, in ms; 0: none is. */
+  oldestMs(): number
+  /** Removes what was told, before the store is closed. Never rejects: what stays is told once more. */
+  flush(): Promise<void>
+}
+
+/**
+ * Sees to it that everybody is told of every step, whoever died on the way: this process of its own, and of what others
+ * left, or of what a commit wrote of which nobody heard the answer.
+ */
+export function createOutbox({ store, load, catchUp, toldMs, now, onError }: OutboxOptions): Outbox {
+  let done: number[] = []
+  let removing: Promise<void> | undefined
+  /** While the store is away, what it said last: that waits, too. */
+  let oldest: number | undefined
+
+  /** One removal at a time. What could not be removed is tried again. */
+  function remove(): Promise<void> {
+    removing ??= removeAll().finally(() => {
+      removing = undefined
+    })
+    return removing
+  }
+
+  async function removeAll(): Promise<void> {
+    while (done.length > 0) {
+      const rows = done.slice(0, removalSize)
+      await store.remove(rows)
+      done = done.slice(rows.length)
+    }
+  }
+
+  /** Answers whether it is worth going on: while the sessions' store is away nobody can be told of anything. */
+  async function tellOf(left: readonly Left[]): Promise<boolean> {
+    const calls = Map.groupBy(left, ({ call }) => (call === undefined ? '' : callKey(call)))
+    const all = await Promise.all(Array.from(calls.values(), async (rows) => ({ rows, caught: await tell(rows) })))
+    const rowsWhere = (isDone: boolean) =>
+      all.flatMap(({ rows, caught }) => ((caught === 'done') === isDone ? rows : []))
+    done.push(...rowsWhere(true).map(rowOf))
+    await store.release(rowsWhere(false).map(rowOf), againMs)
+    return all.some(({ caught }) => caught !== 'away')
+  }
+
+  /** Rows of one call. */
+  async function tell([{ call: ref } = {}]: readonly Partial<Left>[]): Promise<CaughtUp> {
+    // Nobody is left who could be told.
+    if (ref === undefined || (ref.endedAt !== null && now() - ref.endedAt > toldMs)) return 'done'
+    try {
+      const call = await load(ref)
+      return call === undefined ? 'done' : await catchUp(call)
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      // A bug would be one again and again, and in the way of all others.
+      onError(error)
+      return 'done'
+    }
+  }
+
+  return {
+    told(step) {
+      const row = store.rowOf(step)
+      if (row === undefined) return
+      done.push(row)
+      if (done.length >= removalSize) remove().catch(onError)
+    },
+    async sweep() {
+      await remove()
+      for (let isWorthIt = true; isWorthIt; ) {
+        const left = await store.claim(claimSize)
+        isWorthIt = (await tellOf(left)) && left.length === claimSize
+        await remove()
+      }
+      oldest = await store.oldest()
+    },
+    oldestMs: () => (oldest === undefined ? 0 : Math.max(0, now() - oldest)),
+    flush: () => remove().catch(() => {}),
+  }
+}
+
+const rowOf = ({ row }: Left) => row
