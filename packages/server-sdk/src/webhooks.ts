@@ -1,0 +1,90 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** A webhook as it was sent: `data` is what its type says. */
+export interface WebhookEvent {
+  /** The same for every attempt to deliver it: who has seen it may drop it. */
+  id: string
+  type: string
+  /** When it happened. ISO 8601, UTC. */
+  timestamp: string
+  data: Record<string, unknown>
+}
+
+export interface VerifyOptions {
+  /** The body as it came, before anything parsed it. */
+  payload: string | Uint8Array
+  /** Those of the request: of fetch, or of Node. */
+  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+  /** `whsec_…`; several where a secret is being rotated. */
+  secret: string | readonly string[]
+  /** In ms since the epoch; the machine's clock where it is not given. */
+  now?: number
+}
+
+/** A request that is no webhook of ours, or an old one. */
+export class WebhookVerificationError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'WebhookVerificationError'
+  }
+}
+
+/** How far the clocks of two machines may be apart, and how old a webhook may be, in seconds (Standard Webhooks). */
+const toleranceS = 5 * 60
+
+/**
+ * Verifies a webhook by Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, compared in constant time with each
+ * signature of the header, for each secret. Throws a `WebhookVerificationError` where none matches, the timestamp is more
+ * than 5 min away, or the body is no event; a `TypeError` where a secret is none.
+ */
+export function verify({ payload, headers, secret, now = Date.now() }: VerifyOptions): WebhookEvent {
+  const keys = (typeof secret === 'string' ? [secret] : secret).map(keyOf)
+  if (keys.length === 0) throw new TypeError('verify needs a secret')
+  const id = headerOf(headers, 'webhook-id')
+  const timestamp = headerOf(headers, 'webhook-timestamp')
+  const signatures = headerOf(headers, 'webhook-signature').split(' ')
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is not a number of seconds')
+  if (Math.abs(now / 1000 - Number(timestamp)) > toleranceS)
+    throw new WebhookVerificationError('webhook-timestamp is more than 5 minutes away')
+  const body = Buffer.from(payload as Uint8Array)
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body])
+  const expected = keys.map((key) => createHmac('sha256', key).update(signed).digest())
+  const given = signatures.filter((each) => each.startsWith('v1,')).map((each) => Buffer.from(each.slice(3), 'base64'))
+  // All are compared, whichever matches.
+  const matches = expected.flatMap((one) =>
+    given.map((other) => one.length === other.length && timingSafeEqual(one, other)),
+  )
+  if (!matches.includes(true)) throw new WebhookVerificationError('no signature matches')
+  return { id, ...eventOf(body.toString()) }
+}
+
+function keyOf(secret: string): Buffer {
+  const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : ''
+  const key = Buffer.from(encoded, 'base64')
+  if (key.length === 0) throw new TypeError('a webhook secret is whsec_ and base64')
+  return key
+}
+
+function headerOf(headers: VerifyOptions['headers'], name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : ofRecord(headers, name)
+  if (value === null || value === undefined || value === '') throw new WebhookVerificationError(`${name} is missing`)
+  return value
+}
+
+function ofRecord(headers: Readonly<Record<string, string | readonly string[] | undefined>>, name: string) {
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  return typeof found === 'string' ? found : found?.join(' ')
+}
+
+function eventOf(text: string): Omit<WebhookEvent, 'id'> {
+  let event: unknown
+  try {
+    event = JSON.parse(text)
+  } catch {
+    throw new WebhookVerificationError('the body is not JSON')
+  }
+  const { type, timestamp, data } = (event ?? {}) as Partial<WebhookEvent>
+  if (typeof type !== 'string' || typeof timestamp !== 'string' || typeof data !== 'object' || data === null)
+    throw new WebhookVerificationError('the body is no event')
+  return { type, timestamp, data }
+}

@@ -1,0 +1,156 @@
+import { claimMs, type WebhookStore } from '../../ports/webhooks.ts'
+import {
+  type ClaimedRow,
+  claimedColumns,
+  claimedOf,
+  type DeliveryRow,
+  deliveryColumns,
+  deliveryValues,
+  type EndpointRow,
+  endpointColumns,
+  endpointOf,
+  endpointValues,
+  recordColumns,
+  recordOf,
+  type Subscribers,
+} from '../sql/subscribers.ts'
+import type { Connections, Row, SqlParameter } from './connections.ts'
+
+const pruneSize = 500
+
+const numbers = new Set(['created_at', 'old_secret_until', 'ended_at'])
+const selected = (columns: readonly string[], from: string) =>
+  columns
+    .map((column) => {
+      if (column === 'due_at') return `(extract(epoch FROM ${from}.due_at) * 1000)::float8 AS due_at`
+      return numbers.has(column) ? `${from}.${column}::float8 AS ${column}` : `${from}.${column}`
+    })
+    .join(', ')
+
+const endpointsSql = (where: string) =>
+  `SELECT ${selected(endpointColumns, 'w')} FROM webhook_endpoints w ${where} ORDER BY w.created_at, w.id`
+const rowsType = 'id text, endpoint_id text, subject text, version integer, type text, body text, created_at bigint'
+export const addSql = `
+  INSERT INTO webhook_deliveries (${deliveryColumns})
+  SELECT ${deliveryColumns} FROM json_to_recordset($1::text::json) AS h (${rowsType}) ON CONFLICT (id) DO NOTHING`
+export const claimSql = `
+  WITH due AS MATERIALIZED (
+    SELECT d.id FROM json_to_recordset($1::text::json) AS wanted (endpoint_id text, count integer), LATERAL (
+      SELECT one.id FROM webhook_deliveries one
+      WHERE one.endpoint_id = wanted.endpoint_id AND one.status = 'pending' AND one.due_at <= clock_timestamp()
+        AND NOT EXISTS (
+          SELECT FROM webhook_deliveries older
+          WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
+            AND older.version < one.version
+        )
+      ORDER BY one.due_at LIMIT wanted.count FOR UPDATE SKIP LOCKED
+    ) d
+  )
+  UPDATE webhook_deliveries u SET due_at = clock_timestamp() + $2::float8 * interval '1 ms'
+  FROM due WHERE u.id = due.id RETURNING ${selected(claimedColumns, 'u')}`
+export const settleSql = `
+  UPDATE webhook_deliveries d SET
+    status = CASE s.outcome WHEN 'released' THEN 'pending' ELSE s.outcome END,
+    attempts = d.attempts + CASE s.outcome WHEN 'released' THEN 0 ELSE 1 END,
+    due_at = CASE WHEN s.outcome IN ('released', 'pending') THEN clock_timestamp() + s.after_ms * interval '1 ms' END,
+    ended_at = CASE WHEN s.outcome IN ('delivered', 'failed') THEN s.at END,
+    response_status = CASE s.outcome WHEN 'released' THEN d.response_status ELSE s.response_status END,
+    response = CASE s.outcome WHEN 'released' THEN d.response ELSE s.response END
+  FROM json_to_recordset($1::text::json) AS s (
+    id text, outcome text, after_ms float8, at bigint, response_status integer, response text
+  )
+  WHERE d.id = s.id AND d.status = 'pending'`
+export const deliveriesSql = `
+  SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
+  WHERE d.endpoint_id = $1 AND d.id < $2 AND ($3 = '' OR d.status = $3) ORDER BY d.id DESC LIMIT $4::int`
+const retrySql = `
+  UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp(), ended_at = NULL
+  WHERE endpoint_id = $1 AND id = $2 AND status <> 'pending' RETURNING id`
+export const pruneSql = `
+  DELETE FROM webhook_deliveries WHERE id IN (
+    (SELECT id FROM webhook_deliveries WHERE status = 'delivered' AND ended_at < $1::float8::bigint LIMIT ${pruneSize})
+    UNION ALL
+    (SELECT id FROM webhook_deliveries WHERE status = 'failed' AND ended_at < $2::float8::bigint LIMIT ${pruneSize})
+    UNION ALL
+    (SELECT d.id FROM webhook_deliveries d WHERE d.status = 'pending' AND (d.created_at < $2::float8::bigint
+       OR NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = d.endpoint_id)) LIMIT ${pruneSize})
+  ) RETURNING 1`
+
+/** Endpoints and deliveries of several processes. A claim is a time in the row, which others leave alone. */
+export function createWebhookStore(connections: Connections, subscribers: Subscribers): WebhookStore {
+  const run = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
+    connections.run(text, values, { repeatable: true })
+  const once = (text: string, values: readonly SqlParameter[]): Promise<Row[]> =>
+    connections.run(text, values, { repeatable: false })
+  const endpoints = async (text: string, values: readonly SqlParameter[]) =>
+    ((await run(text, values)) as EndpointRow[]).map(endpointOf)
+
+  return {
+    async refresh() {
+      const all = await endpoints(endpointsSql(''), [])
+      subscribers.replace(all)
+      return all
+    },
+    endpointsOf: (product) => endpoints(endpointsSql('WHERE w.product = $1'), [product]),
+    async addEndpoint(endpoint) {
+      const row = JSON.stringify(Object.fromEntries(endpointValues(endpoint)))
+      await once(
+        `INSERT INTO webhook_endpoints (${endpointColumns})
+         SELECT ${endpointColumns} FROM json_populate_record(NULL::webhook_endpoints, $1::text::json)`,
+        [row],
+      )
+    },
+    async changeEndpoint(product, id, changes) {
+      const values = endpointValues(changes)
+      const row = JSON.stringify(Object.fromEntries(values))
+      // A column that is set to itself: what is not given stays.
+      const set = ['id = w.id', ...values.map(([column]) => `${column} = c.${column}`)]
+      const [changed] = await endpoints(
+        `UPDATE webhook_endpoints w SET ${set} FROM json_populate_record(NULL::webhook_endpoints, $1::text::json) AS c
+         WHERE w.product = $2 AND w.id = $3 RETURNING ${selected(endpointColumns, 'w')}`,
+        [row, product, id],
+      )
+      return changed
+    },
+    async removeEndpoint(product, id) {
+      const rows = await once(
+        `WITH gone AS (DELETE FROM webhook_endpoints WHERE product = $1 AND id = $2 RETURNING id),
+           deliveries AS (DELETE FROM webhook_deliveries WHERE endpoint_id IN (SELECT id FROM gone))
+         SELECT id FROM gone`,
+        [product, id],
+      )
+      return rows.length > 0
+    },
+    async add(deliveries) {
+      await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
+    },
+    async claim(wanted) {
+      if (wanted.size === 0) return []
+      const asked = Array.from(wanted, ([endpoint_id, count]) => ({ endpoint_id, count }))
+      // Sent again after a lost connection it may claim more than it answers: that is free again after the lease.
+      const rows = (await run(claimSql, [JSON.stringify(asked), claimMs])) as ClaimedRow[]
+      return rows.map(claimedOf)
+    },
+    async settle(attempted) {
+      const rows = attempted.map(({ id, outcome, afterMs, at, responseStatus, response }) => ({
+        id,
+        outcome,
+        after_ms: afterMs,
+        at,
+        response_status: responseStatus,
+        response,
+      }))
+      await run(settleSql, [JSON.stringify(rows)])
+    },
+    async deliveries({ endpointId, status = '', limit, before = '~' }) {
+      return ((await run(deliveriesSql, [endpointId, before, status, limit])) as DeliveryRow[]).map(recordOf)
+    },
+    retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
+    prune: async (deliveredBefore, failedBefore) => (await run(pruneSql, [deliveredBefore, failedBefore])).length,
+  }
+}
+
+function rowOf(delivery: Parameters<typeof deliveryValues>[0]): Record<string, unknown> {
+  const values = deliveryValues(delivery)
+  return Object.fromEntries(deliveryColumns.map((column, index) => [column, values[index]]))
+}

@@ -1,0 +1,97 @@
+/** Webhook endpoints of a product, for its backend: /v1/server/webhooks and what is below it [HOOK1]. */
+import type {
+  DeliveryPage,
+  WebhookPage,
+  WebhookQueued,
+  WebhookRotated,
+  WebhookWithSecret,
+} from '@ringwire/protocol/backend'
+import { type Changed, shownDelivery, shownEndpoint, type WebhookEndpoints } from '../services/webhook-endpoints.ts'
+import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
+import { empty, failure, json } from './replies.ts'
+
+export interface ServerWebhooksDeps extends ProductEndpointDeps {
+  readonly webhooks: WebhookEndpoints
+}
+
+const statuses = ['pending', 'delivered', 'failed'] as const
+const limits = { min: 1, default: 50, max: 100 }
+
+export function createServerWebhooksEndpoints(deps: ServerWebhooksDeps) {
+  const { webhooks } = deps
+  const idOf = ({ params }: ProductRequest) => params.id ?? ''
+
+  return {
+    serverWebhooks: createProductEndpoint(deps, async ({ product }) => {
+      const data = (await webhooks.list(product)).map(shownEndpoint)
+      return json(200, { success: true, data, next_cursor: null } satisfies WebhookPage)
+    }),
+    serverWebhookCreate: createProductEndpoint(deps, async ({ product, body }) => {
+      const created = await webhooks.create(product, body)
+      if (!created.ok) return refusal(created)
+      const { endpoint } = created
+      return json(201, { ...shownEndpoint(endpoint), secret: endpoint.secret } satisfies WebhookWithSecret)
+    }),
+    serverWebhook: createProductEndpoint(deps, async (asked) => {
+      const endpoint = await webhooks.find(asked.product, idOf(asked))
+      return endpoint === undefined ? noSuchWebhook() : json(200, shownEndpoint(endpoint))
+    }),
+    serverWebhookChange: createProductEndpoint(deps, async (asked) => {
+      const changed = await webhooks.change(asked.product, idOf(asked), asked.body)
+      if (changed === undefined) return noSuchWebhook()
+      return changed.ok ? json(200, shownEndpoint(changed.endpoint)) : refusal(changed)
+    }),
+    serverWebhookRemove: createProductEndpoint(deps, async (asked) =>
+      (await webhooks.remove(asked.product, idOf(asked))) ? empty(204) : noSuchWebhook(),
+    ),
+    serverWebhookRotate: createProductEndpoint(deps, async (asked) => {
+      const endpoint = await webhooks.rotate(asked.product, idOf(asked))
+      if (endpoint === undefined) return noSuchWebhook()
+      const until = new Date(endpoint.oldSecretUntil ?? 0).toISOString()
+      const { secret } = endpoint
+      return json(200, { ...shownEndpoint(endpoint), secret, old_secret_valid_until: until } satisfies WebhookRotated)
+    }),
+    serverWebhookTest: createProductEndpoint(deps, async (asked) =>
+      queued(await webhooks.test(asked.product, idOf(asked))),
+    ),
+    serverWebhookDeliveries: createProductEndpoint(deps, async (asked) => {
+      const { query } = asked
+      const status = query.get('status') ?? undefined
+      if (status !== undefined && !isStatus(status)) {
+        return failure('INVALID_QUERY', { message: `status must be one of ${statuses.join(', ')}.` })
+      }
+      const limit = limitOf(query.get('limit'))
+      const page = await webhooks.deliveries(asked.product, idOf(asked), { status, limit, before: beforeOf(query) })
+      if (page === undefined) return noSuchWebhook()
+      const data = page.records.map(shownDelivery)
+      return json(200, { success: true, data, next_cursor: page.next } satisfies DeliveryPage)
+    }),
+    serverWebhookRetry: createProductEndpoint(deps, async (asked) => {
+      const deliveryId = asked.params.delivery_id ?? ''
+      const isThere = await webhooks.retry(asked.product, idOf(asked), deliveryId)
+      return isThere ? queued(deliveryId) : noSuchDelivery()
+    }),
+  }
+}
+
+const isStatus = (text: string): text is (typeof statuses)[number] => statuses.some((status) => status === text)
+
+/** What is no number of records means the default, as in the history [HIST1]. */
+function limitOf(text: string | null): number {
+  const limit = Math.floor(Number(text ?? ''))
+  return text === null || !(limit >= limits.min) ? limits.default : Math.min(limit, limits.max)
+}
+
+/** What is no cursor means the first page. */
+function beforeOf(query: URLSearchParams): string | undefined {
+  const cursor = query.get('cursor')
+  return cursor !== null && /^msg_[0-9a-f]{32}$/.test(cursor) ? cursor : undefined
+}
+
+const refusal = ({ message }: Extract<Changed, { ok: false }>) => failure('INVALID_REQUEST_BODY', { message })
+const noSuchWebhook = () => failure('NOT_FOUND', { message: 'The product has no such webhook endpoint.' })
+const noSuchDelivery = () => failure('NOT_FOUND', { message: 'The endpoint has no such delivery that is over.' })
+
+function queued(deliveryId: string | undefined): Response {
+  return deliveryId === undefined ? noSuchWebhook() : json(202, { delivery_id: deliveryId } satisfies WebhookQueued)
+}

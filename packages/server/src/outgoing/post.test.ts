@@ -1,0 +1,177 @@
+import { afterEach, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
+import { createServer as createTls } from 'node:https'
+import { type AddressInfo, createServer as createTcp, type Server as TcpServer } from 'node:net'
+import { makeCertificates } from '../../test/support/certificates.ts'
+import { createAddressGuard } from './addresses.ts'
+import { createPost, type PostOptions } from './post.ts'
+
+/** 127.0.0.1 may be asked; 127.0.0.2 stands for what must never be reached. */
+const guard = createAddressGuard(['127.0.0.1/32'])
+const open: (Server | TcpServer)[] = []
+afterEach(() => {
+  for (const server of open.splice(0)) {
+    if ('closeAllConnections' in server) server.closeAllConnections()
+    server.close()
+  }
+})
+
+async function listen<S extends Server | TcpServer>(server: S, host = '127.0.0.1', port = 0): Promise<number> {
+  open.push(server)
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
+  return (server.address() as AddressInfo).port
+}
+const serve = (listener: RequestListener) => listen(createPlain(listener))
+
+/** On the same port of 127.0.0.2: counts who comes. */
+async function forbiddenAt(port: number): Promise<() => number> {
+  let count = 0
+  await listen(
+    createTcp((socket) => {
+      count++
+      socket.destroy()
+    }),
+    '127.0.0.2',
+    port,
+  )
+  return () => count
+}
+
+const ask = (url: string, options: Partial<PostOptions> = {}, signal?: AbortSignal) =>
+  createPost({ guard, ...options })({ url, headers: { 'x-test': 'yes' }, body: '{"a":"ä"}', ...(signal && { signal }) })
+
+test('what is sent arrives, and what is answered comes back', async () => {
+  const port = await serve(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { method, url, headers } = request
+    response.writeHead(202)
+    response.end(`${method} ${url} ${headers.host} ${headers['x-test']} ${Buffer.concat(chunks)}`)
+  })
+  expect(await ask(`http://127.0.0.1:${port}/hook?b=1`)).toEqual({
+    ok: true,
+    status: 202,
+    body: `POST /hook?b=1 127.0.0.1:${port} yes {"a":"ä"}`,
+  })
+})
+
+test('[HOOK4] a redirect is an answer: nobody follows it', async () => {
+  const port = await serve((_request, response) => {
+    response.writeHead(307, { location: `http://127.0.0.2:${port}/` })
+    response.end('go there')
+  })
+  const visits = await forbiddenAt(port)
+  expect(await ask(`http://127.0.0.1:${port}/`)).toEqual({ ok: true, status: 307, body: 'go there' })
+  expect(visits()).toBe(0)
+})
+
+test('[HOOK4] a name that means another address the second time: the connection goes to what was checked, or none is made', async () => {
+  let asked = 0
+  const port = await serve((request, response) => response.end(request.headers.host))
+  const visits = await forbiddenAt(port)
+  // The first look is what is checked. Whoever looked a second time before connecting would be led astray.
+  const turning = async () => [asked++ % 2 === 0 ? '127.0.0.1' : '127.0.0.2']
+  const url = `http://turning.example:${port}/`
+  expect(await ask(url, { resolve: turning })).toEqual({ ok: true, status: 200, body: `turning.example:${port}` })
+  expect(asked).toBe(1)
+  expect(await ask(url, { resolve: turning })).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(asked).toBe(2)
+  expect(await ask(url, { resolve: async () => ['127.0.0.1', '127.0.0.2'] })).toMatchObject({ ok: false })
+  expect(await ask(url, { resolve: async () => [] })).toMatchObject({ ok: false })
+  expect(await ask(`http://127.0.0.2:${port}/`)).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(await ask(`http://[::ffff:127.0.0.2]:${port}/`)).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(visits()).toBe(0)
+})
+
+test('[HOOK4] of ten megabytes 64 KiB are read, and one is kept', async () => {
+  let sent = 0
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  const port = await serve((_request, response) => {
+    response.on('close', resolve)
+    response.on('error', () => {})
+    const chunk = Buffer.alloc(64 * 1024, 'x')
+    const more = () => {
+      while (sent < 10_000_000) {
+        sent += chunk.length
+        if (!response.write(chunk)) {
+          response.once('drain', more)
+          return
+        }
+      }
+      response.end()
+    }
+    more()
+  })
+  const answer = await ask(`http://127.0.0.1:${port}/`)
+  expect(answer).toMatchObject({ ok: true, status: 200, body: 'x'.repeat(1024) })
+  await closed
+  // What fits into the buffers of two sockets on the way.
+  expect(sent).toBeLessThan(9_000_000)
+})
+
+test('[HOOK3] who does not answer is given up at the deadline; a status that came counts, whatever its body does', async () => {
+  const silent = await listen(createTcp(() => {}))
+  expect(await ask(`http://127.0.0.1:${silent}/`, { deadlineMs: 100 })).toEqual({
+    ok: false,
+    error: 'no answer within 0.1 s',
+  })
+  const slow = await listen(
+    createTcp(
+      (socket) => void socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun')),
+    ),
+  )
+  expect(await ask(`http://127.0.0.1:${slow}/`, { deadlineMs: 500 })).toMatchObject({ ok: true, status: 200 })
+  const never = () => new Promise<never>(() => {})
+  expect(await ask('http://a.example/', { resolve: never, deadlineMs: 100 })).toMatchObject({ ok: false })
+})
+
+test('who closes, who is not there, who has no name, who speaks something else', async () => {
+  const closing = await listen(createTcp((socket) => socket.destroy()))
+  const babbling = await listen(createTcp((socket) => void socket.end('what?\r\n\r\n')))
+  const { port: gone } = await new Promise<AddressInfo>((resolve) => {
+    const server = createTcp().listen(0, '127.0.0.1', () => {
+      const address = server.address() as AddressInfo
+      server.close(() => resolve(address))
+    })
+  })
+  for (const port of [closing, babbling, gone]) {
+    const answer = await ask(`http://127.0.0.1:${port}/`)
+    expect(answer.ok).toBe(false)
+    expect(answer.ok ? '' : answer.error).not.toBe('')
+  }
+  const unknown = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
+  expect(await ask('http://unknown.example/', { resolve: unknown })).toEqual({ ok: false, error: 'ENOTFOUND' })
+})
+
+test('a request that is given up ends at once', async () => {
+  const { promise: reached, resolve } = Promise.withResolvers<void>()
+  const port = await serve(() => resolve())
+  const abort = new AbortController()
+  const answer = ask(`http://127.0.0.1:${port}/`, {}, abort.signal)
+  await reached
+  abort.abort()
+  expect(await answer).toEqual({ ok: false, error: 'the request was given up' })
+  expect(await ask(`http://127.0.0.1:${port}/`, {}, abort.signal)).toMatchObject({ ok: false })
+})
+
+test('[HOOK4] over TLS the certificate has to be that of the name', async () => {
+  const certificates = await makeCertificates()
+  try {
+    const read = (file: string) => readFileSync(file, 'utf8')
+    const { cert, key } = certificates.server
+    const port = await listen(
+      createTls({ cert: read(cert), key: read(key) }, (_request, response) => response.end('safe')),
+    )
+    const resolve = async () => ['127.0.0.1']
+    const ca = read(certificates.ca)
+    expect(await ask(`https://localhost:${port}/`, { resolve, ca })).toEqual({ ok: true, status: 200, body: 'safe' })
+    expect(await ask(`https://other.example:${port}/`, { resolve, ca })).toEqual({
+      ok: false,
+      error: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    })
+    expect(await ask(`https://localhost:${port}/`, { resolve })).toMatchObject({ ok: false })
+  } finally {
+    await certificates.remove()
+  }
+})

@@ -1,0 +1,115 @@
+import type { HookType } from '@ringwire/protocol/backend'
+import type { MaybePromise } from './maybe.ts'
+
+/** For so long a claimed delivery is left to whoever claimed it, in ms: longer than an attempt takes. */
+export const claimMs = 30_000
+
+/** Where the webhooks of a product go [HOOK1]. */
+export interface WebhookEndpoint {
+  readonly id: string
+  readonly product: string
+  readonly url: string
+  /** Null: all types of calls. */
+  readonly events: readonly HookType[] | null
+  readonly description: string | null
+  readonly enabled: boolean
+  readonly secret: string
+  /** The secret before it signs, too, until its time is over. */
+  readonly oldSecret: string | null
+  readonly oldSecretUntil: number | null
+  readonly createdAt: number
+}
+
+export type EndpointChanges = Partial<Omit<WebhookEndpoint, 'id' | 'product' | 'createdAt'>>
+
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  /** The `webhook-id`; later ones are greater, as text. */
+  readonly id: string
+  readonly endpointId: string
+  /** The call that it is about; what is about none is about itself. */
+  readonly subject: string
+  readonly version: number
+  readonly type: string
+  /** As it is sent. */
+  readonly body: string
+  readonly createdAt: number
+}
+
+/** A delivery that is to be attempted now. */
+export interface Claimed extends Delivery {
+  /** Attempts that failed. */
+  readonly attempts: number
+}
+
+/** Ids of one process grow with time; those of several nearly do (RFC 9562 section 5.7). */
+export function newDeliveryId(): string {
+  return `msg_${Bun.randomUUIDv7().replaceAll('-', '')}`
+}
+
+/** What became of an attempt. */
+export interface Attempted {
+  readonly id: string
+  /** `pending`: it is attempted again, `afterMs` from now. `released`: it was no attempt. */
+  readonly outcome: 'delivered' | 'failed' | 'pending' | 'released'
+  readonly afterMs: number
+  readonly at: number
+  /** Null: there was none. */
+  readonly responseStatus: number | null
+  readonly response: string | null
+}
+
+export interface DeliveryRecord extends Omit<Delivery, 'body' | 'subject' | 'version'> {
+  readonly status: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  /** Null: it is over. */
+  readonly dueAt: number | null
+  readonly endedAt: number | null
+  readonly responseStatus: number | null
+  /** The first KiB of what was answered, or what went wrong. */
+  readonly response: string | null
+}
+
+export interface DeliveryQuery {
+  readonly endpointId: string
+  readonly status: DeliveryRecord['status'] | undefined
+  readonly limit: number
+  /** Only those before this one: the newest come first. */
+  readonly before: string | undefined
+}
+
+/**
+ * Webhook endpoints, and what is on its way to them [HOOK3].
+ *
+ * Guarantees of every adapter:
+ * - A step that `CallStore` writes has its deliveries in the same commit, to every endpoint that `refresh` has answered last,
+ *   that is enabled and wants its type: both are there or neither, also after `kill -9`. Where there is no such endpoint,
+ *   nothing is written and nothing is asked.
+ * - A delivery stays pending until it was attempted with success, or failed for good. Who dies with a claim leaves it to
+ *   others: after `claimMs`, or at the next start of a store that one process alone writes.
+ * - Of one subject, deliveries to one endpoint are claimed in the order of versions: none while an older one is pending. Two
+ *   that claim at once never get the same one.
+ * - Rejections are `StoreError`s.
+ */
+export interface WebhookStore {
+  /** All endpoints of all products, as they are stored now; commits of this process go by them from then on. */
+  refresh(): MaybePromise<readonly WebhookEndpoint[]>
+  endpointsOf(product: string): MaybePromise<readonly WebhookEndpoint[]>
+  addEndpoint(endpoint: WebhookEndpoint): MaybePromise<void>
+  /** The endpoint as it is then; undefined where there is none. */
+  changeEndpoint(product: string, id: string, changes: EndpointChanges): MaybePromise<WebhookEndpoint | undefined>
+  /** With all of its deliveries. False where there is none. */
+  removeEndpoint(product: string, id: string): MaybePromise<boolean>
+
+  /** Adds deliveries that are about no call. */
+  add(deliveries: readonly Delivery[]): MaybePromise<void>
+  /** Takes deliveries whose time has come: of each endpoint so many at the most. */
+  claim(wanted: ReadonlyMap<string, number>): MaybePromise<readonly Claimed[]>
+  settle(attempted: readonly Attempted[]): MaybePromise<void>
+  /** The newest first. */
+  deliveries(query: DeliveryQuery): MaybePromise<readonly DeliveryRecord[]>
+  /** Has a delivery that is over attempted once more, now. False where there is none. */
+  retry(endpointId: string, id: string): MaybePromise<boolean>
+  /** Removes some of what ended before these instants; answers how many, 0 when none is left. */
+  prune(deliveredBefore: number, failedBefore: number): MaybePromise<number>
+}

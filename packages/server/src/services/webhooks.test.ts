@@ -1,0 +1,285 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
+import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
+import { openReceiver, type Received, type Receiver } from '../../test/support/receiver.ts'
+import type { LiveCall } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
+import { createAddressGuard } from '../outgoing/addresses.ts'
+import { createPost } from '../outgoing/post.ts'
+import { createWebhookEndpoints, type WebhookEndpoints } from './webhook-endpoints.ts'
+import { createWebhooks, type DeliveryResult, type FailedDelivery, type Webhooks } from './webhooks.ts'
+
+const { product } = ringing()
+const begun = () => ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 45_000 })
+const dayMs = 86_400_000
+
+let harness: SqliteHarness
+let now: number
+let webhooks: Webhooks
+let endpoints: WebhookEndpoints
+let receivers: Receiver[]
+let results: DeliveryResult[]
+let failures: FailedDelivery[]
+let errors: unknown[]
+
+beforeEach(async () => {
+  // The library that verifies goes by the clock of the machine.
+  now = Date.now()
+  receivers = []
+  results = []
+  failures = []
+  errors = []
+  harness = await openHarness({ clock: { now: () => now } })
+  await begin()
+})
+afterEach(async () => {
+  await webhooks.stop()
+  for (const receiver of receivers) await receiver.close()
+  await harness.close()
+  expect(errors).toEqual([])
+})
+
+/** Requests are real; after a failure the next attempt comes at once, unless the clock that a test moves says otherwise. */
+async function begin(backoffMs: readonly number[] = [0]): Promise<void> {
+  const guard = createAddressGuard(['127.0.0.1'])
+  const store = harness.stores().webhooks
+  webhooks = createWebhooks({
+    store,
+    post: createPost({ guard }),
+    now: () => now,
+    backoffMs,
+    onResult: (result) => results.push(result),
+    onFailed: (failed) => failures.push(failed),
+    onError: (error) => errors.push(error),
+  })
+  endpoints = createWebhookEndpoints({ store, guard, now: () => now, onChanged: webhooks.changed })
+  await webhooks.start()
+}
+
+async function endpointAt({ url }: Receiver, input: object = {}): Promise<{ id: string; secret: string }> {
+  const made = await endpoints.create(product, { url, ...input })
+  if (!made.ok) throw new Error(made.message)
+  return made.endpoint
+}
+async function receiver(): Promise<Receiver> {
+  const one = await openReceiver()
+  receivers.push(one)
+  return one
+}
+async function commit(step: Step): Promise<Step> {
+  await harness.store().transition(step.call, () => ({ steps: [step] }))
+  webhooks.committed(step)
+  return step
+}
+/** From the invite to the end. */
+async function wholeCall(): Promise<string> {
+  const call = begun()
+  await commit(created(call))
+  const answer = await commit(accepted(call))
+  await commit(ended(answer.call as LiveCall))
+  return call.callUuid
+}
+const verified = (secret: string, { text, headers }: Received) =>
+  new Webhook(secret).verify(text, headers as Record<string, string>)
+const statusesOf = async (id: string) =>
+  (await endpoints.deliveries(product, id, { status: undefined, limit: 100, before: undefined }))?.records.map(
+    ({ status }) => status,
+  )
+/** Resolves when it is so. */
+async function until(what: () => unknown): Promise<void> {
+  while (!(await what())) await Bun.sleep(2)
+}
+
+test('[HOOK2] the steps of a call arrive in order, signed, each once', async () => {
+  const one = await receiver()
+  const { id, secret } = await endpointAt(one)
+  const callUuid = await wholeCall()
+  const got = await one.until(3)
+  expect(got.map(({ type, data }) => [type, data.call_uuid, data.version, data.status])).toEqual([
+    ['call.ringing', callUuid, 1, 'ringing'],
+    ['call.accepted', callUuid, 2, 'accepted'],
+    ['call.ended', callUuid, 3, 'ended'],
+  ])
+  for (const received of got) {
+    expect(verified(secret, received)).toMatchObject({ type: received.type, data: received.data })
+    expect(received.headers['content-type']).toBe('application/json')
+  }
+  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  expect([got.length, results]).toEqual([3, ['delivered', 'delivered', 'delivered']])
+})
+
+test('[HOOK3] what fails comes again with the same id and body; what comes after it in its call waits, and no other call', async () => {
+  const one = await receiver()
+  await endpointAt(one)
+  const first = begun()
+  const replies: (number | 'close')[] = [500, 'close', 302, 429]
+  one.reply(({ data }, earlier) =>
+    data.call_uuid === first.callUuid && data.version === 1 ? (replies[earlier] ?? 204) : 200,
+  )
+  await commit(created(first))
+  await commit(accepted(first))
+  const other = await wholeCall()
+  const got = await one.until(5 + 1 + 3)
+  const ofFirst = got.filter(({ data }) => data.call_uuid === first.callUuid)
+  expect(ofFirst.map(({ data }) => data.version)).toEqual([1, 1, 1, 1, 1, 2])
+  expect(new Set(ofFirst.slice(0, 5).map(({ id, text }) => `${id} ${text}`)).size).toBe(1)
+  expect(got.filter(({ data }) => data.call_uuid === other).map(({ data }) => data.version)).toEqual([1, 2, 3])
+})
+
+test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay no other', async () => {
+  const [hanging, flapping, alive] = [await receiver(), await receiver(), await receiver()]
+  const gone = await receiver()
+  await gone.close()
+  hanging.reply(() => 'hang')
+  flapping.reply((_, earlier) => (earlier < 2 ? 'close' : 200))
+  for (const one of [hanging, flapping, gone, alive]) await endpointAt(one)
+  for (let n = 0; n < 15; n++) await wholeCall()
+  await alive.until(45)
+  // Each came twice in vain, and then once more.
+  await flapping.until(135)
+  const versions = Map.groupBy(flapping.received, ({ data }) => data.call_uuid)
+  for (const [, got] of versions) expect(got.map(({ data }) => data.version)).toEqual([1, 1, 1, 2, 2, 2, 3, 3, 3])
+  // Of what waits for it, so many are under way and no more, while none is answered.
+  expect(hanging.mostAtOnce()).toBe(10)
+}, 60_000)
+
+test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing more', async () => {
+  const one = await receiver()
+  const { id } = await endpointAt(one)
+  one.reply(() => 410)
+  await commit(created(begun()))
+  await until(async () => (await endpoints.find(product, id))?.enabled === false)
+  await until(() => failures.length === 1)
+  expect(failures).toMatchObject([{ endpoint: { id }, cause: 'status 410', delivery: { type: 'call.ringing' } }])
+  await wholeCall()
+  expect(await statusesOf(id)).toEqual(['failed'])
+  one.reply(() => 200)
+  await endpoints.change(product, id, { enabled: true })
+  await wholeCall()
+  await one.until(4)
+})
+
+test('[HOOK3] after three days it has failed, is said once, and can be attempted again by hand', async () => {
+  await webhooks.stop()
+  await begin([dayMs])
+  const one = await receiver()
+  const { id } = await endpointAt(one)
+  one.reply(() => 500)
+  await commit(created(begun()))
+  for (let attempts = 1; failures.length === 0; attempts++) {
+    await one.until(attempts)
+    await until(() => results.length === attempts)
+    await until(
+      async () =>
+        (
+          await harness.stores().webhooks.deliveries({ endpointId: id, status: undefined, limit: 1, before: undefined })
+        )[0]?.attempts === attempts,
+    )
+    now += 1.25 * dayMs
+    await webhooks.changed()
+  }
+  expect(one.received.length).toBeGreaterThanOrEqual(3)
+  expect(one.received.length).toBeLessThanOrEqual(4)
+  expect(new Set(one.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(one.received.length)
+  await until(async () => (await statusesOf(id))?.[0] === 'failed')
+  const count = one.received.length
+  expect([results.filter((result) => result === 'failed').length, failures.length]).toEqual([1, 1])
+  one.reply(() => 200)
+  expect(await endpoints.retry(product, id, one.received[0]?.id ?? '')).toBe(true)
+  await one.until(count + 1)
+  await until(async () => (await statusesOf(id))?.[0] === 'delivered')
+})
+
+test('[HOOK1] after a rotation both secrets sign, for a day', async () => {
+  const one = await receiver()
+  const { id, secret: old } = await endpointAt(one)
+  const rotated = await endpoints.rotate(product, id)
+  await endpoints.test(product, id)
+  const [first] = await one.until(1)
+  if (first === undefined || rotated === undefined) throw new Error('Nothing came.')
+  expect(first.type).toBe('webhook.test')
+  for (const secret of [old, rotated.secret])
+    expect(verified(secret, first)).toMatchObject({ data: { webhook_id: id } })
+  now += dayMs
+  await endpoints.test(product, id)
+  const second = (await one.until(2))[1] as Received
+  expect(String(second.headers['webhook-signature']).split(' ').length).toBe(1)
+})
+
+test('what is under way when the process stops is sent by the next one, and counts as no attempt', async () => {
+  const one = await receiver()
+  const { id } = await endpointAt(one)
+  one.reply(() => 'hang')
+  const callUuid = await wholeCall()
+  await one.until(1)
+  await webhooks.stop()
+  await harness.reopen()
+  one.reply(() => 200)
+  await begin()
+  const got = await one.until(4)
+  expect(got.map(({ data }) => [data.call_uuid, data.version])).toEqual(
+    [1, 1, 2, 3].map((version) => [callUuid, version]),
+  )
+  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  expect(results).toEqual(['delivered', 'delivered', 'delivered'])
+})
+
+test('[HOOK4] what leads to a forbidden address is told why, and goes nowhere', async () => {
+  const id = 'we_forbidden'
+  const endpoint = {
+    id,
+    product,
+    url: 'http://127.0.0.2:9/',
+    events: null,
+    description: null,
+    enabled: true,
+    createdAt: now,
+  }
+  await harness.stores().webhooks.addEndpoint({
+    ...endpoint,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    oldSecret: null,
+    oldSecretUntil: null,
+  })
+  await webhooks.changed()
+  await commit(created(begun()))
+  await until(() => results.length > 0)
+  await until(async () => {
+    const page = await endpoints.deliveries(product, id, { status: undefined, limit: 1, before: undefined })
+    return page?.records[0]?.response === 'the address is not allowed'
+  })
+})
+
+test('[HOOK1] what an endpoint may be', async () => {
+  const refused = async (input: object) => {
+    const made = await endpoints.create(product, { url: 'https://example.com/', ...input })
+    return made.ok ? undefined : made.message
+  }
+  for (const url of [
+    undefined,
+    17,
+    '',
+    'example.com',
+    'ftp://example.com/',
+    'http://example.com/',
+    'http://10.0.0.1/',
+    'http://127.0.0.2/',
+    'https://10.0.0.1/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://[::1]/',
+    'https://0x7f.2/',
+    'https://user:password@example.com/',
+    'https://example.com/#part',
+    `https://example.com/${'x'.repeat(2_048)}`,
+  ])
+    expect([url, await refused({ url })]).toEqual([url, expect.stringMatching(/^url must /)])
+  for (const events of [[], ['call.unknown'], ['webhook.test'], 'call.ended', [17], {}]) {
+    expect(await refused({ events })).toMatch(/^events must /)
+  }
+  expect(await refused({ description: 'x'.repeat(256) })).toMatch(/^description must /)
+  expect(await refused({ enabled: 'yes' })).toMatch(/^enabled must /)
+  for (let n = 0; n < 20; n++) expect(await refused({ events: ['call.ended', 'call.ended'] })).toBeUndefined()
+  expect((await endpoints.list(product))[0]?.events).toEqual(['call.ended'])
+  expect(await refused({})).toMatch(/at most 20/)
+})

@@ -1,0 +1,270 @@
+import type { Step } from '../call/effects.ts'
+import type { Post } from '../outgoing/post.ts'
+import { signWebhook } from '../outgoing/signature.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { Attempted, Claimed, WebhookEndpoint, WebhookStore } from '../ports/webhooks.ts'
+
+const secondMs = 1_000
+const minuteMs = 60_000
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+/** How long after each attempt that failed the next one comes, the last one again and again [HOOK3]. In ms. */
+const backoffMs = [
+  5 * secondMs,
+  30 * secondMs,
+  2 * minuteMs,
+  10 * minuteMs,
+  hourMs,
+  3 * hourMs,
+  6 * hourMs,
+  12 * hourMs,
+  dayMs,
+]
+/** An attempt that would be later than this after the event is not made [HOOK3]. In ms. */
+const giveUpMs = 3 * dayMs
+/** Of the time until the next attempt, so much more or less: what failed together does not come again together. */
+const jitter = 0.2
+/** So many requests to one endpoint at once, from one node: a slow one keeps no other one waiting. */
+const atOnce = 10
+/** So often it is looked for what is due, and which endpoints there are, in ms. */
+const pollMs = 500
+const refreshMs = 1_000
+/** Old deliveries are removed this often, and this long after they ended. In ms. */
+const pruneMs = 10 * minuteMs
+const keptMs = { delivered: 3 * dayMs, failed: 30 * dayMs }
+/** A stop waits this long for what is under way, in ms. */
+const graceMs = 1_000
+
+/** What became of an attempt; `repeated`: it failed, and is made again. */
+export type DeliveryResult = 'delivered' | 'repeated' | 'failed'
+
+export interface FailedDelivery {
+  readonly delivery: Claimed
+  readonly endpoint: WebhookEndpoint
+  /** The status that was answered, or what went wrong. */
+  readonly cause: string
+}
+
+export interface WebhooksOptions {
+  readonly store: WebhookStore
+  readonly post: Post
+  /** The clock that calls go by. */
+  readonly now: () => number
+  readonly onResult: (result: DeliveryResult) => void
+  /** A delivery failed for good [LOG2]. */
+  readonly onFailed: (failed: FailedDelivery) => void
+  readonly onError: (error: unknown) => void
+  /** Tests do not wait for hours. */
+  readonly backoffMs?: readonly number[]
+}
+
+export interface Webhooks {
+  /** Knows the endpoints once it resolves: what is committed before that is told to none. */
+  start(): Promise<void>
+  /** A step was committed by this process: who asked for it is told at once. */
+  committed(step: Step): void
+  /** Endpoints or deliveries were changed by this process. */
+  changed(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Delivers what commits wrote for endpoints [HOOK3]. Every node does, each what it claims; none leads. */
+export function createWebhooks(options: WebhooksOptions): Webhooks {
+  const { store, post, now, onResult, onFailed, onError } = options
+  let endpoints = new Map<string, WebhookEndpoint>()
+  let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
+  /** Those for which something may be due: no other is looked at. */
+  const asked = new Set<string>()
+  /** Requests under way, and results that are not stored yet, by endpoint. */
+  const busy = new Map<string, number>()
+  const underWay = new Set<Promise<void>>()
+  let results: { readonly endpointId: string; readonly attempted: Attempted }[] = []
+  let isWorking = false
+  let isAgain = false
+  let isPolling = false
+  let isStopped = false
+  let isAway = false
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  let prunedAt = performance.now()
+  let timer: ReturnType<typeof setInterval> | undefined
+  const stopping = new AbortController()
+
+  async function refresh(): Promise<void> {
+    const all = await store.refresh()
+    refreshedAt = performance.now()
+    const enabled = all.filter((endpoint) => endpoint.enabled)
+    endpoints = new Map(enabled.map((endpoint) => [endpoint.id, endpoint]))
+    ofProduct = Map.groupBy(enabled, ({ product }) => product)
+  }
+
+  /** What ended is stored before more is taken on: a delivery that is done makes way for the next one of its call. */
+  async function storeResults(): Promise<void> {
+    if (results.length === 0) return
+    const batch = results
+    results = []
+    try {
+      await store.settle(batch.map(({ attempted }) => attempted))
+    } catch (error) {
+      results = [...batch, ...results]
+      throw error
+    }
+    for (const { endpointId } of batch) busy.set(endpointId, (busy.get(endpointId) ?? 1) - 1)
+  }
+
+  async function takeOn(): Promise<void> {
+    const wanted = new Map<string, number>()
+    for (const id of asked) {
+      const free = atOnce - (busy.get(id) ?? 0)
+      if (free > 0 && endpoints.has(id)) wanted.set(id, free)
+    }
+    asked.clear()
+    if (wanted.size === 0) return
+    for (const claimed of await store.claim(wanted)) {
+      const endpoint = endpoints.get(claimed.endpointId)
+      if (endpoint === undefined) continue
+      busy.set(endpoint.id, (busy.get(endpoint.id) ?? 0) + 1)
+      const done = deliver(claimed, endpoint).then((attempted) => {
+        underWay.delete(done)
+        results.push({ endpointId: endpoint.id, attempted })
+        asked.add(endpoint.id)
+        void work()
+      })
+      underWay.add(done)
+    }
+  }
+
+  /** One round at a time; what comes meanwhile is in the next one. */
+  async function work(): Promise<void> {
+    isAgain = true
+    if (isWorking) return
+    isWorking = true
+    try {
+      while (isAgain) {
+        isAgain = false
+        await storeResults()
+        if (!isStopped) await takeOn()
+      }
+      isAway = false
+    } catch (error) {
+      failed(error)
+    } finally {
+      isWorking = false
+    }
+  }
+
+  /** Said once, however long the store is away. */
+  function failed(error: unknown): void {
+    const isStore = error instanceof StoreError
+    if (!isStore || !isAway) onError(error)
+    isAway ||= isStore
+  }
+
+  async function deliver(claimed: Claimed, endpoint: WebhookEndpoint): Promise<Attempted> {
+    const { id, body } = claimed
+    const at = now()
+    const timestamp = Math.floor(at / secondMs)
+    const answer = await post({
+      url: endpoint.url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Ringwire',
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': signWebhook({ id, timestamp, body }, secretsOf(endpoint, at)),
+      },
+      body,
+      signal: stopping.signal,
+    })
+    if (!answer.ok && isStopped)
+      return { id, outcome: 'released', afterMs: 0, at, responseStatus: null, response: null }
+    const status = answer.ok ? answer.status : null
+    // PostgreSQL stores no NUL in a text.
+    const response = (answer.ok ? answer.body : answer.error).replaceAll('\0', '\ufffd')
+    const said = { id, at: now(), responseStatus: status, response }
+    if (status !== null && status >= 200 && status < 300) {
+      onResult('delivered')
+      return { ...said, outcome: 'delivered', afterMs: 0 }
+    }
+    const afterMs = nextAfter(claimed.attempts)
+    if (status !== 410 && now() + afterMs <= claimed.createdAt + giveUpMs) {
+      onResult('repeated')
+      return { ...said, outcome: 'pending', afterMs }
+    }
+    onResult('failed')
+    onFailed({ delivery: claimed, endpoint, cause: status === null ? response : `status ${status}` })
+    if (status === 410) await disable(endpoint)
+    return { ...said, outcome: 'failed', afterMs: 0 }
+  }
+
+  function nextAfter(attempts: number): number {
+    const delays = options.backoffMs ?? backoffMs
+    const delay = delays[Math.min(attempts, delays.length - 1)] ?? 0
+    return Math.round(delay * (1 - jitter + 2 * jitter * Math.random()))
+  }
+
+  /** Gone for good, says the endpoint [HOOK3]. */
+  async function disable({ id, product }: WebhookEndpoint): Promise<void> {
+    try {
+      await store.changeEndpoint(product, id, { enabled: false })
+      await refresh()
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  async function prune(): Promise<void> {
+    prunedAt = performance.now()
+    while (!isStopped && (await store.prune(now() - keptMs.delivered, now() - keptMs.failed)) > 0) await Bun.sleep(10)
+  }
+
+  function lookAtAll(): Promise<void> {
+    for (const id of endpoints.keys()) asked.add(id)
+    return work()
+  }
+
+  async function poll(): Promise<void> {
+    if (isPolling) return
+    isPolling = true
+    try {
+      if (performance.now() - refreshedAt >= refreshMs) await refresh()
+      if (performance.now() - prunedAt >= pruneMs) await prune()
+    } catch (error) {
+      failed(error)
+    }
+    isPolling = false
+    await lookAtAll()
+  }
+
+  return {
+    async start() {
+      await refresh()
+      timer = setInterval(() => void poll(), pollMs)
+      void lookAtAll()
+    },
+    committed({ call }) {
+      const told = ofProduct.get(call.product)
+      if (told === undefined) return
+      for (const { id } of told) asked.add(id)
+      void work()
+    },
+    async changed() {
+      await refresh()
+      void lookAtAll()
+    },
+    async stop() {
+      isStopped = true
+      clearInterval(timer)
+      await Promise.race([Promise.all(underWay), Bun.sleep(underWay.size > 0 ? graceMs : 0)])
+      stopping.abort()
+      await Promise.all(underWay)
+      while (isWorking) await Bun.sleep(5)
+      await work()
+    },
+  }
+}
+
+/** The current one first. */
+function secretsOf({ secret, oldSecret, oldSecretUntil }: WebhookEndpoint, at: number): string[] {
+  return oldSecret !== null && oldSecretUntil !== null && oldSecretUntil > at ? [secret, oldSecret] : [secret]
+}

@@ -1,0 +1,343 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { LiveCall, RingingCall } from '../../src/call/call.ts'
+import type { Step } from '../../src/call/effects.ts'
+import type { CallStore } from '../../src/ports/call-store.ts'
+import { type Attempted, claimMs, type WebhookEndpoint, type WebhookStore } from '../../src/ports/webhooks.ts'
+import { accepted, created, ended, ringing, there, touched } from './calls.ts'
+
+/** What the suite needs of an adapter besides its ports. */
+export interface WebhooksHarness {
+  store(): CallStore
+  webhooks(): WebhookStore
+  /** The same as another one sees it who may claim at the same time. */
+  other(): WebhookStore
+  /** Writes a step as another process would, unknown to the store. */
+  forge(step: Step): Promise<void>
+  /** Lets so many ms pass for what waits. */
+  pass(ms: number): Promise<void>
+  /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
+  reopen(between?: () => Promise<void>): Promise<void>
+  /** How `webhooks-child.ts` opens the same data. */
+  child(): readonly [kind: string, target: string]
+  close(): Promise<void>
+}
+
+const product = ringing().product
+let count = 0
+export function endpoint(changes: Partial<WebhookEndpoint> = {}): WebhookEndpoint {
+  return {
+    id: `we_${++count}`,
+    product,
+    url: 'https://example.com/hook',
+    events: null,
+    description: null,
+    enabled: true,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    oldSecret: null,
+    oldSecretUntil: null,
+    createdAt: count,
+    ...changes,
+  }
+}
+
+export const attempted = (id: string, changes: Partial<Attempted> = {}): Attempted => ({
+  id,
+  outcome: 'delivered',
+  afterMs: 0,
+  at: 5_000,
+  responseStatus: 200,
+  response: 'ok',
+  ...changes,
+})
+
+/** What every adapter of WebhookStore guarantees. */
+export function registerWebhooksContract(name: string, open: () => Promise<WebhooksHarness>): void {
+  describe(`${name}: WebhookStore`, () => {
+    let harness: WebhooksHarness
+    const hooks = () => harness.webhooks()
+    beforeAll(async () => {
+      harness = await open()
+    })
+    afterAll(() => harness.close())
+    beforeEach(async () => {
+      for (const { id, product } of await hooks().refresh()) await hooks().removeEndpoint(product, id)
+      await hooks().refresh()
+    })
+
+    async function add(...endpoints: WebhookEndpoint[]): Promise<void> {
+      for (const one of endpoints) await hooks().addEndpoint(one)
+      await hooks().refresh()
+      await harness.other().refresh()
+    }
+    async function commit(...steps: Step[]): Promise<void> {
+      const [first] = steps
+      if (first !== undefined) await harness.store().transition(first.call, () => ({ steps }))
+    }
+    const begin = async (): Promise<RingingCall> => {
+      const call = ringing()
+      await commit(created(call))
+      return call
+    }
+    const pending = async (id: string) =>
+      (await hooks().deliveries({ endpointId: id, status: 'pending', limit: 1000, before: undefined })).map(
+        ({ type }) => type,
+      )
+    const claim = (from: WebhookStore, id: string, count = 100) => from.claim(new Map([[id, count]]))
+
+    test('a step is written for each endpoint that wants it, and for no other', async () => {
+      const all = endpoint()
+      const some = endpoint({ events: ['call.accepted', 'call.ended'] })
+      const off = endpoint({ enabled: false })
+      const elsewhere = endpoint({ product: 'another' })
+      await add(all, some, off, elsewhere)
+      const call = await begin()
+      const answer = accepted(call)
+      await commit(answer)
+      await commit(touched(answer.call, 'a place is nobody’s business'))
+      const of = async ({ id }: WebhookEndpoint) => (await pending(id)).toSorted()
+      expect(await of(all)).toEqual(['call.accepted', 'call.ringing'])
+      expect(await of(some)).toEqual(['call.accepted'])
+      expect([await of(off), await of(elsewhere)]).toEqual([[], []])
+      const [first] = await claim(hooks(), all.id)
+      expect(first).toMatchObject({
+        endpointId: all.id,
+        subject: call.callUuid,
+        version: 1,
+        type: 'call.ringing',
+        attempts: 0,
+      })
+      expect(JSON.parse(first?.body ?? '')).toMatchObject({
+        type: 'call.ringing',
+        timestamp: new Date(created(call).event.at).toISOString(),
+        data: { call_uuid: call.callUuid, version: 1, status: 'ringing', caller: { user_id: call.caller.userId } },
+      })
+    })
+
+    test('what is not written is told to nobody: a guard that failed, and the other steps of its transition', async () => {
+      const one = endpoint()
+      await add(one)
+      const [call, other, third] = [await begin(), await begin(), await begin()]
+      await harness.forge(touched(other, 'forged'))
+      let tries = 0
+      await Promise.all([
+        harness.store().transition(call, (now) => ({
+          steps: tries++ > 0 ? [] : [accepted(there(now) as RingingCall), accepted(other)],
+        })),
+        commit(accepted(third)),
+      ])
+      expect(tries).toBe(2)
+      expect((await pending(one.id)).toSorted()).toEqual([
+        'call.accepted',
+        'call.ringing',
+        'call.ringing',
+        'call.ringing',
+      ])
+    })
+
+    test('of one call they are claimed in the order of versions, and other calls go on', async () => {
+      const one = endpoint()
+      await add(one)
+      const [call, other] = [await begin(), await begin()]
+      const answer = accepted(call)
+      await commit(answer)
+      await commit(ended(answer.call as LiveCall))
+      const got = async () =>
+        (await claim(hooks(), one.id)).map(({ id, subject, version }) => ({ id, subject, version }))
+      const first = await got()
+      expect(first.map(({ subject, version }) => [subject, version]).toSorted()).toEqual(
+        [
+          [call.callUuid, 1],
+          [other.callUuid, 1],
+        ].toSorted(),
+      )
+      expect(await got()).toEqual([])
+      const ofCall = first.find(({ subject }) => subject === call.callUuid)?.id ?? ''
+      // It failed: what comes after it in its call waits with it.
+      await hooks().settle([attempted(ofCall, { outcome: 'pending', afterMs: 5_000, responseStatus: 500 })])
+      expect(await got()).toEqual([])
+      await harness.pass(5_000)
+      expect((await got()).map(({ version }) => version)).toEqual([1])
+      await hooks().settle([attempted(ofCall)])
+      const second = await got()
+      expect(second.map(({ version }) => version)).toEqual([2])
+      // One that failed for good keeps nobody back.
+      await hooks().settle([attempted(second[0]?.id ?? '', { outcome: 'failed' })])
+      expect((await got()).map(({ version }) => version)).toEqual([3])
+    })
+
+    test('two that claim at once never get the same, and who dies with a claim leaves it', async () => {
+      const one = endpoint()
+      await add(one)
+      await Promise.all(Array.from({ length: 60 }, begin))
+      const got: string[] = []
+      for (let round = 0; round < 10; round++) {
+        const both = await Promise.all([claim(hooks(), one.id, 7), claim(harness.other(), one.id, 7)])
+        got.push(...both.flat().map(({ id }) => id))
+      }
+      expect([got.length, new Set(got).size]).toEqual([60, 60])
+      await harness.pass(claimMs)
+      expect((await claim(harness.other(), one.id)).length).toBe(60)
+    })
+
+    test('one endpoint that fails does not stand in the way of another', async () => {
+      const [dead, alive] = [endpoint(), endpoint()]
+      await add(dead, alive)
+      await Promise.all(Array.from({ length: 30 }, begin))
+      const wanted = new Map([
+        [dead.id, 3],
+        [alive.id, 100],
+      ])
+      const taken = await hooks().claim(wanted)
+      expect(taken.filter(({ endpointId }) => endpointId === dead.id).length).toBe(3)
+      expect(taken.filter(({ endpointId }) => endpointId === alive.id).length).toBe(30)
+    })
+
+    test('attempts are counted and shown; what was no attempt is not', async () => {
+      const one = endpoint()
+      await add(one)
+      await begin()
+      const shown = async () =>
+        (await hooks().deliveries({ endpointId: one.id, status: undefined, limit: 10, before: undefined }))[0]
+      const take = async () => (await claim(hooks(), one.id))[0]?.id ?? ''
+      const id = await take()
+      await hooks().settle([attempted(id, { outcome: 'released', responseStatus: null, response: null })])
+      expect(await shown()).toMatchObject({ id, status: 'pending', attempts: 0, endedAt: null })
+      expect(await take()).toBe(id)
+      await hooks().settle([attempted(id, { outcome: 'pending', afterMs: 0, responseStatus: 503, response: 'busy' })])
+      expect(await shown()).toMatchObject({ status: 'pending', attempts: 1, responseStatus: 503, response: 'busy' })
+      expect(await take()).toBe(id)
+      await hooks().settle([
+        attempted(id, { outcome: 'failed', at: 7_000, responseStatus: null, response: 'ECONNREFUSED' }),
+      ])
+      expect(await shown()).toMatchObject({
+        status: 'failed',
+        attempts: 2,
+        dueAt: null,
+        endedAt: 7_000,
+        responseStatus: null,
+      })
+      expect(await take()).toBe('')
+      // What comes late of a delivery that is over changes nothing.
+      await hooks().settle([attempted(id)])
+      expect((await shown())?.status).toBe('failed')
+      expect(await hooks().retry('another', id)).toBe(false)
+      expect(await hooks().retry(one.id, id)).toBe(true)
+      expect(await hooks().retry(one.id, id)).toBe(false)
+      expect(await take()).toBe(id)
+      await hooks().settle([attempted(id)])
+      expect(await shown()).toMatchObject({ status: 'delivered', attempts: 3, responseStatus: 200, response: 'ok' })
+    })
+
+    test('lists are paged, the newest first, and show those of one status', async () => {
+      const one = endpoint()
+      await add(one)
+      for (let n = 0; n < 5; n++) await begin()
+      const [first] = await claim(hooks(), one.id, 1)
+      await hooks().settle([attempted(first?.id ?? '', { outcome: 'failed' })])
+      const page = async (before: string | undefined) =>
+        (await hooks().deliveries({ endpointId: one.id, status: undefined, limit: 2, before })).map(({ id }) => id)
+      const pages = [await page(undefined)]
+      for (let last = pages[0]; last?.length === 2; pages.push(last)) last = await page(last[1])
+      const ids = pages.flat()
+      expect([ids.length, new Set(ids).size]).toEqual([5, 5])
+      expect(ids).toEqual(ids.toSorted().reverse())
+      const failed = await hooks().deliveries({ endpointId: one.id, status: 'failed', limit: 10, before: undefined })
+      expect(failed.map(({ id }) => id)).toEqual([first?.id ?? ''])
+    })
+
+    test('an endpoint is changed in part, and takes its deliveries along', async () => {
+      const one = endpoint({ description: 'before' })
+      await add(one)
+      await begin()
+      expect(await hooks().changeEndpoint('another', one.id, { enabled: false })).toBeUndefined()
+      const changed = await hooks().changeEndpoint(product, one.id, {
+        events: ['call.missed'],
+        oldSecret: one.secret,
+        oldSecretUntil: 1_700_000_000_000,
+        secret: 'whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3',
+        description: null,
+      })
+      expect(changed).toEqual({
+        ...one,
+        events: ['call.missed'],
+        oldSecret: one.secret,
+        oldSecretUntil: 1_700_000_000_000,
+        secret: 'whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3',
+        description: null,
+      })
+      expect(await hooks().changeEndpoint(product, one.id, {})).toEqual(changed)
+      expect(await hooks().endpointsOf(product)).toEqual(changed ? [changed] : [])
+      await harness.other().refresh()
+      await hooks().refresh()
+      await begin()
+      expect(await pending(one.id)).toEqual(['call.ringing'])
+      expect(await hooks().removeEndpoint('another', one.id)).toBe(false)
+      expect(await hooks().removeEndpoint(product, one.id)).toBe(true)
+      expect([await pending(one.id), await hooks().endpointsOf(product)]).toEqual([[], []])
+    })
+
+    test('what ended is removed, each in its time, and what no endpoint waits for', async () => {
+      const one = endpoint()
+      await add(one)
+      for (let n = 0; n < 4; n++) await begin()
+      const ids = (await claim(hooks(), one.id, 3)).map(({ id }) => id)
+      await hooks().settle([
+        attempted(ids[0] ?? '', { at: 1_000 }),
+        attempted(ids[1] ?? '', { at: 3_000 }),
+        attempted(ids[2] ?? '', { outcome: 'failed', at: 1_000 }),
+      ])
+      const left = async () =>
+        (await hooks().deliveries({ endpointId: one.id, status: undefined, limit: 10, before: undefined }))
+          .map(({ status }) => status)
+          .toSorted()
+      expect(await hooks().prune(2_000, 500)).toBe(1)
+      expect(await left()).toEqual(['delivered', 'failed', 'pending'])
+      expect(await hooks().prune(2_000, 2_000)).toBe(1)
+      expect(await hooks().prune(2_000, 2_000)).toBe(0)
+      const call = ringing()
+      // This process does not know yet that another one has removed the endpoint.
+      await harness.other().removeEndpoint(product, one.id)
+      await commit(created(call))
+      expect(await left()).toEqual(['pending'])
+      expect(await hooks().prune(0, 0)).toBe(1)
+      expect(await left()).toEqual([])
+    })
+
+    test('after kill -9 what was committed is on its way, and nothing else', async () => {
+      const one = endpoint()
+      await add(one)
+      const lines: string[] = []
+      await harness.reopen(async () => {
+        const child = Bun.spawn(
+          [process.execPath, new URL('webhooks-child.ts', import.meta.url).pathname, ...harness.child()],
+          {
+            stdout: 'pipe',
+            stderr: 'inherit',
+          },
+        )
+        let text = ''
+        for await (const chunk of child.stdout) {
+          text += new TextDecoder().decode(chunk)
+          if (text.split('\n').length > 300) child.kill('SIGKILL')
+        }
+        await child.exited
+        lines.push(...text.split('\n').slice(0, -1))
+      })
+      await hooks().refresh()
+      const left = await hooks().deliveries({
+        endpointId: one.id,
+        status: 'pending',
+        limit: 100_000,
+        before: undefined,
+      })
+      const names = new Set<string>()
+      for (const { subject, version } of await claim(hooks(), one.id, 100_000)) {
+        names.add(`${subject} ${version}`)
+        expect(await harness.store().load({ product, callUuid: subject })).toBeDefined()
+      }
+      expect(lines.length).toBeGreaterThan(250)
+      expect(left.length).toBeGreaterThanOrEqual(lines.length)
+      for (const line of lines) if (line.endsWith(' 1')) expect(names.has(line)).toBe(true)
+    }, 60_000)
+  })
+}
