@@ -1,0 +1,73 @@
+// What a browser runs when a call rings and no page of the application is open: it shows the call, and declines it
+// without opening the page. No bundler, no dependency. The origin of the service is in the URL of this worker:
+// navigator.serviceWorker.register('/service-worker.js?service=https://calls.example.com')
+const service = new URL(self.location.href).searchParams.get('service') ?? self.location.origin
+
+self.addEventListener('push', (event) => {
+  const call = event.data?.json()
+  if (call?.type === 'call.wake') event.waitUntil(ring(call))
+  if (call?.type === 'call.wake_cancelled') event.waitUntil(stop(call))
+})
+
+self.addEventListener('notificationclick', (event) => {
+  const { call } = event.notification.data ?? {}
+  event.notification.close()
+  if (call === undefined) return
+  event.waitUntil(event.action === 'decline' ? decline(call) : answer(call))
+})
+
+async function ring(call) {
+  // The push may be late: the ticket knows whether the call still rings.
+  const isRinging = await ask(call, 'GET')
+  if (!isRinging) return missed(call)
+  await self.registration.showNotification(`${call.caller.display_name} is calling`, {
+    tag: call.call_uuid,
+    body: call.call_type === 'video' ? 'Video call' : 'Call',
+    requireInteraction: true,
+    renotify: true,
+    data: { call },
+    actions: [
+      { action: 'answer', title: 'Answer' },
+      { action: 'decline', title: 'Decline' },
+    ],
+  })
+  // The caller hears that it rings.
+  await ask(call, 'POST', '/alerting')
+}
+
+async function stop(call) {
+  // Of the same tag: it takes the place of what rings.
+  if (call.status !== 'accepted') return missed(call)
+  // Taken on another device. Browsers want each push to show something, and forgive a few that do not.
+  const shown = await self.registration.getNotifications({ tag: call.call_uuid })
+  for (const notification of shown) notification.close()
+}
+
+const missed = (call) =>
+  self.registration.showNotification(`You missed a call of ${call.caller.display_name}`, {
+    tag: call.call_uuid,
+    silent: true,
+  })
+
+const decline = (call) => ask(call, 'POST', '/reject')
+
+/** The page connects, and is rung: it accepts the call that its address names. */
+async function answer(call) {
+  const url = `/?answer=${call.call_uuid}`
+  const [open] = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  if (open === undefined) return self.clients.openWindow(url)
+  open.postMessage({ answer: call.call_uuid })
+  return open.focus()
+}
+
+/** Whether the service did it: false where the call does not ring any more. */
+async function ask(call, method, path = '') {
+  try {
+    const headers = { Authorization: `Bearer ${call.ring_ticket}` }
+    const response = await fetch(`${service}/v1/call/ring${path}`, { method, headers })
+    return response.ok
+  } catch {
+    // Without a network nobody knows; the call may still ring.
+    return true
+  }
+}

@@ -1,0 +1,76 @@
+import { addressHash, type Devices, deviceFreshMs, deviceKeptMs, mostDevices } from '../../ports/devices.ts'
+import { type DeviceRow, deviceOf } from '../sql/device-rows.ts'
+import type { Connections, SqlParameter } from './connections.ts'
+
+export const devicesSql = `
+  SELECT device_id, address, registered_at::float8 AS registered_at FROM devices
+  WHERE product = $1 AND role = $2 AND user_id = $3 AND registered_at > $4::float8::bigint
+  ORDER BY registered_at DESC, device_id LIMIT $5::int`
+
+/**
+ * Puts one, and drops: the address with whoever had it before, the oldest of too many, some that were given up. Who
+ * registers again soon, and unchanged, writes nothing.
+ */
+export const putDeviceSql = `
+  WITH put AS (
+    INSERT INTO devices AS known (product, role, user_id, device_id, address, address_hash, registered_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7::float8::bigint)
+    ON CONFLICT (product, role, user_id, device_id) DO UPDATE
+    SET address = excluded.address, address_hash = excluded.address_hash, registered_at = excluded.registered_at
+    WHERE known.address <> excluded.address OR known.registered_at <= $8::float8::bigint
+    RETURNING 1
+  ), moved AS (
+    DELETE FROM devices
+    WHERE product = $1 AND address_hash = $6 AND (user_id <> $3 OR (role = $2 AND device_id <> $4))
+  ), many AS (
+    DELETE FROM devices WHERE product = $1 AND role = $2 AND user_id = $3 AND device_id IN (
+      SELECT device_id FROM devices WHERE product = $1 AND role = $2 AND user_id = $3 AND device_id <> $4
+      ORDER BY registered_at DESC, device_id OFFSET $10::int FOR UPDATE SKIP LOCKED)
+  ), given_up AS (
+    DELETE FROM devices WHERE (product, role, user_id, device_id) IN (
+      SELECT product, role, user_id, device_id FROM devices
+      WHERE registered_at <= $9::float8::bigint AND (product, role, user_id, device_id) <> ($1, $2, $3, $4)
+      ORDER BY registered_at LIMIT 10 FOR UPDATE SKIP LOCKED)
+  ) SELECT count(*)::int AS written FROM put`
+
+const forgetSql = `
+  DELETE FROM devices
+  WHERE product = $1 AND role = $2 AND user_id = $3 AND device_id = $4 AND ($5::text IS NULL OR address_hash = $5)
+  RETURNING 1`
+const forgetAllSql = 'DELETE FROM devices WHERE product = $1 AND role = $2 AND user_id = $3 RETURNING 1'
+
+/** Devices in the database: what another node writes is seen by the next read. */
+export function createDevices(connections: Connections): Devices {
+  const run = (text: string, values: readonly SqlParameter[]) =>
+    // Each of the writes leaves the same behind when it is done twice.
+    connections.run(text, values, { repeatable: true })
+
+  return {
+    async put({ participant: { product, role, userId }, deviceId, address, registeredAt }) {
+      await run(putDeviceSql, [
+        product,
+        role,
+        userId,
+        deviceId,
+        JSON.stringify(address),
+        addressHash(address),
+        registeredAt,
+        registeredAt - deviceFreshMs,
+        registeredAt - deviceKeptMs,
+        mostDevices - 1,
+      ])
+    },
+    async forget({ product, role, userId }, deviceId, address) {
+      const hash = address === undefined ? null : addressHash(address)
+      return (await run(forgetSql, [product, role, userId, deviceId, hash])).length > 0
+    },
+    forgetAll: async ({ product, role, userId }) => (await run(forgetAllSql, [product, role, userId])).length,
+    async of(participant, now) {
+      const { product, role, userId } = participant
+      const rows: DeviceRow[] = await run(devicesSql, [product, role, userId, now - deviceKeptMs, mostDevices])
+      return rows.map((row) => deviceOf(row, participant))
+    },
+    // The connections are those of the store.
+    close() {},
+  }
+}

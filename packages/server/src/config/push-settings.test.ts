@@ -1,0 +1,68 @@
+import { expect, test } from 'bun:test'
+import { createECDH, generateKeyPairSync } from 'node:crypto'
+import { loadConfig } from './config.ts'
+
+const pem = { format: 'pem', type: 'pkcs8' } as const
+const problemsOf = (env: Record<string, string>) => {
+  const loaded = loadConfig(env)
+  return loaded.ok ? [] : loaded.problems
+}
+const ecdh = createECDH('prime256v1')
+ecdh.setPrivateKey(Buffer.alloc(32, 7))
+const vapid = {
+  RINGWIRE_VAPID_PRIVATE_KEY: ecdh.getPrivateKey('base64url'),
+  RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
+}
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString()
+const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export(pem).toString()
+const apns = {
+  RINGWIRE_APNS_KEY: p256,
+  RINGWIRE_APNS_KEY_ID: 'KEY1234567',
+  RINGWIRE_APNS_TEAM_ID: 'TEAM123456',
+  RINGWIRE_APNS_TOPIC: 'com.example.calls',
+}
+
+test('[PUSH2] VAPID: the public key is that of the private one, and has to fit where it is given', () => {
+  const loaded = loadConfig(vapid)
+  expect(loaded.ok && loaded.config.vapidPrivateKey?.publicKey).toBe(ecdh.getPublicKey('base64url'))
+  expect(problemsOf({ ...vapid, RINGWIRE_VAPID_PUBLIC_KEY: ecdh.getPublicKey('base64url') })).toEqual([])
+  expect(problemsOf({ ...vapid, RINGWIRE_VAPID_PUBLIC_KEY: 'BAAA' })).toEqual([
+    'RINGWIRE_VAPID_PUBLIC_KEY is not the one of RINGWIRE_VAPID_PRIVATE_KEY',
+  ])
+  expect(problemsOf({ ...vapid, RINGWIRE_VAPID_SUBJECT: 'calls@example.com' })).toEqual([
+    'RINGWIRE_VAPID_SUBJECT must be mailto:… or https://…',
+  ])
+  expect(problemsOf({ ...vapid, RINGWIRE_VAPID_SUBJECT: '' })).toEqual([
+    'RINGWIRE_VAPID_SUBJECT is required with RINGWIRE_VAPID_PRIVATE_KEY',
+  ])
+})
+
+test('[PUSH2] APNs: the key of a .p8 file, also in one line, and all that belongs to it', () => {
+  expect(problemsOf(apns)).toEqual([])
+  expect(problemsOf({ ...apns, RINGWIRE_APNS_KEY: p256.replaceAll('\n', '\\n') })).toEqual([])
+  const { RINGWIRE_APNS_KEY } = apns
+  expect(problemsOf({ RINGWIRE_APNS_KEY })).toEqual([
+    'RINGWIRE_APNS_KEY_ID is required with RINGWIRE_APNS_KEY',
+    'RINGWIRE_APNS_TEAM_ID is required with RINGWIRE_APNS_KEY',
+    'RINGWIRE_APNS_TOPIC is required with RINGWIRE_APNS_KEY',
+  ])
+})
+
+test('[PUSH2] what is no credential is a problem that shows nothing of it', () => {
+  const bad = {
+    RINGWIRE_VAPID_PRIVATE_KEY: ['hunter2', 'A'.repeat(43), ecdh.getPublicKey('base64url')],
+    RINGWIRE_APNS_KEY: ['hunter2', p384, p256.slice(0, -60)],
+    RINGWIRE_FCM_CREDENTIALS: [
+      'hunter2',
+      '{"private_key":"hunter2"}',
+      JSON.stringify({ project_id: 'p', private_key: p256 }),
+    ],
+  }
+  for (const [name, values] of Object.entries(bad)) {
+    for (const value of values) {
+      const problems = problemsOf({ ...vapid, ...apns, [name]: value })
+      expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} is no `))])
+      expect(problems.join()).not.toContain('hunter2')
+    }
+  }
+})

@@ -1,0 +1,34 @@
+import { readApnsKey } from '../push/apns.ts'
+import { type FcmCredentials, readFcmCredentials } from '../push/fcm.ts'
+import { readVapidKey, type VapidKey } from '../push/vapid.ts'
+import type { ValueType } from './values.ts'
+
+/** A value that is read by the part that uses it; what is wrong with it shows nothing of it. */
+function readBy<T>(label: string, read: (text: string) => T | undefined, problem: string): ValueType<T> {
+  return {
+    label,
+    parse(text) {
+      const value = read(text)
+      return value === undefined ? { ok: false, problem } : { ok: true, value }
+    },
+  }
+}
+
+export const vapidKey = (): ValueType<VapidKey> =>
+  readBy('base64url of 32 bytes', readVapidKey, 'is no private key of P-256: 32 bytes, base64url')
+
+export const vapidSubject = () =>
+  readBy(
+    'mailto: or https: URL',
+    (text) => (/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) ? text : undefined),
+    'must be mailto:… or https://…',
+  )
+
+export const fcmCredentials = (): ValueType<FcmCredentials> =>
+  readBy(
+    'JSON',
+    readFcmCredentials,
+    'is no key of a service account: JSON with project_id, client_email and private_key',
+  )
+
+export const apnsKey = () => readBy('PEM', readApnsKey, 'is no key for APNs: a private key of P-256, PEM')

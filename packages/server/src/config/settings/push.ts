@@ -1,0 +1,58 @@
+import { apnsKey, fcmCredentials, vapidKey, vapidSubject } from '../push-values.ts'
+import { setting, unset } from '../setting.ts'
+import { baseUrl, text } from '../values.ts'
+
+/** With which push services devices are woken [PUSH2]. */
+export const push = {
+  vapidPrivateKey: unset(
+    'RINGWIRE_VAPID_PRIVATE_KEY',
+    vapidKey(),
+    null,
+    'unset: no Web Push',
+    'The private key by which push services of browsers know this service (VAPID).',
+    { secret: true },
+  ),
+  vapidPublicKey: unset(
+    'RINGWIRE_VAPID_PUBLIC_KEY',
+    text('base64url'),
+    null,
+    'unset: of the private key',
+    'What pages subscribe with. Where it is given, it has to fit the private key.',
+  ),
+  vapidSubject: unset(
+    'RINGWIRE_VAPID_SUBJECT',
+    vapidSubject(),
+    null,
+    'unset',
+    'Whom push services may ask: mailto:… or https://…; required with RINGWIRE_VAPID_PRIVATE_KEY.',
+  ),
+  vapidUrl: unset(
+    'RINGWIRE_VAPID_URL',
+    baseUrl(),
+    null,
+    'unset: none',
+    'Origin of a push service that is asked without TLS, and on a private address, too: for tests.',
+  ),
+  fcmCredentials: unset(
+    'RINGWIRE_FCM_CREDENTIALS',
+    fcmCredentials(),
+    null,
+    'unset: no FCM',
+    'The key of a service account of Firebase, as JSON.',
+    { secret: true },
+  ),
+  fcmUrl: setting('RINGWIRE_FCM_URL', baseUrl(), 'https://fcm.googleapis.com', 'Where FCM is.'),
+  apnsKey: unset('RINGWIRE_APNS_KEY', apnsKey(), null, 'unset: no APNs', 'The key for APNs, PEM, as in the .p8 file.', {
+    secret: true,
+  }),
+  apnsKeyId: unset('RINGWIRE_APNS_KEY_ID', text(), null, 'unset', 'Its id; required with RINGWIRE_APNS_KEY.'),
+  apnsTeamId: unset('RINGWIRE_APNS_TEAM_ID', text(), null, 'unset', 'The team; required with RINGWIRE_APNS_KEY.'),
+  apnsTopic: unset(
+    'RINGWIRE_APNS_TOPIC',
+    text(),
+    null,
+    'unset',
+    'The bundle id of the app; required with RINGWIRE_APNS_KEY.',
+  ),
+  apnsUrl: unset('RINGWIRE_APNS_URL', baseUrl(), null, 'unset: those of Apple', 'Where APNs is, of both environments.'),
+}

@@ -1,0 +1,85 @@
+/** GET /v1/call/ring, POST /v1/call/ring/reject, POST /v1/call/ring/alerting: with a ring ticket alone [TICK1]. */
+import type { RingChanged, RingResponse } from '@ringwire/protocol/rest'
+import { type RingTicket, type RingTickets, ticketSession } from '../auth/ring-ticket.ts'
+import { type Call, isLive, type RingingCall, sideOf } from '../call/call.ts'
+import type { Actor } from '../call/decide.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { Calls } from '../services/calls.ts'
+import type { LocalLimits } from '../services/limits.ts'
+import { bearerToken } from './bearer.ts'
+import { failure, json, retryAfter } from './replies.ts'
+
+export interface RingDeps {
+  readonly ringTickets: Pick<RingTickets, 'verify'>
+  readonly localLimits: Pick<LocalLimits, 'participantRequest'>
+  readonly store: Pick<CallStore, 'load'>
+  readonly calls: Pick<Calls, 'rejectRinging' | 'alerting'>
+  readonly node: string
+}
+
+type Answer = (ticket: RingTicket) => Promise<Response>
+
+export function createRingEndpoints(deps: RingDeps) {
+  const { ringTickets, localLimits, store, calls, node } = deps
+
+  const withTicket = (answer: Answer) => (request: Request) => {
+    const token = bearerToken(request.headers.get('authorization'))
+    if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'A ring ticket is required.' })
+    const ticket = ringTickets.verify(token)
+    if (ticket === undefined) {
+      return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid or expired.' })
+    }
+    const limit = localLimits.participantRequest(ticket.participant)
+    if (!limit.ok) return failure('RATE_LIMITED', { headers: retryAfter(limit.retryAfterMs) })
+    return answer(ticket)
+  }
+
+  /** A call that is not for whoever the ticket names: nothing of it shows. */
+  async function load({ participant, callUuid }: RingTicket): Promise<Call | undefined> {
+    const call = await store.load({ product: participant.product, callUuid })
+    return call !== undefined && sideOf(call, participant) === 'callee' ? call : undefined
+  }
+  const gone = async (ticket: RingTicket) => notRinging(await load(ticket))
+
+  return {
+    ring: withTicket(async (ticket) => {
+      const call = await load(ticket)
+      return call?.status === 'ringing' ? json(200, shown(call)) : notRinging(call)
+    }),
+    rejectRing: withTicket(async (ticket) => {
+      const outcome = await calls.rejectRinging(actorOf(ticket, node), ticket.callUuid)
+      return outcome.ok ? json(200, changed(ticket, 'rejected', 'declined')) : gone(ticket)
+    }),
+    alertRing: withTicket(async (ticket) => {
+      const outcome = await calls.alerting(actorOf(ticket, node), ticket.callUuid)
+      return outcome.ok ? json(200, changed(ticket, 'ringing', null)) : gone(ticket)
+    }),
+  }
+}
+
+/** A ticket stands for nobody who is connected: no session has this name, and none can hold a place by it. */
+function actorOf({ participant, deviceId }: RingTicket, node: string): Actor {
+  return { participant, sessionId: ticketSession(deviceId), deviceId, node, displayName: '' }
+}
+
+function shown(call: RingingCall): RingResponse {
+  const { callUuid, caller, callType, contextType, contextId, ringExpiresAt } = call
+  return {
+    call_uuid: callUuid,
+    status: 'ringing',
+    caller: { user_id: caller.userId, role: caller.role, display_name: caller.displayName ?? '' },
+    call_type: callType,
+    context_type: contextType,
+    context_id: contextId,
+    expires_at: new Date(ringExpiresAt).toISOString(),
+  }
+}
+
+function changed({ callUuid }: RingTicket, status: RingChanged['status'], endReason: string | null): RingChanged {
+  return { call_uuid: callUuid, status, end_reason: endReason }
+}
+
+function notRinging(call: Call | undefined): Response {
+  const endReason = call === undefined || isLive(call) ? null : call.endReason
+  return failure('CALL_NOT_RINGING', { details: { status: call?.status ?? null, end_reason: endReason } })
+}

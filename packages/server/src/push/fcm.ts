@@ -1,0 +1,141 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { PushAddress } from '../ports/devices.ts'
+import { signJwt } from './jwt.ts'
+import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
+
+/** What Firebase Cloud Messaging is asked with: of the JSON that the console gives for a service account. */
+export interface FcmCredentials {
+  readonly projectId: string
+  readonly clientEmail: string
+  readonly key: KeyObject
+  readonly tokenUrl: string
+}
+
+/** Undefined where the text is no key of a service account. */
+export function readFcmCredentials(text: string): FcmCredentials | undefined {
+  try {
+    const { project_id, client_email, private_key, token_uri = googleTokenUrl } = JSON.parse(text)
+    if (typeof project_id !== 'string' || !/^[\w.:-]+$/.test(project_id) || typeof client_email !== 'string') return
+    if (typeof private_key !== 'string' || typeof token_uri !== 'string' || !URL.canParse(token_uri)) return
+    const key = createPrivateKey(private_key)
+    if (key.asymmetricKeyType !== 'rsa') return
+    return { projectId: project_id, clientEmail: client_email, key, tokenUrl: token_uri }
+  } catch {
+    return undefined
+  }
+}
+
+const googleTokenUrl = 'https://oauth2.googleapis.com/token'
+const scope = 'https://www.googleapis.com/auth/firebase.messaging'
+/** A new access token is asked for so long before the old one is over, in ms. */
+const renewMs = 60_000
+
+export interface FcmOptions {
+  readonly credentials: FcmCredentials
+  /** The origin of the service. */
+  readonly url: string
+  readonly now: () => number
+}
+
+type Registration = Extract<PushAddress, { platform: 'fcm' }>
+
+/** FCM over its HTTP v1 API. */
+export function createFcm({ credentials, url, now }: FcmOptions): PushService<Registration> {
+  const access = createAccess(credentials, now)
+  const target = `${url}/v1/projects/${credentials.projectId}/messages:send`
+
+  async function attempt(body: string, token: string, signal: AbortSignal): Promise<Pushed> {
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body,
+      redirect: 'error',
+      signal,
+    })
+    const answer = response.ok ? undefined : await response.json().catch(() => undefined)
+    if (response.ok) await response.body?.cancel()
+    const { result, reason } = resultOf(response.status, errorCodeOf(answer))
+    return { result, reason, ...retryAfterOf(response.headers.get('retry-after'), now()) }
+  }
+
+  return {
+    async send({ token }, message, signal) {
+      const body = JSON.stringify({ message: { token, ...messageOf(message, now()) } })
+      try {
+        const first = await attempt(body, await access.token(signal), signal)
+        // A token that was taken back before its time: with a new one it goes, or it never does.
+        if (first.reason !== '401') return first
+        access.drop()
+        return await attempt(body, await access.token(signal), signal)
+      } catch (error) {
+        return error instanceof AccessRefused ? { result: 'refused', reason: error.message } : failedBy(error)
+      }
+    },
+    close() {},
+  }
+}
+
+/** Data alone: the app shows the call. Values are text, as FCM has it; `caller` is JSON. */
+function messageOf(message: PushMessage, now: number) {
+  const data = Object.fromEntries(
+    Object.entries(message.payload).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  )
+  const ttl = `${secondsLeft(message, now)}s`
+  return { data, android: { priority: 'HIGH', ttl, collapse_key: message.callUuid } }
+}
+
+/** google.rpc.Status with an FcmError among its details. */
+function errorCodeOf(answer: unknown): string | undefined {
+  const { status, details = [] } =
+    (answer as { error?: { status?: string; details?: { errorCode?: string }[] } })?.error ?? {}
+  return details.find(({ errorCode }) => errorCode !== undefined)?.errorCode ?? status
+}
+
+function resultOf(status: number, code: string | undefined): Pushed {
+  const reason = code === undefined || status === 401 ? String(status) : `${status} ${code}`.slice(0, 80)
+  if (status === 200) return { result: 'accepted', reason }
+  if (status === 404 || code === 'UNREGISTERED') return { result: 'gone', reason }
+  if (status === 413) return { result: 'too_large', reason }
+  if (status === 429) return { result: 'limited', reason }
+  return { result: status >= 500 ? 'failed' : 'refused', reason }
+}
+
+class AccessRefused extends Error {}
+
+/** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time. */
+function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () => number) {
+  let known: { token: string; expiresAt: number } | undefined
+  let asking: Promise<string> | undefined
+
+  async function ask(signal: AbortSignal): Promise<string> {
+    const iat = Math.floor(now() / 1000)
+    const assertion = signJwt('RS256', key, { iss: clientEmail, scope, aud: tokenUrl, iat, exp: iat + 3600 })
+    const response = await fetch(tokenUrl, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }),
+      redirect: 'error',
+      signal,
+    })
+    if (response.status >= 500 || response.status === 429) throw Object.assign(new Error(), { code: 'no access token' })
+    const { access_token: token, expires_in: seconds } = await response.json().catch(() => ({}))
+    if (!response.ok || typeof token !== 'string') throw new AccessRefused(`no access token: ${response.status}`)
+    known = { token, expiresAt: now() + (Number(seconds) || 0) * 1000 }
+    return token
+  }
+
+  return {
+    token(signal: AbortSignal): Promise<string> {
+      if (known !== undefined && known.expiresAt - now() > renewMs) return Promise.resolve(known.token)
+      asking ??= ask(signal).finally(() => {
+        asking = undefined
+      })
+      return asking
+    },
+    drop() {
+      known = undefined
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { Inbox } from './received.ts'
+
+export interface ApnsRequest {
+  /** The connection it came on: 1, 2, 3 … */
+  readonly over: number
+  readonly headers: Readonly<Record<string, string>>
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
+  readonly body: any
+}
+
+export type ApnsPlan =
+  | 'silence'
+  | 'goaway'
+  | 'cut'
+  | { status: number; reason?: string; headers?: Record<string, string> }
+
+export interface ApnsServer {
+  readonly url: string
+  /** The .p8 file. */
+  readonly key: string
+  readonly requests: Inbox<ApnsRequest>
+  /** What the next requests are answered, one each. */
+  plan(...answers: ApnsPlan[]): Promise<void>
+  stop(): Promise<void>
+}
+
+/** APNs in a process of Node: another HTTP/2 than that of the service. */
+export async function startApnsServer(): Promise<ApnsServer> {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const child = Bun.spawn(['node', new URL('./apns-server.mjs', import.meta.url).pathname], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      APNS_PUBLIC_KEY: publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+    },
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const requests: ApnsServer['requests'] = new Inbox()
+  const planned = new Inbox<true>()
+  const { promise: listening, resolve } = Promise.withResolvers<string>()
+  void readLines(child.stdout, (line) => {
+    const said = JSON.parse(line)
+    if (said.url !== undefined) resolve(said.url)
+    else if (said.headers !== undefined) requests.add(said)
+    else if (said.planned) planned.add(true)
+  })
+  return {
+    url: await listening,
+    key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+    requests,
+    async plan(...answers) {
+      child.stdin.write(`${JSON.stringify(answers)}\n`)
+      child.stdin.flush()
+      await planned.next()
+    },
+    async stop() {
+      child.kill()
+      await child.exited
+    },
+  }
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) onLine(line)
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Google's token endpoint and FCM's HTTP v1 API on a loopback port: assertions are checked by WebCrypto, tokens run out and
+ * are taken back, devices are registered or not.
+ */
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Inbox } from './received.ts'
+import { verifiedByWebCrypto } from './web-push-server.ts'
+
+export interface FcmServer {
+  readonly url: string
+  /** The key of the service account, as the console gives it. */
+  readonly credentials: string
+  readonly assertions: Inbox<Record<string, unknown> | undefined>
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
+  readonly messages: Inbox<any>
+  register(token: string): void
+  /** The next messages are answered so, one each; null: never. */
+  answers(...replies: ({ status: number; error?: object; headers?: Record<string, string> } | null)[]): void
+  /** Access tokens that were given are good no more. */
+  takeBack(): void
+  stop(): Promise<void>
+}
+
+export async function startFcmServer(): Promise<FcmServer> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  const registered = new Set<string>()
+  const given = new Set<string>()
+  const replies: Parameters<FcmServer['answers']>[0][] = []
+  const assertions: FcmServer['assertions'] = new Inbox()
+  const messages: FcmServer['messages'] = new Inbox()
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    const reply = (status: number, value: object, headers: Record<string, string> = {}) =>
+      void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(value))
+    if (request.url === '/token') return reply(...(await grant(body)))
+    if (request.url !== '/v1/projects/calls-1042/messages:send') return reply(404, {})
+    if (!given.has(String(request.headers.authorization).replace('Bearer ', ''))) {
+      return reply(401, { error: { status: 'UNAUTHENTICATED' } })
+    }
+    const planned = replies.shift()
+    if (planned === null) return
+    if (planned !== undefined) return reply(planned.status, { error: planned.error ?? {} }, planned.headers)
+    const { message } = JSON.parse(body)
+    const isText = Object.values(message.data).every((value) => typeof value === 'string')
+    if (!isText) return reply(400, { error: { status: 'INVALID_ARGUMENT' } })
+    if (!registered.has(message.token)) return reply(404, unregistered)
+    messages.add(message)
+    reply(200, { name: 'projects/calls-1042/messages/1' })
+  }
+
+  async function grant(body: string): Promise<[number, object]> {
+    const form = new URLSearchParams(body)
+    const claims = await verifiedByWebCrypto(form.get('assertion') ?? '', 'RS256', { spki })
+    assertions.add(claims)
+    const isGood =
+      form.get('grant_type') === 'urn:ietf:params:oauth:grant-type:jwt-bearer' &&
+      claims?.iss === 'calls@calls-1042.iam.gserviceaccount.com' &&
+      claims.aud === `${url}/token` &&
+      claims.scope === 'https://www.googleapis.com/auth/firebase.messaging' &&
+      Number(claims.exp) - Number(claims.iat) <= 3600
+    if (!isGood) return [400, { error: 'invalid_grant' }]
+    const access_token = crypto.randomUUID()
+    given.add(access_token)
+    return [200, { access_token, expires_in: 3599, token_type: 'Bearer' }]
+  }
+
+  const server = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    credentials: JSON.stringify({
+      type: 'service_account',
+      project_id: 'calls-1042',
+      private_key: privateKey.export({ format: 'pem', type: 'pkcs8' }),
+      client_email: 'calls@calls-1042.iam.gserviceaccount.com',
+      token_uri: `${url}/token`,
+    }),
+    assertions,
+    messages,
+    register: (token) => void registered.add(token),
+    answers: (...next) => void replies.push(...next),
+    takeBack: () => given.clear(),
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** As FCM words it. */
+const unregistered = {
+  error: {
+    code: 404,
+    message: 'Requested entity was not found.',
+    status: 'NOT_FOUND',
+    details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'UNREGISTERED' }],
+  },
+}

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createFcm, readFcmCredentials } from '../../src/push/fcm.ts'
+import type { PushMessage } from '../../src/push/service.ts'
+import { type FcmServer, startFcmServer } from './fcm-server.ts'
+
+let server: FcmServer
+beforeAll(async () => {
+  server = await startFcmServer()
+  server.register('phone')
+})
+afterAll(() => server.stop())
+
+function open(now: () => number = Date.now) {
+  const credentials = readFcmCredentials(server.credentials)
+  if (credentials === undefined) throw new Error('no credentials')
+  return createFcm({ credentials, url: server.url, now })
+}
+const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
+const caller = { user_id: 'ann', role: 'customer', display_name: 'Ann' }
+const message = (): PushMessage => ({
+  type: 'call.wake',
+  callUuid,
+  payload: { type: 'call.wake', call_uuid: callUuid, caller },
+  expiresAt: Date.now() + 45_500,
+})
+const phone = (token = 'phone') => ({ platform: 'fcm', token }) as const
+const soonEnough = () => AbortSignal.timeout(20_000)
+
+test('[PUSH2] a data message of high priority, collapsed by the call, as long as the ring', async () => {
+  expect((await open().send(phone(), message(), soonEnough())).result).toBe('accepted')
+  const sent = await server.messages.next()
+  expect(sent).toEqual({
+    token: 'phone',
+    data: { type: 'call.wake', call_uuid: callUuid, caller: JSON.stringify(caller) },
+    android: { priority: 'HIGH', ttl: expect.stringMatching(/^(4[0-5]|[23]\d)s$/), collapse_key: callUuid },
+  })
+})
+
+test('[PUSH2] one access token for many messages at once, and a new one in time', async () => {
+  const clock = { at: Date.now() }
+  const fcm = open(() => clock.at)
+  const before = server.assertions.all.length
+  const send = () => fcm.send(phone(), { ...message(), expiresAt: clock.at + 45_000 }, soonEnough())
+  const sent = await Promise.all(Array.from({ length: 5 }, send))
+  expect(sent.map(({ result }) => result)).toEqual(Array.from({ length: 5 }, () => 'accepted'))
+  expect(server.assertions.all.length).toBe(before + 1)
+  clock.at += 3_540_000
+  expect((await send()).result).toBe('accepted')
+  expect(server.assertions.all.length).toBe(before + 2)
+})
+
+test('[PUSH2] an access token that was taken back is replaced, once', async () => {
+  const fcm = open()
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  server.takeBack()
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  server.takeBack()
+  server.answers({ status: 401 })
+  const before = server.assertions.all.length
+  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({ result: 'refused', reason: '401' })
+  expect(server.assertions.all.length).toBe(before + 1)
+})
+
+test('[PUSH2] what FCM answers, and what is made of it', async () => {
+  const fcm = open()
+  expect(await fcm.send(phone('gone'), message(), soonEnough())).toEqual({ result: 'gone', reason: '404 UNREGISTERED' })
+  const made = async (status: number, error: object = {}, headers: Record<string, string> = {}) => {
+    server.answers({ status, error, headers })
+    return fcm.send(phone(), message(), soonEnough())
+  }
+  expect(await made(429, { status: 'QUOTA_EXCEEDED' }, { 'Retry-After': '3' })).toEqual({
+    result: 'limited',
+    reason: '429 QUOTA_EXCEEDED',
+    retryAfterMs: 3000,
+  })
+  expect((await made(503, { status: 'UNAVAILABLE' })).result).toBe('failed')
+  expect((await made(400, { status: 'INVALID_ARGUMENT' })).result).toBe('refused')
+  expect((await made(403, { status: 'SENDER_ID_MISMATCH' })).result).toBe('refused')
+  server.answers(null)
+  const silent = await fcm.send(phone(), message(), AbortSignal.timeout(300))
+  expect(silent).toEqual({ result: 'failed', reason: 'timeout' })
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+})
+
+test('[PUSH2] credentials that Google does not know are refused; others are none', async () => {
+  const stolen = { ...JSON.parse(server.credentials), client_email: 'other@calls-1042.iam.gserviceaccount.com' }
+  const credentials = readFcmCredentials(JSON.stringify(stolen))
+  if (credentials === undefined) throw new Error('no credentials')
+  const fcm = createFcm({ credentials, url: server.url, now: Date.now })
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('refused')
+  for (const wrong of ['', '{}', 'null', JSON.stringify({ ...stolen, private_key: 'x' })]) {
+    expect(readFcmCredentials(wrong)).toBeUndefined()
+  }
+})

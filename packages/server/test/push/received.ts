@@ -1,0 +1,24 @@
+/** Waits for things as they come, in order. */
+export class Inbox<T> {
+  readonly all: T[] = []
+  private waiters: { matches: (it: T) => boolean; resolve: (it: T) => void }[] = []
+  private unread: T[] = []
+
+  add(it: T): void {
+    this.all.push(it)
+    const index = this.waiters.findIndex(({ matches }) => matches(it))
+    if (index < 0) this.unread.push(it)
+    else this.waiters.splice(index, 1)[0]?.resolve(it)
+  }
+
+  /** What came until now and was not asked for counts as read. */
+  skip(): void {
+    this.unread = []
+  }
+
+  next(matches: (it: T) => boolean = () => true): Promise<T> {
+    const index = this.unread.findIndex(matches)
+    if (index >= 0) return Promise.resolve(this.unread.splice(index, 1)[0] as T)
+    return new Promise((resolve) => this.waiters.push({ matches, resolve }))
+  }
+}

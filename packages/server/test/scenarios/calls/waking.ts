@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createECDH } from 'node:crypto'
+import { CallWake, CallWakeCancelled } from '@ringwire/protocol/push'
+import { createValidator } from '@ringwire/protocol/validate'
+import type { Client } from '@ringwire/testkit/client'
+import { invite, someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
+import { productKey, type Service } from '@ringwire/testkit/service'
+import { type Browser, startWebPushServer, status, type WebPushServer } from '../../push/web-push-server.ts'
+import { finish, type Start } from './composition.ts'
+
+const ecdh = createECDH('prime256v1')
+ecdh.generateKeys()
+const privateKey = Buffer.concat([Buffer.alloc(32), ecdh.getPrivateKey()])
+  .subarray(-32)
+  .toString('base64url')
+
+/** Whoever is not connected is woken by a push, and told when it is over [PUSH2]. */
+export function registerWaking(name: string, start: Start): void {
+  describe(`waking, ${name}`, () => {
+    let push: WebPushServer
+    let service: Service
+    beforeAll(async () => {
+      push = await startWebPushServer(ecdh.getPublicKey().toString('base64url'))
+      service = await start({
+        RINGWIRE_VAPID_PRIVATE_KEY: privateKey,
+        RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
+        RINGWIRE_VAPID_URL: push.url,
+      })
+    })
+    afterAll(async () => {
+      await finish(service)
+      await push.stop()
+    })
+
+    const wishOf = (user_id: string, device_id = 'browser') => ({ user_id, role: 'agent', device_id })
+
+    async function register(calleeId: string, device = 'browser'): Promise<Browser> {
+      const browser = push.subscribe()
+      const response = await put(service, await service.token(wishOf(calleeId, device)), {
+        platform: 'webpush',
+        subscription: browser.subscription,
+      })
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        { device_id: device, platform: 'webpush', pushes: true },
+      ])
+      return browser
+    }
+    const connectCaller = () => service.connect({ user_id: someone('caller'), role: 'customer' })
+    const withTicket = (path: string, ticket: string, method = 'POST') =>
+      fetch(`${service.url}/v1/call/ring${path}`, { method, headers: { Authorization: `Bearer ${ticket}` } })
+
+    test('[PUSH2] [TICK1] somebody who is not there is woken, looks at the call, and rejects it', async () => {
+      const calleeId = someone('callee')
+      const browser = await register(calleeId)
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId, { call_type: 'video' })
+      const { payload, headers } = await browser.inbox.next()
+      expect(createValidator(CallWake)(payload).ok).toBe(true)
+      const callerId = caller.all[0]?.data.user_id
+      expect(payload).toEqual({
+        type: 'call.wake',
+        call_uuid: callUuid,
+        call_type: 'video',
+        caller: { user_id: callerId, role: 'customer', display_name: callerId },
+        expires_at: expect.stringMatching(/Z$/),
+        ring_ticket: expect.any(String),
+      })
+      expect(Number(headers.ttl)).toBeLessThanOrEqual(45)
+      const looked = await withTicket('', payload.ring_ticket, 'GET')
+      expect(await looked.json()).toMatchObject({ call_uuid: callUuid, status: 'ringing', call_type: 'video' })
+      expect((await withTicket('/reject', payload.ring_ticket)).status).toBe(200)
+      expect((await caller.next('call.rejected')).data).toMatchObject({ call_uuid: callUuid, reason: 'declined' })
+      // It knows: nobody else is told by a push. What would have been is there before the next call is.
+      await invite(caller, calleeId)
+      expect((await browser.inbox.next()).payload.type).toBe('call.wake')
+    })
+
+    test('[PUSH2] somebody who is woken connects, is rung, and accepts; the other devices hear that it is over', async () => {
+      const calleeId = someone('callee')
+      const [browser, tablet] = [await register(calleeId), await register(calleeId, 'tablet')]
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId)
+      await Promise.all([browser.inbox.next(), tablet.inbox.next()])
+      const callee = await service.connect(wishOf(calleeId))
+      expect((await callee.next('call.ringing')).data.call_uuid).toBe(callUuid)
+      callee.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+      const { payload } = await tablet.inbox.next()
+      expect(createValidator(CallWakeCancelled)(payload).ok).toBe(true)
+      expect(payload).toMatchObject({
+        type: 'call.wake_cancelled',
+        call_uuid: callUuid,
+        status: 'accepted',
+        end_reason: null,
+      })
+      expect(browser.inbox.all.map((pushed) => pushed.payload.type)).toEqual(['call.wake'])
+    })
+
+    test('[PUSH2] the caller gives up: who was woken hears it', async () => {
+      const calleeId = someone('callee')
+      const browser = await register(calleeId)
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId)
+      const { payload } = await browser.inbox.next()
+      caller.send('call.cancel', { call_uuid: callUuid })
+      expect((await browser.inbox.next()).payload).toMatchObject({
+        type: 'call.wake_cancelled',
+        call_uuid: callUuid,
+        status: 'cancelled',
+        end_reason: 'caller_cancelled',
+      })
+      const late = await withTicket('', payload.ring_ticket, 'GET')
+      expect([late.status, (await late.json()).error]).toMatchObject([
+        410,
+        { code: 'CALL_NOT_RINGING', status: 'cancelled', end_reason: 'caller_cancelled' },
+      ])
+    })
+
+    test('[PUSH2] a device that is connected is not woken; the others of the same person are', async () => {
+      const calleeId = someone('callee')
+      const [browser, phone] = [await register(calleeId), await register(calleeId, 'phone')]
+      const callee = await service.connect(wishOf(calleeId))
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId)
+      await callee.next('call.ringing')
+      expect((await phone.inbox.next()).payload.type).toBe('call.wake')
+      await settle(caller, callUuid, phone)
+      expect(browser.inbox.all).toEqual([])
+    })
+
+    test('[PUSH2] a call is not held up by a push service that is silent', async () => {
+      const calleeId = someone('callee')
+      await register(calleeId)
+      const caller = await connectCaller()
+      push.answers(null)
+      const began = performance.now()
+      await invite(caller, calleeId)
+      expect(performance.now() - began).toBeLessThan(soon(1_000))
+      const asked = await push.requests.next(({ status }) => status === undefined)
+      expect(asked.status).toBeUndefined()
+    })
+
+    test('[PUSH2] 429 with Retry-After is honoured within the ring; a dead subscription is forgotten', async () => {
+      const calleeId = someone('callee')
+      const browser = await register(calleeId)
+      const caller = await connectCaller()
+      push.requests.skip()
+      push.answers(status(429, { 'Retry-After': '1' }))
+      const began = performance.now()
+      await invite(caller, calleeId)
+      await push.requests.next((it) => it.status === 429)
+      await browser.inbox.next()
+      expect(performance.now() - began).toBeGreaterThanOrEqual(990)
+
+      const dead = someone('dead')
+      const gone = await register(dead)
+      push.answers(status(410))
+      await invite(caller, dead)
+      await push.requests.next((it) => it.status === 410)
+      const other = await register(dead, 'other')
+      const another = await connectCaller()
+      const callUuid = await invite(another, dead)
+      await other.inbox.next()
+      await settle(another, callUuid, other)
+      expect(gone.inbox.all).toEqual([])
+    })
+
+    test('[PUSH1] a device that is forgotten is not woken', async () => {
+      const calleeId = someone('callee')
+      const browser = await register(calleeId)
+      const phone = await register(calleeId, 'phone')
+      const token = await service.token(wishOf(calleeId))
+      for (let n = 0; n < 2; n++) {
+        const response = await fetch(`${service.url}/v1/call/device`, {
+          method: 'DELETE',
+          headers: { Authorization: `Bearer ${token}` },
+        })
+        expect(response.status).toBe(204)
+      }
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId)
+      await phone.inbox.next()
+      await settle(caller, callUuid, phone)
+      expect(browser.inbox.all).toEqual([])
+    })
+
+    test('[PUSH1] [SRV2] who is sent away by the backend is not woken any more', async () => {
+      const calleeId = someone('callee')
+      await register(calleeId)
+      const path = `${service.url}/v1/server/participants/agent/${calleeId}`
+      const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+      const devices = async () => (await (await fetch(path, { headers })).json()).devices
+      expect(await devices()).toMatchObject([{ device_id: 'browser', platform: 'webpush' }])
+      expect((await fetch(`${path}/disconnect`, { method: 'POST', headers })).status).toBe(200)
+      expect(await devices()).toEqual([])
+    })
+  })
+}
+
+/** All wakes of a call are through when one device hears that it was cancelled. */
+async function settle(caller: Client, callUuid: string, { inbox }: Browser): Promise<void> {
+  caller.send('call.cancel', { call_uuid: callUuid })
+  await inbox.next(({ payload }) => payload.type === 'call.wake_cancelled' && payload.call_uuid === callUuid)
+}
+
+function put(service: Service, token: string, body: object): Promise<Response> {
+  return fetch(`${service.url}/v1/call/device`, {
+    method: 'PUT',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
