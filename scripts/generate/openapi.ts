@@ -1,21 +1,26 @@
 import { type EndpointName, endpoints, endpointTags } from '@ringwire/protocol/endpoints'
 import { errors, type RestCode } from '@ringwire/protocol/errors'
+import { CallWake, CallWakeCancelled, DeviceRequest, DeviceResponse } from '@ringwire/protocol/push'
 import {
   CallRecord,
   Health,
   HistoryResponse,
   headers,
-  historyLimit,
   IceServer,
   IceServersResponse,
+  NotRinging,
   RestError,
+  RingChanged,
+  RingResponse,
   TokenRequest,
   TokenResponse,
 } from '@ringwire/protocol/rest'
+import { routes } from '@ringwire/protocol/routes'
 import service from '../../packages/server/package.json' with { type: 'json' }
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
+import { paging, pathParameters, type ServerEndpoint, serverSchemas, serverShapes } from './openapi-server.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
 
 const namedSchemas = {
@@ -25,8 +30,16 @@ const namedSchemas = {
   IceServersResponse,
   HistoryResponse,
   CallRecord,
+  DeviceRequest,
+  DeviceResponse,
+  CallWake,
+  CallWakeCancelled,
+  RingResponse,
+  RingChanged,
+  NotRinging,
   Health,
   RestError,
+  ...serverSchemas,
 }
 
 const headerComponents: JsonObject = {
@@ -111,9 +124,15 @@ interface Shape {
   readonly success: JsonObject
 }
 
+const productCredentials: JsonObject[] = [{ productKeyId: [], productSecret: [] }]
+const ofServer = Object.fromEntries(
+  Object.entries(serverShapes(answer)).map(([name, shape]) => [name, { security: productCredentials, ...shape }]),
+) as Record<ServerEndpoint, Shape>
+
 const shapes: Readonly<Record<EndpointName, Shape>> = {
+  ...ofServer,
   sessionToken: {
-    security: [{ productKeyId: [], productSecret: [] }],
+    security: productCredentials,
     requestBody: {
       required: true,
       description: 'At most 16 KiB. Its Content-Type is not asked for.',
@@ -130,22 +149,7 @@ const shapes: Readonly<Record<EndpointName, Shape>> = {
   },
   callHistory: {
     security: [{ sessionToken: [] }],
-    parameters: [
-      {
-        name: 'limit',
-        in: 'query',
-        description: `How many records at most. What is not a number, or under ${historyLimit.min}, means ${historyLimit.default}; too large means ${historyLimit.max}.`,
-        schema: { type: 'number', default: historyLimit.default },
-        example: 10,
-      },
-      {
-        name: 'cursor',
-        in: 'query',
-        description: 'next_cursor of the page before. What is not one means the first page.',
-        schema: { type: 'string' },
-        example: 'MTc3MjQ0MjMwMDAwMC4wYjlmN2E0ZS02YTUyLTRmMGUtOWQzYy0yZjFiNmMxZDdlNTU',
-      },
-    ],
+    parameters: paging,
     success: { '200': answer('A page of the history.', 'HistoryResponse', { two: examples.historyResponse }) },
   },
   iceServers: {
@@ -155,6 +159,40 @@ const shapes: Readonly<Record<EndpointName, Shape>> = {
         turn: examples.iceServersResponse,
         'nothing that runs out': examples.lastingIceServers,
       }),
+    },
+  },
+  putDevice: {
+    security: [{ sessionToken: [] }],
+    requestBody: {
+      required: true,
+      description: 'At most 16 KiB. Its Content-Type is not asked for.',
+      content: {
+        'application/json': {
+          schema: reference('DeviceRequest'),
+          examples: Object.fromEntries(
+            Object.entries(examples.deviceRequests).map(([name, value]) => [name, { value: value as JsonObject }]),
+          ),
+        },
+      },
+    },
+    success: { '200': answer('It is known.', 'DeviceResponse', { browser: examples.deviceResponse }) },
+  },
+  forgetDevice: {
+    security: [{ sessionToken: [] }],
+    success: { '204': { description: 'It is not known any more.', headers: noStore } },
+  },
+  ring: {
+    security: [{ ringTicket: [] }],
+    success: { '200': answer('It rings.', 'RingResponse', { ann: examples.ringResponse }) },
+  },
+  rejectRing: {
+    security: [{ ringTicket: [] }],
+    success: { '200': answer('It is rejected.', 'RingChanged', { rejected: examples.ringRejected }) },
+  },
+  alertRing: {
+    security: [{ ringTicket: [] }],
+    success: {
+      '200': answer('The caller is told, if it is extended.', 'RingChanged', { ringing: examples.ringAlerting }),
     },
   },
   liveness: {
@@ -194,22 +232,26 @@ const shapes: Readonly<Record<EndpointName, Shape>> = {
 }
 
 function operationOf(name: EndpointName): JsonObject {
-  const { operationId, summary, description, tag, errors: codes } = endpoints[name]
-  const { success, ...shape } = shapes[name]
+  const { operationId, summary, description, tag, errors: codes, path } = endpoints[name]
+  const { success, parameters = [], ...shape } = shapes[name]
+  const all = [...pathParameters(path), ...parameters]
   return {
     operationId,
     summary,
     description,
     tags: [tag],
+    ...(all.length > 0 && { parameters: all }),
     ...shape,
     responses: { ...success, ...errorResponses(codes) },
   }
 }
 
 function pathsOf(): JsonObject {
-  const names = Object.keys(endpoints) as EndpointName[]
   return Object.fromEntries(
-    names.map((name) => [endpoints[name].path, { [endpoints[name].method.toLowerCase()]: operationOf(name) }]),
+    routes.map((route) => [
+      route.path,
+      Object.fromEntries(route.endpoints.map(({ name, method }) => [method.toLowerCase(), operationOf(name)])),
+    ]),
   )
 }
 
@@ -217,6 +259,7 @@ const securitySchemes: JsonObject = {
   productKeyId: { type: 'apiKey', in: 'header', name: headers.keyId, description: 'Product key ID.' },
   productSecret: { type: 'apiKey', in: 'header', name: headers.secret, description: 'Product secret.' },
   sessionToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Session token.' },
+  ringTicket: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Ring ticket of one call.' },
   subprotocol: {
     type: 'apiKey',
     in: 'header',

@@ -1,0 +1,184 @@
+import Type, { type Static } from 'typebox'
+import { CallStatus } from './rest.ts'
+import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
+
+/** What application backends are shown, and what they may ask for [SRV1, SRV2]. */
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+const CallParty = Type.Object({
+  user_id: Type.String(),
+  role: Type.String(),
+  display_name: nullable(Type.String({ description: "The callee's is known once it accepted." })),
+})
+
+/** A call as the backend of its product is shown it: both sides, and what the invite said. */
+export const CallView = Type.Object({
+  call_uuid: uuid(),
+  version: Type.Integer({ minimum: 1, description: '1 for a new call, one more with every change.' }),
+  status: CallStatus,
+  end_reason: nullable(Type.String({ description: 'Why the call is over; null before.' })),
+  caller: CallParty,
+  callee: CallParty,
+  call_type: Type.String(),
+  context_type: Type.String(),
+  context_id: Type.String(),
+  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+    description: 'As the invite gave it.',
+  }),
+  started_at: timestamp('The invite.'),
+  accepted_at: nullable(timestamp('When the call was accepted.')),
+  connected_at: nullable(timestamp('When media was first reported connected.')),
+  ended_at: nullable(timestamp('The end.')),
+  by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()], {
+    description: 'Who brought the call into its status; null where time, a loss or a backend did.',
+  }),
+})
+export type CallView = Static<typeof CallView>
+
+/** GET /v1/server/participants/{role}/{user_id}. */
+export const ParticipantView = Type.Object({
+  success: Type.Literal(true),
+  online: Type.Boolean({ description: 'Whether it has a session with a socket.' }),
+  sessions: Type.Array(
+    Type.Object({
+      session_id: Type.String(),
+      device_id: nullable(Type.String()),
+      connected_at: timestamp('When the session was opened.'),
+      extended: Type.Boolean(),
+      app_version: Type.Union([Type.String(), Type.Null()], {
+        description: 'Of its token; null where it has none, and of sockets of other nodes.',
+      }),
+    }),
+    { description: 'Sessions that have a socket, the oldest first.' },
+  ),
+  devices: Type.Array(
+    Type.Object({
+      device_id: Type.String(),
+      platform: Type.Enum(['webpush', 'fcm', 'apns']),
+      registered_at: timestamp('When it last said where it can be woken.'),
+    }),
+    { description: 'Devices that can be woken by a push [PUSH1].' },
+  ),
+  live_calls: Type.Array(CallView, { description: 'Calls that ring or go on, newest first, at most 100.' }),
+})
+export type ParticipantView = Static<typeof ParticipantView>
+
+/** POST /v1/server/participants/{role}/{user_id}/disconnect; the body may be left out. */
+export const DisconnectRequest = Type.Object({
+  until: Type.Optional(
+    Type.Union([
+      boundedText(maxIdBytes, 'Tokens issued before this instant do not count either. ISO 8601.'),
+      Type.Null(),
+    ]),
+  ),
+})
+export type DisconnectRequest = Static<typeof DisconnectRequest>
+
+export const Disconnected = Type.Object({
+  success: Type.Literal(true),
+  tokens_from: timestamp('Tokens of the participant that were issued before it do not count.'),
+})
+export type Disconnected = Static<typeof Disconnected>
+
+/** GET /v1/server/calls/{call_uuid}. */
+export const CallShown = Type.Object({ success: Type.Literal(true), call: CallView })
+export type CallShown = Static<typeof CallShown>
+
+/** POST /v1/server/calls/{call_uuid}/end; the body may be left out. */
+export const EndRequest = Type.Object({
+  reason: Type.Optional(
+    Type.Union([boundedText(maxIdBytes, 'Why; kept with the call, and shown to nobody in it.'), Type.Null()]),
+  ),
+})
+export type EndRequest = Static<typeof EndRequest>
+
+/** GET /v1/server/calls. */
+export const CallPage = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(CallView, { description: 'Newest started_at first.' }),
+  next_cursor: nullable(Type.String({ description: 'Give it as cursor for the next page; null on the last one.' })),
+})
+export type CallPage = Static<typeof CallPage>
+
+/** Types of webhooks about calls, which an endpoint may ask for [HOOK2]. */
+export const hookTypes = [
+  'call.ringing',
+  'call.accepted',
+  'call.connected',
+  'call.ended',
+  'call.rejected',
+  'call.cancelled',
+  'call.missed',
+  'call.busy',
+] as const
+export type HookType = (typeof hookTypes)[number]
+
+const webhookFields = {
+  id: Type.String(),
+  url: Type.String(),
+  events: Type.Array(Type.Enum([...hookTypes]), { description: 'Types that are sent.' }),
+  description: nullable(Type.String()),
+  enabled: Type.Boolean({ description: 'false: nothing is sent. So it is after an answer of 410.' }),
+  created_at: Type.String({ format: 'date-time' }),
+}
+const secret = Type.String({ description: 'What signatures are made with: whsec_ and base64. Shown this once.' })
+
+/** A webhook endpoint of a product [HOOK1]. */
+export const Webhook = Type.Object(webhookFields)
+export type Webhook = Static<typeof Webhook>
+
+/** The answer to POST /v1/server/webhooks. */
+export const WebhookWithSecret = Type.Object({ ...webhookFields, secret })
+export type WebhookWithSecret = Static<typeof WebhookWithSecret>
+
+/** The answer to POST /v1/server/webhooks/{id}/rotate. */
+export const WebhookRotated = Type.Object({
+  ...webhookFields,
+  secret,
+  old_secret_valid_until: Type.String({ format: 'date-time', description: 'Until then both secrets sign.' }),
+})
+export type WebhookRotated = Static<typeof WebhookRotated>
+
+/** GET /v1/server/webhooks. */
+export const WebhookPage = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(Webhook),
+  next_cursor: Type.Null({ description: 'There is one page.' }),
+})
+export type WebhookPage = Static<typeof WebhookPage>
+
+/** The body of POST /v1/server/webhooks, and of PATCH, where nothing is required. */
+export const WebhookRequest = Type.Object({
+  url: Type.String({ description: 'https, and a public address [HOOK4].', maxLength: 2048 }),
+  events: Type.Optional(nullable(Type.Array(Type.Enum([...hookTypes]), { description: 'null: all.' }))),
+  description: Type.Optional(nullable(Type.String({ maxLength: 255 }))),
+  enabled: Type.Optional(Type.Boolean()),
+})
+export const WebhookChange = Type.Partial(WebhookRequest)
+
+/** The answer to …/test and …/retry. */
+export const WebhookQueued = Type.Object({ delivery_id: Type.String({ description: 'The webhook-id.' }) })
+export type WebhookQueued = Static<typeof WebhookQueued>
+
+/** What became of an event at an endpoint [HOOK3]. */
+export const WebhookDelivery = Type.Object({
+  id: Type.String({ description: 'The webhook-id.' }),
+  type: Type.String(),
+  status: Type.Union([Type.Literal('pending'), Type.Literal('delivered'), Type.Literal('failed')]),
+  attempts: Type.Integer(),
+  created_at: Type.String({ format: 'date-time' }),
+  next_attempt_at: nullable(Type.String({ format: 'date-time' })),
+  ended_at: nullable(Type.String({ format: 'date-time' })),
+  response_status: nullable(Type.Integer({ description: 'Of the last attempt; null: no answer came.' })),
+  response: nullable(Type.String({ description: 'The first KiB of what was answered, or what went wrong.' })),
+})
+export type WebhookDelivery = Static<typeof WebhookDelivery>
+
+/** GET /v1/server/webhooks/{id}/deliveries. */
+export const DeliveryPage = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(WebhookDelivery, { description: 'The newest first.' }),
+  next_cursor: nullable(Type.String()),
+})
+export type DeliveryPage = Static<typeof DeliveryPage>

@@ -1,0 +1,165 @@
+// biome-ignore-all lint/performance/noBarrelFile: the one face of the package
+/**
+ * Ringwire for application backends, on Node 20 and newer and on Bun.
+ *
+ *   const ringwire = createRingwire({ url, keyId, secret })
+ *   await ringwire.token({ user_id, role, display_name, … })   → a session token for a client
+ *   await ringwire.calls.end(call_uuid)
+ *   webhooks.verify({ payload, headers, secret })              → the event, or an error
+ */
+import { RingwireError } from './error.ts'
+import type { Call, CallFilter, CallPage, Participant, ParticipantState, SessionToken, TokenRequest } from './types.ts'
+import { verify } from './webhooks.ts'
+
+export { RingwireError } from './error.ts'
+export type * from './types.ts'
+export { type VerifyOptions, type WebhookEvent, WebhookVerificationError } from './webhooks.ts'
+export const webhooks = { verify } as const
+
+export interface RingwireOptions {
+  /** Where the service is, as `https://calls.example.com`. */
+  readonly url: string
+  /** The product key. Both belong to the backend: no client has any business with them. */
+  readonly keyId: string
+  readonly secret: string
+  /** Required where the key has several products. */
+  readonly product?: string
+  /** So long a request may take, in ms; 10 s where it is not given. */
+  readonly timeoutMs?: number
+  /** The runtime's own, where it is not given. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+}
+
+/** Every method rejects with a `RingwireError`. */
+export interface Ringwire {
+  /** A session token for a client of a participant that the backend has authenticated. */
+  token(request: TokenRequest): Promise<SessionToken>
+  readonly calls: {
+    /** One page, newest first. */
+    list(filter?: CallFilter): Promise<CallPage>
+    /** Every call, page after page, newest first. */
+    all(filter?: Omit<CallFilter, 'cursor'>): AsyncIterableIterator<Call>
+    /** Undefined where the product has no such call. */
+    get(callUuid: string): Promise<Call | undefined>
+    /** Ends it, and tells both sides; one that is over stays as it is. `reason` stays with the call's events. */
+    end(callUuid: string, options?: { reason?: string }): Promise<Call>
+  }
+  readonly participants: {
+    get(participant: Participant): Promise<ParticipantState>
+    /**
+     * Closes its sockets, and takes its tokens back: those that were issued before now, or before `until` where that is
+     * later. Answers from when on tokens count.
+     */
+    disconnect(participant: Participant, options?: { until?: string | Date }): Promise<Date>
+  }
+}
+
+export function createRingwire(options: RingwireOptions): Ringwire {
+  const { keyId, secret, product, timeoutMs = 10_000, fetch: ask = fetch } = options
+  const base = options.url.replace(/\/+$/, '')
+  const headers = { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret, 'Content-Type': 'application/json' }
+
+  async function send<T>(method: string, path: string, query: Query = {}, body?: object): Promise<T> {
+    const init: RequestInit = {
+      method,
+      headers,
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }
+    let response: Response
+    let text: string
+    try {
+      response = await ask(`${base}${path}${queryText(query)}`, init)
+      text = await response.text()
+    } catch (cause) {
+      throw new RingwireError('NETWORK', 'The service could not be asked.', { cause })
+    }
+    const answer = read(text)
+    if (response.ok && answer !== undefined) return answer as T
+    throw errorOf(response, answer)
+  }
+
+  const server = <T>(method: string, path: string, query: Query = {}, body?: object) =>
+    send<T>(method, `/v1/server/${path}`, { ...query, product }, body)
+
+  async function list(filter: CallFilter = {}): Promise<CallPage> {
+    const { data, next_cursor } = await server<CallPage>('GET', 'calls', { ...filter })
+    return { data, next_cursor }
+  }
+
+  async function* all(filter: Omit<CallFilter, 'cursor'> = {}): AsyncGenerator<Call> {
+    for (let cursor: string | undefined, isLast = false; !isLast; ) {
+      const page: CallPage = await list({ ...filter, ...(cursor !== undefined && { cursor }) })
+      yield* page.data
+      cursor = page.next_cursor ?? undefined
+      isLast = cursor === undefined
+    }
+  }
+
+  const callPath = (callUuid: string) => `calls/${encodeURIComponent(callUuid)}`
+  const participantPath = ({ role, user_id }: Participant) =>
+    `participants/${encodeURIComponent(role)}/${encodeURIComponent(user_id)}`
+
+  return {
+    token: (request) =>
+      send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
+    calls: {
+      list,
+      all,
+      async get(callUuid) {
+        try {
+          return (await server<{ call: Call }>('GET', callPath(callUuid))).call
+        } catch (error) {
+          if (error instanceof RingwireError && error.code === 'NOT_FOUND') return undefined
+          throw error
+        }
+      },
+      async end(callUuid, more = {}) {
+        return (await server<{ call: Call }>('POST', `${callPath(callUuid)}/end`, {}, more)).call
+      },
+    },
+    participants: {
+      async get(participant) {
+        const state = await server<ParticipantState>('GET', participantPath(participant))
+        const { online, sessions, devices, live_calls } = state
+        return { online, sessions, devices, live_calls }
+      },
+      async disconnect(participant, { until } = {}) {
+        const path = `${participantPath(participant)}/disconnect`
+        const body = until === undefined ? {} : { until: textOf(until) }
+        return new Date((await server<{ tokens_from: string }>('POST', path, {}, body)).tokens_from)
+      },
+    },
+  }
+}
+
+type Query = Readonly<Record<string, string | number | Date | undefined>>
+
+const textOf = (value: string | number | Date) => (value instanceof Date ? value.toISOString() : String(value))
+
+function queryText(query: Query): string {
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, textOf(value)]],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+function read(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function errorOf(response: Response, answer: object | undefined): RingwireError {
+  const { status } = response
+  const { code, message } = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error ?? {}
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+  if (typeof code !== 'string' || typeof message !== 'string')
+    return new RingwireError('UNEXPECTED_ANSWER', `The answer, ${status}, is not of Ringwire.`, { status })
+  return new RingwireError(code, message, { status, retryAfterMs })
+}

@@ -1,0 +1,104 @@
+/** What the service answers, as it is on the wire. Times are ISO 8601, UTC. */
+
+export type CallStatus = 'ringing' | 'accepted' | 'connected' | 'ended' | 'rejected' | 'cancelled' | 'missed' | 'busy'
+
+export interface CallParty {
+  user_id: string
+  role: string
+  /** The callee's is known once it accepted. */
+  display_name: string | null
+}
+
+export interface Call {
+  call_uuid: string
+  /** 1 for a new call, one more with every change. */
+  version: number
+  status: CallStatus
+  /** Why the call is over; null before. */
+  end_reason: string | null
+  caller: CallParty
+  callee: CallParty
+  call_type: string
+  context_type: string
+  context_id: string
+  metadata: Record<string, unknown> | null
+  started_at: string
+  accepted_at: string | null
+  connected_at: string | null
+  ended_at: string | null
+  /** Who brought the call into its status; null where time, a loss or a backend did. */
+  by: { user_id: string; role: string } | null
+}
+
+export interface CallPage {
+  data: Call[]
+  /** Give it as `cursor` for the next page; null on the last one. */
+  next_cursor: string | null
+}
+
+/** `status`: `live` is every call that rings or goes on. `user_id` and `role` go together. */
+export interface CallFilter {
+  status?: 'live' | CallStatus
+  user_id?: string
+  role?: string
+  /** Calls that started then or later. */
+  since?: string | Date
+  /** 1 to 100 calls a page; 30 where it is not given. */
+  limit?: number
+  cursor?: string
+}
+
+export interface Session {
+  session_id: string
+  device_id: string | null
+  connected_at: string
+  extended: boolean
+  /** Of its token; null where it has none, and of sockets of other nodes. */
+  app_version: string | null
+}
+
+/** A device that can be woken by a push. */
+export interface Device {
+  device_id: string
+  platform: 'webpush' | 'fcm' | 'apns'
+  registered_at: string
+}
+
+export interface ParticipantState {
+  online: boolean
+  sessions: Session[]
+  devices: Device[]
+  /** At most 100. */
+  live_calls: Call[]
+}
+
+/** Who somebody is to the service: a user_id is unique within its role. */
+export interface Participant {
+  role: string
+  user_id: string
+}
+
+export interface TokenRequest extends Participant {
+  display_name: string
+  /** The role that this participant may call. */
+  allowed_peer_role: string
+  context_type: string
+  context_id: string
+  device_id?: string | null
+  app_version?: string | null
+}
+
+export interface IceServer {
+  urls: string[]
+  username?: string
+  credential?: string
+}
+
+export interface SessionToken {
+  token: string
+  expires_at: string
+  ws_url: string
+  ice_servers: IceServer[]
+  user: { user_id: string; role: string; display_name: string }
+  allowed_actions: string[]
+}

@@ -1,0 +1,58 @@
+/** Product credentials of a request: who asks, as far as the limits let it. The first failure answers [TOK1, SRV1]. */
+import type { RestCode } from '@ringwire/protocol/errors'
+import { headers as headerNames } from '@ringwire/protocol/rest'
+import type { ProductAuth } from '../auth/product-auth.ts'
+import type { ProductKey } from '../ports/product-store.ts'
+import type { Limit, Limits } from '../services/limits.ts'
+import { failure, retryAfter } from './replies.ts'
+
+export interface CredentialsDeps {
+  readonly authenticate: ProductAuth
+  readonly limits: Pick<Limits, 'failedAuthentication'>
+}
+
+/** What requests with product credentials are counted for, beside those that fail. */
+export interface CredentialsLimits {
+  ofAddress(address: string | undefined): Promise<Limit>
+  ofKey(keyId: string): Promise<Limit>
+}
+
+export type Credentials =
+  | { readonly ok: true; readonly key: ProductKey }
+  | { readonly ok: false; readonly response: Response }
+
+export function createCredentialsCheck({ authenticate, limits }: CredentialsDeps, counted: CredentialsLimits) {
+  return async (request: Request, address: string | undefined): Promise<Credentials> => {
+    const byAddress = await counted.ofAddress(address)
+    if (!byAddress.ok) return limited('BOOTSTRAP_IP_RATE_LIMITED', byAddress)
+    const keyId = request.headers.get(headerNames.keyId)?.trim() ?? ''
+    if (keyId === '') return refuse('PRODUCT_AUTH_KEY_ID_REQUIRED')
+    const secret = request.headers.get(headerNames.secret)?.trim() ?? ''
+    if (secret === '') return refuse('PRODUCT_AUTH_SECRET_REQUIRED')
+    const authenticated = await authenticate(keyId, secret)
+    if (!authenticated.ok) {
+      const budget = await limits.failedAuthentication(address)
+      return budget.ok ? refuse(authenticated.code) : limited('BOOTSTRAP_IP_RATE_LIMITED', budget)
+    }
+    const byKey = await counted.ofKey(authenticated.key.keyId)
+    return byKey.ok ? authenticated : limited('BOOTSTRAP_KEY_RATE_LIMITED', byKey)
+  }
+}
+
+const refuse = (code: RestCode, options?: Parameters<typeof failure>[1]): Credentials => ({
+  ok: false,
+  response: failure(code, options),
+})
+const limited = (code: RestCode, { retryAfterMs }: Extract<Limit, { ok: false }>): Credentials =>
+  refuse(code, { headers: retryAfter(retryAfterMs) })
+
+/** The product that is meant: the one that is given, or the key's only one; empty where it has several [TOK1]. */
+export function productOf(given: string, { products }: ProductKey): string {
+  return given || (products.length === 1 ? (products[0] ?? '') : '')
+}
+
+/** What is wrong with it: none, or not one of the key's. */
+export function productProblem(product: string, key: ProductKey): RestCode | undefined {
+  if (product === '') return 'PRODUCT_REQUIRED'
+  return key.products.includes(product) ? undefined : 'PRODUCT_AUTH_PRODUCT_MISMATCH'
+}

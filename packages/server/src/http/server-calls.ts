@@ -1,0 +1,49 @@
+/** Calls for application backends: /v1/server/calls and what is below it [SRV2]. */
+import { type CallPage, type CallShown, EndRequest } from '@ringwire/protocol/backend'
+import { createValidator } from '@ringwire/protocol/validate'
+import type { CallRef } from '../call/call.ts'
+import type { SeenCalls } from '../services/seen-calls.ts'
+import { createProductEndpoint, type ProductEndpointDeps } from './product.ts'
+import { failure, json } from './replies.ts'
+
+export interface ServerCallsDeps extends ProductEndpointDeps {
+  readonly seenCalls: SeenCalls
+  /** Ends a live call for its backend; of one that is over, or never was, nothing changes. */
+  readonly endCall: (ref: CallRef, note: string | null) => Promise<unknown>
+}
+
+export function createServerCallsEndpoints(deps: ServerCallsDeps) {
+  const { seenCalls, endCall } = deps
+  const validateEnd = createValidator(EndRequest)
+  const shown = async (product: string, callUuid: string) => {
+    const call = await seenCalls.one(product, callUuid)
+    return call === undefined ? noSuchCall() : json(200, { success: true, call } satisfies CallShown)
+  }
+  return {
+    serverCalls: createProductEndpoint(deps, async ({ product, query }) => {
+      const text = (name: string) => query.get(name) ?? undefined
+      const page = await seenCalls.page(product, {
+        status: text('status'),
+        userId: text('user_id'),
+        role: text('role'),
+        since: text('since'),
+        limit: text('limit'),
+        cursor: text('cursor'),
+      })
+      if (!page.ok) return failure('INVALID_QUERY', { message: `${page.field} ${page.message}.` })
+      const { data, next_cursor } = page
+      return json(200, { success: true, data: [...data], next_cursor } satisfies CallPage)
+    }),
+    serverCall: createProductEndpoint(deps, ({ product, params }) => shown(product, params.call_uuid ?? '')),
+    serverEndCall: createProductEndpoint(deps, async ({ product, params, body }) => {
+      const checked = validateEnd(body)
+      if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
+      const callUuid = (params.call_uuid ?? '').toLowerCase()
+      if ((await seenCalls.one(product, callUuid)) === undefined) return noSuchCall()
+      await endCall({ product, callUuid }, checked.value.reason || null)
+      return shown(product, callUuid)
+    }),
+  }
+}
+
+const noSuchCall = () => failure('NOT_FOUND', { message: 'The product has no such call.' })

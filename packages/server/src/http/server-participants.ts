@@ -1,0 +1,43 @@
+/** Participants for application backends: /v1/server/participants/{role}/{user_id} and what is below it [SRV2]. */
+import { type Disconnected, DisconnectRequest, type ParticipantView } from '@ringwire/protocol/backend'
+import { createValidator } from '@ringwire/protocol/validate'
+import type { Participant } from '../call/call.ts'
+import type { Participants } from '../services/participants.ts'
+import { isId, readInstant } from '../services/seen-calls.ts'
+import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
+import { failure, json } from './replies.ts'
+
+export interface ServerParticipantsDeps extends ProductEndpointDeps {
+  readonly participants: Participants
+}
+
+export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) {
+  const { participants } = deps
+  const validate = createValidator(DisconnectRequest)
+
+  const about = (answer: (participant: Participant, asked: ProductRequest) => Promise<Response>) =>
+    createProductEndpoint(deps, (asked) => {
+      const { role = '', user_id: userId = '' } = asked.params
+      // Nobody can have such a name.
+      if (!isId(role) || !isId(userId)) return failure('NOT_FOUND')
+      return answer({ product: asked.product, role, userId }, asked)
+    })
+
+  return {
+    serverParticipant: about(async (participant) => {
+      const shown = await participants.show(participant)
+      return json(200, { success: true, ...shown } satisfies ParticipantView)
+    }),
+    serverDisconnect: about(async (participant, { body }) => {
+      const checked = validate(body)
+      if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
+      const until = readInstant(checked.value.until ?? undefined)
+      if (until === undefined) {
+        const message = 'until must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z.'
+        return failure('INVALID_REQUEST_BODY', { message })
+      }
+      const before = await participants.disconnect(participant, until)
+      return json(200, { success: true, tokens_from: new Date(before).toISOString() } satisfies Disconnected)
+    }),
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Tokens that were taken back [SRV2]. Every process knows all of them, for an upgrade waits for no store; what another
+ * process takes back it hears within `lookMs`.
+ *
+ *   const revoked = createRevoked({ products, now, onRevoked, onError })
+ *   await revoked.start()                    reads them; rejects where the store fails
+ *   revoked.isRevoked({ participant, issuedAt })
+ *   await revoked.revoke(participant, before)
+ */
+import type { Participant } from '../call/call.ts'
+import { type ProductStore, revocationOverlapMs } from '../ports/product-store.ts'
+import { participantHash } from '../session/session-id.ts'
+
+export interface RevokedOptions {
+  readonly products: Pick<ProductStore, 'revoke' | 'revocations'>
+  readonly now: () => number
+  /** Called after something was taken back, here or by another process. */
+  readonly onRevoked: () => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A token of somebody, and when it was issued, in ms since the epoch. */
+export interface Issued {
+  readonly participant: Participant
+  readonly issuedAt: number
+}
+
+export interface Revoked {
+  start(): Promise<void>
+  stop(): void
+  isRevoked(token: Issued): boolean
+  /** Tokens of the participant that were issued before an instant do not count any more, here at once. */
+  revoke(participant: Participant, before: number): Promise<void>
+}
+
+/** Sockets everywhere are closed within a second; a look takes a moment, and closing them, too. */
+const lookMs = 300
+
+export function createRevoked({ products, now, onRevoked, onError }: RevokedOptions): Revoked {
+  const known = new Map<string, number>()
+  let mark = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isStopped = false
+
+  function learn(participant: string, before: number): boolean {
+    if ((known.get(participant) ?? Number.NEGATIVE_INFINITY) >= before) return false
+    known.set(participant, before)
+    return true
+  }
+
+  async function look(): Promise<void> {
+    let isNews = false
+    for (const { participant, before, changedAt } of await products.revocations(mark - revocationOverlapMs)) {
+      isNews = learn(participant, before) || isNews
+      mark = Math.max(mark, changedAt)
+    }
+    if (isNews) onRevoked()
+  }
+
+  function next(): void {
+    if (isStopped) return
+    timer = setTimeout(() => void look().catch(onError).finally(next), lookMs)
+  }
+
+  return {
+    async start() {
+      await look()
+      next()
+    },
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+    isRevoked({ participant, issuedAt }) {
+      return known.size > 0 && issuedAt < (known.get(participantHash(participant)) ?? Number.NEGATIVE_INFINITY)
+    },
+    async revoke(participant, before) {
+      const hash = participantHash(participant)
+      await products.revoke(hash, before, now())
+      if (learn(hash, before)) onRevoked()
+    },
+  }
+}

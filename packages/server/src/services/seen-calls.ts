@@ -1,0 +1,115 @@
+/**
+ * The calls of a product as its backend reads them [SRV2].
+ *
+ *   const seen = createSeenCalls({ calls })
+ *   seen.one(product, callUuid)  → a view, or undefined; rejects where the store fails
+ *   seen.page(product, query)    → { ok: true, data, next_cursor } | { ok: false, field, message }
+ *
+ * `query` holds the texts of the request. `limit` and `cursor` are read as those of the history are, and cannot be wrong
+ * [HIST1]; a filter that cannot be read is refused: without it more calls would come than were asked for.
+ */
+import type { CallView } from '@ringwire/protocol/backend'
+import { callStatuses } from '@ringwire/protocol/rest'
+import { fitsBytes, isStorable, maxIdBytes, uuidPattern } from '@ringwire/protocol/text'
+import type { Call, Participant } from '../call/call.ts'
+import { callView } from '../call/view.ts'
+import type { CallStore, ListQuery, SeenCall } from '../ports/call-store.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import { cursorAfter, readCursor, readLimit } from './history.ts'
+
+export interface SeenCalls {
+  one(product: string, callUuid: string): MaybePromise<CallView | undefined>
+  page(product: string, query: ListTexts): MaybePromise<SeenPage | WrongFilter>
+}
+
+/** What the query says; undefined and blank: nothing. */
+export interface ListTexts {
+  readonly status?: string | undefined
+  readonly userId?: string | undefined
+  readonly role?: string | undefined
+  readonly since?: string | undefined
+  readonly limit?: string | undefined
+  readonly cursor?: string | undefined
+}
+
+export interface SeenPage {
+  readonly ok: true
+  readonly data: readonly CallView[]
+  readonly next_cursor: string | null
+}
+
+export interface WrongFilter {
+  readonly ok: false
+  readonly field: string
+  readonly message: string
+}
+
+export function createSeenCalls({ calls }: { readonly calls: Pick<CallStore, 'seen' | 'list'> }): SeenCalls {
+  return {
+    one(product, callUuid) {
+      if (!uuid.test(callUuid)) return undefined
+      return andThen(calls.seen({ product, callUuid: callUuid.toLowerCase() }), (seen) => seen && viewOf(seen))
+    },
+    page(product, texts) {
+      const query = readQuery(product, texts)
+      if ('field' in query) return query
+      return andThen(calls.list(query), (page) => ({
+        ok: true as const,
+        data: page.calls.map(viewOf),
+        next_cursor: page.next === undefined ? null : cursorAfter(page.next),
+      }))
+    },
+  }
+}
+
+const uuid = new RegExp(uuidPattern)
+const viewOf = ({ call, by }: SeenCall) => callView(call, by)
+const wrong = (field: string, message: string): WrongFilter => ({ ok: false, field, message })
+
+function readQuery(product: string, texts: ListTexts): ListQuery | WrongFilter {
+  const participant = readParticipant(product, given(texts.userId), given(texts.role))
+  if (participant !== undefined && 'field' in participant) return participant
+  const statuses = readStatus(given(texts.status))
+  if (statuses !== undefined && 'field' in statuses) return statuses
+  const since = readInstant(given(texts.since))
+  if (since === undefined) return wrong('since', 'must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z')
+  const [limit, after] = [readLimit(texts.limit), readCursor(texts.cursor)]
+  return { product, participant, statuses, since, limit, after }
+}
+
+const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? undefined : text)
+
+/** A participant is a role and a user_id: one of them alone names nobody [ID1]. */
+function readParticipant(
+  product: string,
+  userId: string | undefined,
+  role: string | undefined,
+): Participant | WrongFilter | undefined {
+  if (userId === undefined && role === undefined) return undefined
+  if (userId === undefined) return wrong('user_id', 'is required where role is given')
+  if (role === undefined) return wrong('role', 'is required where user_id is given')
+  if (!isId(userId)) return wrong('user_id', `must be at most ${maxIdBytes} bytes of UTF-8, without NUL`)
+  if (!isId(role)) return wrong('role', `must be at most ${maxIdBytes} bytes of UTF-8, without NUL`)
+  return { product, role, userId }
+}
+
+/** Whether a text can be an identifier that somebody has [WS6]. */
+export function isId(text: string): boolean {
+  return text.trim() !== '' && fitsBytes(text, maxIdBytes) && isStorable(text)
+}
+
+function readStatus(text: string | undefined): readonly Call['status'][] | WrongFilter | undefined {
+  if (text === undefined) return undefined
+  if (text === 'live') return ['ringing', 'accepted', 'connected']
+  const status = callStatuses.find((each) => each === text)
+  return status === undefined ? wrong('status', `must be live or one of ${callStatuses.join(', ')}`) : [status]
+}
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** In ms since the epoch; from the beginning where nothing is given, undefined where it is no instant. */
+export function readInstant(text: string | undefined): number | undefined {
+  if (text === undefined) return 0
+  const at = instant.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at)
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { blocks, projectRoot } from '@ringwire/testkit/documents'
+import { invite, someone } from '@ringwire/testkit/flows'
+import { productKey, Service } from '@ringwire/testkit/service'
+
+/** docs/backend.md: each command is run, in the order of the page. */
+const commands = blocks('docs/backend.md')
+  .filter(({ language }) => language === 'sh')
+  .map(({ text }) => text)
+const [
+  prepare = '',
+  live = '',
+  ofAnn = '',
+  one = '',
+  end = '',
+  participant = '',
+  disconnect = '',
+  until = '',
+  cli = '',
+] = commands
+
+const dir = mkdtempSync(join(tmpdir(), 'ringwire-backend-'))
+const service = new Service()
+let call = ''
+beforeAll(() => service.start())
+afterAll(async () => {
+  await service.dispose()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+async function sh(text: string): Promise<string> {
+  const ringwire = `ringwire() { node ${join(projectRoot, 'packages/server/bin/ringwire.mjs')} "$@"; }`
+  const shell = Bun.spawn(['sh', '-ec', `${ringwire}\n${text}`], {
+    cwd: dir,
+    env: {
+      ...(process.env as Record<string, string>),
+      RINGWIRE_URL: service.url,
+      RINGWIRE_KEY_ID: productKey.id,
+      RINGWIRE_KEY_SECRET: productKey.secret,
+      RINGWIRE_DATA_DIR: service.dataDir,
+      CALL: call,
+    },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()])
+  if ((await shell.exited) !== 0) throw new Error(`${text}\n${out}${err}`)
+  return out
+}
+const ask = async (text: string) => JSON.parse(await sh(text))
+
+test('the page has these commands, and this file runs all of them', () => {
+  expect(commands).toHaveLength(9)
+})
+
+test('[SRV2] calls: listed, shown, ended', async () => {
+  await sh(prepare)
+  const agent = someone('agent')
+  const ann = await service.connect({ user_id: 'ann', role: 'customer' })
+  const callee = await service.connect({ user_id: agent, role: 'agent' })
+  call = await invite(ann, agent)
+  await callee.next('call.ringing')
+  for (const command of [live, ofAnn]) expect((await ask(command)).data).toMatchObject([{ call_uuid: call }])
+  expect((await ask(one)).call).toMatchObject({ status: 'ringing', by: { user_id: 'ann' } })
+  expect((await ask(end)).call).toMatchObject({ status: 'cancelled', end_reason: 'ended_by_server' })
+  for (const client of [ann, callee]) expect((await client.next('call.cancelled')).data.reason).toBe('ended_by_server')
+})
+
+test('[SRV2] a participant: shown, and sent away', async () => {
+  expect(await ask(participant)).toMatchObject({ online: true, sessions: [{ extended: false }], live_calls: [] })
+  expect((await ask(disconnect)).success).toBe(true)
+  expect(await ask(participant)).toMatchObject({ online: false, sessions: [] })
+  const token = await service.token({ user_id: 'ben', role: 'customer' })
+  expect(await ask(until)).toEqual({ success: true, tokens_from: '2030-01-01T00:00:00.000Z' })
+  const history = await fetch(`${service.url}/v1/calls/history`, { headers: { Authorization: `Bearer ${token}` } })
+  expect(history.status).toBe(401)
+})
+
+test('[SRV2] the same on the command line, beside the service, which hears of it', async () => {
+  const begun = Math.floor(Date.now() / 1000)
+  while (Math.floor(Date.now() / 1000) === begun) await Bun.sleep(20)
+  const ann = await service.connect({ user_id: 'ann', role: 'customer' })
+  await service.connect({ user_id: 'eve', role: 'customer' })
+  const [list = '', away = ''] = cli.trim().split('\n')
+  expect(await sh(list.replace('ended', 'cancelled'))).toContain(call)
+  expect(await sh(list)).not.toContain(call)
+  expect(await ask(`${list.replace('ended', 'cancelled')} --json`)).toMatchObject({
+    success: true,
+    data: [{ call_uuid: call }],
+  })
+  expect(await sh(away)).toContain('before')
+  expect((await ann.closed).code).toBe(4403)
+})
