@@ -5,6 +5,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './setup.mjs'
 
+const packages = ['protocol', 'client', 'ui']
+/** For backends: it names no other package, and Node. */
+const alone = ['server-sdk']
+
 function build(name) {
   const folder = join(root, 'packages', name)
   const config = join(folder, 'tsconfig.dist.json')
@@ -21,7 +25,7 @@ function build(name) {
         outDir: 'dist',
         // The other package as its users see it, and not its source.
         paths: {},
-        types: [],
+        types: alone.includes(name) ? ['node'] : [],
       },
       include: ['src'],
       exclude: ['src/**/*.test.ts'],
@@ -37,11 +41,11 @@ function build(name) {
   }
 }
 
-const packages = ['protocol', 'client', 'ui']
-
 const [name] = process.argv.slice(2)
 if (name === 'clean')
-  for (const each of packages) rmSync(join(root, 'packages', each, 'dist'), { recursive: true, force: true })
+  for (const each of [...packages, ...alone])
+    rmSync(join(root, 'packages', each, 'dist'), { recursive: true, force: true })
+else if (alone.includes(name)) build(name)
 else {
   // The declarations of one name those of the packages before it.
   for (const each of packages.slice(0, packages.indexOf(name) + 1)) build(each)

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { withLock } from './lock.mjs'
 import { root, run, setup } from './setup.mjs'
 
-const packages = ['protocol', 'client', 'ui', 'demo', 'server']
+const packages = ['protocol', 'client', 'server-sdk', 'ui', 'demo', 'server']
 
 const [folder, ...more] = process.argv.slice(2)
 // npm runs scripts in the folder of package.json; a path is meant from where it was typed.

@@ -52,7 +52,8 @@ server.listen(Number(PORT), '127.0.0.1', () =>
 
 /** Resolves with the URL of the service when it listens. It ends with this process. */
 function startService() {
-  const env = { ...process.env, RINGWIRE_BOOTSTRAP_KEYS: `${KEY_ID}:${SECRET}:quickstart` }
+  // Any port that is free: the demo of the clone may have 8080.
+  const env = { RINGWIRE_PORT: '0', ...process.env, RINGWIRE_BOOTSTRAP_KEYS: `${KEY_ID}:${SECRET}:quickstart` }
   const ringwire = fileURLToPath(new URL('node_modules/.bin/ringwire', import.meta.url))
   const child = spawn(ringwire, ['serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   process.on('exit', () => child.kill())

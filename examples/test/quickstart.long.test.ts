@@ -32,7 +32,7 @@ beforeAll(async () => {
   await npm(example, 'install', '--prefer-offline', '--no-audit', '--no-fund')
   const child = spawn('npm', ['start'], {
     cwd: example,
-    env: { ...env, PORT: '0', RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: join(directory.path, 'data') },
+    env: { ...env, PORT: '0', RINGWIRE_DATA_DIR: join(directory.path, 'data') },
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
   })
@@ -86,18 +86,21 @@ function keepConnections(): void {
   })
 }
 
-/** Packets of both kinds have come, and a picture is shown. */
+/** Packets of both kinds have come, and a picture is shown. `waitForFunction` would take the promise itself for true. */
 async function seesAndHears(page: Page): Promise<void> {
-  await page.waitForFunction(async () => {
+  await page.evaluate(async () => {
     const { kept } = window as unknown as { kept: RTCPeerConnection[] }
-    const packets = { audio: 0, video: 0 }
-    for (const connection of kept) {
-      for (const report of (await connection.getStats()).values()) {
-        if (report.type === 'inbound-rtp') packets[report.kind as 'audio' | 'video'] += report.packetsReceived
+    const isThere = async () => {
+      const packets = { audio: 0, video: 0 }
+      for (const connection of kept) {
+        for (const report of (await connection.getStats()).values()) {
+          if (report.type === 'inbound-rtp') packets[report.kind as 'audio' | 'video'] += report.packetsReceived
+        }
       }
+      const video = document.querySelector<HTMLVideoElement>('#remote, [data-testid=remote-video]')
+      return packets.audio > 0 && packets.video > 0 && (video?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 2
     }
-    const video = document.querySelector<HTMLVideoElement>('#remote, [data-testid=remote-video]')
-    return packets.audio > 0 && packets.video > 0 && (video?.getVideoPlaybackQuality().totalVideoFrames ?? 0) > 2
+    while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 50))
   })
 }
 

@@ -12,6 +12,7 @@ const entries: { from: string; file: string; names?: string[] }[] = [
   { from: '@ringwire/client/media/types', file: 'media/types.ts' },
   { from: '@ringwire/client/media/preview', file: 'media/preview.ts' },
   { from: '@ringwire/client/react', file: 'react/hooks.ts' },
+  { from: '@ringwire/client/push', file: 'push.ts' },
 ]
 
 export interface Declaration {

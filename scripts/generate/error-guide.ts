@@ -12,6 +12,7 @@ const newToken = 'Get a new token from your backend.'
 /** What the one who reads the code can do. */
 const remedies: Record<ErrorCode, string> = {
   INVALID_REQUEST_BODY: `${fixBackend} The message names the field.`,
+  INVALID_QUERY: `${fixBackend} The message names the parameter.`,
   REQUEST_BODY_TOO_LARGE: 'Send less: fields of 255 bytes never come to 16 KiB.',
   PRODUCT_REQUIRED: 'Send `product`, or make a key for one product.',
   CONTEXT_TYPE_REQUIRED: fixBackend,
@@ -28,9 +29,12 @@ const remedies: Record<ErrorCode, string> = {
   BOOTSTRAP_IP_RATE_LIMITED: `${wait} If credentials fail again and again, correct them first.`,
   BOOTSTRAP_KEY_RATE_LIMITED: `${wait} A token lasts an hour: keep it instead of asking for each call.`,
   CALL_HISTORY_FAILED: 'Ask again later.',
-  NOT_FOUND: 'Correct the path.',
+  NOT_FOUND: 'Correct the path. Of a call: it is of another product, never was, or is not kept any more.',
   METHOD_NOT_ALLOWED: 'Use a method of the header `Allow`.',
-  AUTH_TOKEN_REQUIRED: 'Send the session token: in the subprotocol list, or as `Authorization: Bearer`.',
+  DEVICE_ID_REQUIRED: 'Have the backend ask for a token with a `device_id`.',
+  CALL_NOT_RINGING: 'Stop ringing, and show the call as `status` and `end_reason` say.',
+  AUTH_TOKEN_REQUIRED:
+    'Send the session token: in the subprotocol list, or as `Authorization: Bearer`. A ring ticket where one is asked for.',
   AUTH_TOKEN_INVALID: `${newToken} \`ringwire token verify\` says what is wrong with the old one.`,
   INTERNAL_ERROR: 'Ask again later, and look into the log of the service.',
   SERVICE_UNAVAILABLE: 'Ask again after a second, with growing pauses: a store is away.',
@@ -65,7 +69,7 @@ const closeRemedies: Record<CloseCode, string> = {
   4008: 'Connect again: what was not received waits for the place.',
   4400: 'Correct the client.',
   4401: newToken,
-  4403: 'Serve the page from an origin in `RINGWIRE_ALLOWED_ORIGINS`.',
+  4403: 'Reason `origin not allowed`: serve the page from an origin in `RINGWIRE_ALLOWED_ORIGINS`. `disconnected`: the backend took the token back; get another one from it.',
   4408: 'Connect again at once: the network changed, or the device slept.',
   4409: 'Stay away until the user wants this page to be the phone again.',
   4429: 'Wait `retry_after_ms` of the `call.error` before it, or a few seconds.',
@@ -78,7 +82,7 @@ function sentForRest(name: string): string {
   const sent = all.filter(({ errors }) => errors.some((code) => code === name))
   const paths = sent.map(({ method, path }) => `${method} ${path}`)
   if (paths.length === all.length) return 'every path'
-  return paths.length === 0 ? 'any other path' : paths.map(code).join('<br>')
+  return [...paths.map(code), ...(name === 'NOT_FOUND' ? ['any other path'] : [])].join('<br>')
 }
 
 /** Several requests with one family name have that: `webrtc.*`. */

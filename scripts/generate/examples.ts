@@ -1,3 +1,15 @@
+import type {
+  CallPage,
+  CallShown,
+  DeliveryPage,
+  Disconnected,
+  ParticipantView,
+  Webhook,
+  WebhookPage,
+  WebhookQueued,
+  WebhookRotated,
+  WebhookWithSecret,
+} from '@ringwire/protocol/backend'
 import type { ErrorBody, ErrorCode } from '@ringwire/protocol/errors'
 import type { ActiveCall, AuthOk, AuthRefreshed, ExtendedAuthOk, SessionReset } from '@ringwire/protocol/events/auth'
 import type {
@@ -14,7 +26,14 @@ import type {
   CallStatusChanged,
 } from '@ringwire/protocol/events/call'
 import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/protocol/events/webrtc'
-import type { IceServersResponse, TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import type { DeviceRequest, DeviceResponse } from '@ringwire/protocol/push'
+import type {
+  IceServersResponse,
+  RingChanged,
+  RingResponse,
+  TokenRequest,
+  TokenResponse,
+} from '@ringwire/protocol/rest'
 import { allowedActions, type Health, type HistoryResponse } from '@ringwire/protocol/rest'
 
 /** One story in all documents: Ann, a customer, calls Ben, an agent, about order 1042. */
@@ -99,6 +118,120 @@ export const historyResponse: HistoryResponse = {
   ],
   next_cursor: null,
 }
+
+export const callShown: CallShown = {
+  success: true,
+  call: {
+    call_uuid,
+    version: 3,
+    status: 'connected',
+    end_reason: null,
+    caller: { ...ann, display_name: 'Ann' },
+    callee: { ...ben, display_name: 'Ben' },
+    call_type: 'audio',
+    ...context,
+    metadata: { priority: 'high' },
+    started_at: at('09:05:00.000'),
+    accepted_at: at('09:05:04.210'),
+    connected_at: at('09:05:05.020'),
+    ended_at: null,
+    by: ann,
+  },
+}
+
+export const callEnded: CallShown = {
+  success: true,
+  call: {
+    ...callShown.call,
+    version: 4,
+    status: 'ended',
+    end_reason: 'ended_by_server',
+    ended_at: at('09:11:00.000'),
+    by: null,
+  },
+}
+
+export const participantView: ParticipantView = {
+  success: true,
+  online: true,
+  sessions: [
+    {
+      session_id: 'a1bXh4Zk0Q2yT7sV9uWcJdEfG',
+      device_id: 'ann-phone',
+      connected_at: at('09:00:00.000'),
+      extended: true,
+      app_version: '4.2.0',
+    },
+  ],
+  devices: [{ device_id: 'ann-phone', platform: 'fcm', registered_at: at('09:00:00.000') }],
+  live_calls: [callShown.call],
+}
+
+export const disconnected: Disconnected = { success: true, tokens_from: at('10:00:00.000') }
+
+export const webhookRequest = { url: 'https://backend.example.com/webhooks', events: ['call.ended', 'call.missed'] }
+
+export const webhook: Webhook = {
+  id: 'we_5f0c1d2e3a4b5c6d7e8f9a0b',
+  url: webhookRequest.url,
+  events: ['call.ended', 'call.missed'],
+  description: null,
+  enabled: true,
+  created_at: at('09:00:00.000'),
+}
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+export const webhookMade: WebhookWithSecret = { ...webhook, secret }
+export const webhookRotated: WebhookRotated = { ...webhookMade, old_secret_valid_until: '2026-03-03T09:05:00.000Z' }
+export const webhookPage: WebhookPage = { success: true, data: [webhook], next_cursor: null }
+export const webhookQueued: WebhookQueued = { delivery_id: 'msg_0195f3a07e4c7c3a9d2b5e8f1a6c4b7d' }
+
+export const deliveryPage: DeliveryPage = {
+  success: true,
+  data: [
+    {
+      id: webhookQueued.delivery_id,
+      type: 'call.ended',
+      status: 'pending',
+      attempts: 2,
+      created_at: at('09:07:31.402'),
+      next_attempt_at: at('09:08:07.120'),
+      ended_at: null,
+      response_status: 503,
+      response: 'Service Unavailable',
+    },
+  ],
+  next_cursor: null,
+}
+
+export const callPage: CallPage = { success: true, data: [callShown.call], next_cursor: null }
+export const deviceRequests: Record<'browser' | 'Android' | 'iOS', DeviceRequest> = {
+  browser: {
+    platform: 'webpush',
+    subscription: {
+      endpoint: 'https://push.example.net/send/dGhlIGVuZHBvaW50',
+      keys: {
+        p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+        auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+      },
+    },
+  },
+  Android: { platform: 'fcm', token: 'dGhlIHJlZ2lzdHJhdGlvbg:APA91bExample' },
+  iOS: { platform: 'apns', token: '0badf00d'.repeat(8), voip: true, environment: 'production' },
+}
+export const deviceResponse: DeviceResponse = { device_id: 'ann-phone', platform: 'webpush', pushes: true }
+
+export const ringResponse: RingResponse = {
+  call_uuid,
+  status: 'ringing',
+  caller: { ...ann, display_name: 'Ann' },
+  call_type: 'audio',
+  ...context,
+  expires_at: at('09:05:45.000'),
+}
+
+export const ringRejected: RingChanged = { call_uuid, status: 'rejected', end_reason: 'declined' }
+export const ringAlerting: RingChanged = { call_uuid, status: 'ringing', end_reason: null }
 
 export const health: Record<'live' | 'draining' | 'ready' | 'databaseAway', Health> = {
   live: { ok: true, database: 'unchecked', redis: 'unchecked', service_ready: true },

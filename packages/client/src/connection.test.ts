@@ -137,7 +137,7 @@ describe('coming back', () => {
       const asked = failure(call!.alerting())
       fake.socket.ends(code, 'why')
       const name = code === 4409 ? 'replaced' : 'socket_closed'
-      const message = `The socket was closed: ${code} why`
+      const message = `Closed with ${code} why`
       expect(fake.client.state).toEqual({
         name: 'closed',
         why: { code: name, message, closeCode: code, reason: 'why', error: undefined },
@@ -163,14 +163,14 @@ describe('coming back', () => {
   })
 
   describe('[RES1] 4409', () => {
-    /** Its second attempt has no answer and is given up, the third one resumes. */
-    async function afterLateAttempt() {
+    /** Its next attempts, one at least, have no answer and are given up; the one after them resumes. */
+    async function afterLateAttempt(attempts = 1) {
       const fake = await onlineFake({ heartbeatMs: 1e9 })
       fake.socket.ends(1006)
       await fake.pass(500)
-      await fake.pass(11_000)
+      for (let lost = 0; lost < attempts; lost++) await fake.pass(11_000)
       fake.socket.ok({ recovered: true })
-      expect([fake.sockets.length, fake.client.state.name]).toEqual([3, 'online'])
+      expect([fake.sockets.length, fake.client.state.name]).toEqual([attempts + 2, 'online'])
       return fake
     }
 
@@ -183,6 +183,18 @@ describe('coming back', () => {
       fake.socket.ok({ recovered: true })
       fake.socket.ends(4409)
       expect(fake.client.state).toMatchObject({ name: 'closed', why: { closeCode: 4409 } })
+    })
+
+    test('by two of them, one after the other: it comes back twice, and no third time', async () => {
+      const fake = await afterLateAttempt(2)
+      for (let late = 0; late < 2; late++) {
+        fake.socket.ends(4409)
+        expect(fake.client.state).toMatchObject({ name: 'waiting', why: { code: 'replaced' } })
+        await fake.pass(5_000)
+        fake.socket.ok({ recovered: true })
+      }
+      fake.socket.ends(4409)
+      expect(fake.client.state.name).toBe('closed')
     })
 
     test('long after it: another page has the session', async () => {

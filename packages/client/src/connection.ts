@@ -2,10 +2,10 @@ import { shouldReconnect } from '@ringwire/protocol/close-codes'
 import type { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import { subprotocol } from '@ringwire/protocol/subprotocol'
 import type { Environment } from './environment.ts'
-import { errorFromWire, RingwireError } from './error.ts'
+import { errorFromWire, type RingwireError } from './error.ts'
 import { createLiveness, type LivenessOptions } from './liveness.ts'
 import { type PauseBounds, pauseBefore, readJitterHint } from './reconnect.ts'
-import type { Tokens } from './tokens.ts'
+import { type Tokens, tokenError } from './tokens.ts'
 import type {
   ConnectionState,
   Peer,
@@ -74,8 +74,9 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   let failures = 0
   let onlineSince = 0
   let lastAttempt = 0
-  /** Until then an attempt of this page that was given up may take over the session, as another page would [RES1]. */
+  /** Until then so many attempts of this page that were given up may take over the session, as another page would [RES1]. */
   let lateUntil = 0
+  let late = 0
   let endTimer: () => void = () => {}
   let pauseIsAsked = false
   /** What the service said before it closed the socket. */
@@ -122,7 +123,11 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
     }
     refusal = undefined
     socket = opened
-    endTimer = env.after(options.connectTimeoutMs, () => fallBack(silent))
+    endTimer = env.after(options.connectTimeoutMs, () => {
+      late++
+      lateUntil = env.now() + lateMs
+      fallBack(silent)
+    })
     opened.onmessage = ({ data }: { data: unknown }) => {
       if (socket === opened) receive(String(data))
     }
@@ -167,14 +172,13 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   }
 
   function closed(code: number, reason: string): void {
-    const message = refusal?.message ?? `The socket was closed: ${code} ${reason}`
+    const message = refusal?.message ?? `Closed with ${code} ${reason}`
     const isReplaced = code === 4409
     const details = { closeCode: code, reason, error: refusal }
     const why = because(isReplaced ? 'replaced' : 'socket_closed', message, details)
-    const isOwn = isReplaced && env.now() < lateUntil
-    // Once: whoever comes after that is somebody else.
-    if (isOwn) lateUntil = 0
-    else if (!shouldReconnect(code)) {
+    // Once for each: whoever comes after that is somebody else.
+    const isOwn = isReplaced && env.now() < lateUntil && late-- > 0
+    if (!isOwn && !shouldReconnect(code)) {
       stop(why)
       return
     }
@@ -185,7 +189,6 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   /** Leaves this socket, whatever it still has to say, and comes back after a pause. */
   function fallBack(why: Why, jitterMs?: number, code = givenUp): void {
     if (state.name === 'online' && env.now() - onlineSince >= stableMs) failures = 0
-    if (state.name === 'connecting' && why === silent) lateUntil = env.now() + lateMs
     failures++
     leave(code)
     user.lost(false)
@@ -213,7 +216,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   function stop(why: Why, code = givenUp): void {
     leave(code)
     failures = 0
-    lateUntil = 0
+    late = 0
     user.lost(true, why.error)
     self = undefined
     enter({ name: 'closed', why })
@@ -222,7 +225,7 @@ export function createConnection(env: Environment, options: ConnectionOptions, t
   /** The backend gave something that the service, or this runtime, does not take as this participant's token. */
   function refuse(message: string, details: object, code?: number): void {
     tokens.refused()
-    fallBack(noToken(new RingwireError('TOKEN_FAILED', message, { retryable: true, ...details })), undefined, code)
+    fallBack(noToken(tokenError(message, details)), undefined, code)
   }
 
   return {

@@ -78,7 +78,8 @@ export function createTokens(
 
 export type Tokens = ReturnType<typeof createTokens>
 
-function tokenError(message: string, details: object = {}): RingwireError {
+/** There is no token that can be used. */
+export function tokenError(message: string, details: object = {}): RingwireError {
   return new RingwireError('TOKEN_FAILED', message, { retryable: true, ...details })
 }
 

@@ -9,6 +9,8 @@ import { online, person, stateOf } from './support/people.ts'
 let service: Service
 let browser: Browser
 let server: ReturnType<typeof Bun.serve>
+/** What the backend answers, one after another; then it gives tokens. */
+let answers: (() => Response | Promise<Response>)[] = []
 
 beforeAll(async () => {
   service = await new Service().start()
@@ -21,7 +23,10 @@ beforeAll(async () => {
     async fetch({ url }) {
       const { pathname, searchParams } = new URL(url)
       if (pathname === '/token') {
-        return Response.json(await service.issue({ user_id: searchParams.get('user') ?? '', role: 'agent' }))
+        const answer = answers.shift()
+        if (answer) return answer()
+        const given = await service.issue({ user_id: searchParams.get('user') ?? '', role: 'agent' })
+        return Response.json(searchParams.has('hasty') ? soon(given) : given)
       }
       const type = pathname === '/page.js' ? 'text/javascript' : 'text/html'
       const body = pathname === '/page.js' ? script : '<!doctype html><script type="module" src="/page.js"></script>'
@@ -35,6 +40,11 @@ afterAll(async () => {
   await server.stop(true)
   await service.dispose()
 })
+
+/** A token that the client does not use again: each connection asks for another one. */
+function soon<T>(given: T): T & { expires_at: string } {
+  return { ...given, expires_at: new Date(Date.now() + 50_000).toISOString() }
+}
 
 async function state(page: Page) {
   await page.waitForFunction(() => window.tab?.client.state.name === 'online')
@@ -160,5 +170,39 @@ test('a network that goes is asked for, and one that comes back brings the sessi
   await page.context().setOffline(false)
   expect(await state(page)).toEqual({ sessionId: first!.sessionId, recovered: true })
   caller.client.close()
+  await page.context().close()
+})
+
+test('a backend that answers 401, 500, HTML, no token, nothing, and the token of somebody else', async () => {
+  const hangs = Promise.withResolvers<Response>()
+  answers = [
+    () => Response.json({ error: 'Sign in first.' }, { status: 401 }),
+    () => new Response('Internal Server Error', { status: 500 }),
+    () => new Response('<!doctype html><title>Wrong page</title>', { headers: { 'content-type': 'text/html' } }),
+    () => Response.json({ ok: true }),
+    () => hangs.promise,
+  ]
+  const page = await open(`${someone('callee')}&hasty`)
+  const first = await state(page)
+  hangs.resolve(new Response())
+  const said = () => page.evaluate(() => window.tab.errors.map(({ httpStatus, message }) => ({ httpStatus, message })))
+  const words = (httpStatus: number | undefined, message: string) => ({
+    ...{ httpStatus, message: expect.stringContaining(message) },
+  })
+  const failed = [
+    words(401, 'Sign in first.'),
+    words(500, 'Internal Server Error'),
+    words(200, 'Wrong page'),
+    words(200, '{"ok":true}'),
+    words(undefined, 'nothing in 2000 ms'),
+  ]
+  expect(await said()).toEqual(failed)
+
+  answers = [async () => Response.json(soon(await service.issue({ user_id: 'somebody else', role: 'agent' })))]
+  await page.context().setOffline(true)
+  await page.waitForFunction(() => window.tab.client.state.name !== 'online')
+  await page.context().setOffline(false)
+  await page.waitForFunction(() => window.tab.errors.some(({ message }) => message.includes('somebody else')))
+  expect(await state(page)).toEqual({ sessionId: first!.sessionId, recovered: true })
   await page.context().close()
 })

@@ -12,7 +12,11 @@ export const closeCodes = {
   4008: { name: 'SLOW_CONSUMER', meaning: 'More than 1 MiB waited unsent [WS7].', reconnect: true },
   4400: { name: 'MALFORMED', meaning: 'Ten malformed envelopes in a row [ENV1].', reconnect: false },
   4401: { name: 'TOKEN', meaning: 'The token is missing, invalid or expired: get a new one first.', reconnect: true },
-  4403: { name: 'FORBIDDEN', meaning: 'The origin of the web page is not allowed [WS8].', reconnect: false },
+  4403: {
+    name: 'FORBIDDEN',
+    meaning: 'The origin of the web page is not allowed [WS8], or a backend sent the participant away [SRV2].',
+    reconnect: false,
+  },
   4408: { name: 'NO_PONG', meaning: 'The client did not answer a ping in time [WS6].', reconnect: true },
   4409: {
     name: 'REPLACED',

@@ -6,7 +6,8 @@ import { webSocketPath } from './subprotocol.ts'
  * metrics and OpenAPI are made from it.
  */
 export interface EndpointDefinition {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** What is in braces stands for a part of a path, percent-encoded: `routeAt` in routes.ts reads it. */
   readonly path: string
   /** Whether web pages of allowed origins may read the answer [HIST2]; never of the token endpoint [TOK3]. */
   readonly cors: boolean
@@ -26,12 +27,56 @@ export interface EndpointDefinition {
 /** Whom the endpoints are for. */
 export const endpointTags = {
   tokens: 'For application backends.',
+  server: 'For application backends.',
   history: 'For clients.',
   ice: 'For clients.',
+  ring: 'For clients that were woken.',
+  devices: 'For clients that are to be woken.',
   signaling: 'For clients.',
   health: 'For deployments.',
 } as const
 export type EndpointTag = keyof typeof endpointTags
+
+/** What every endpoint for application backends may answer [SRV1]. */
+const serverErrors = [
+  'PRODUCT_REQUIRED',
+  'PRODUCT_AUTH_KEY_ID_REQUIRED',
+  'PRODUCT_AUTH_SECRET_REQUIRED',
+  'PRODUCT_AUTH_INVALID_KEY',
+  'PRODUCT_AUTH_INVALID_SECRET',
+  'PRODUCT_AUTH_PRODUCT_MISMATCH',
+  'METHOD_NOT_ALLOWED',
+  'REQUEST_BODY_TOO_LARGE',
+  'BOOTSTRAP_IP_RATE_LIMITED',
+  'BOOTSTRAP_KEY_RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+] as const satisfies readonly RestCode[]
+
+/** An endpoint for application backends: `/v1/server/…` with product credentials, and limits of its own [SRV1]. */
+const forServer = { cors: false, counts: 'own', tag: 'server' } as const
+
+const ringCors = 'Web pages and service workers of allowed origins may ask it (CORS).'
+const ringErrors = [
+  'AUTH_TOKEN_REQUIRED',
+  'AUTH_TOKEN_INVALID',
+  'METHOD_NOT_ALLOWED',
+  'CALL_NOT_RINGING',
+  'REQUEST_BODY_TOO_LARGE',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+] as const
+
+const deviceErrors = [
+  'AUTH_TOKEN_REQUIRED',
+  'AUTH_TOKEN_INVALID',
+  'METHOD_NOT_ALLOWED',
+  'REQUEST_BODY_TOO_LARGE',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+] as const
 
 export const endpoints = {
   sessionToken: {
@@ -106,6 +151,196 @@ export const endpoints = {
       'RATE_LIMITED',
       'INTERNAL_ERROR',
     ],
+  },
+  serverCalls: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/calls',
+    operationId: 'listProductCalls',
+    summary: 'Calls of a product, newest first.',
+    description:
+      'Newest started_at first, tie by call_uuid, descending. A page may hold fewer calls than its limit, or none, while ' +
+      'next_cursor says that there are more: only so many calls are looked at for one page.',
+    errors: ['INVALID_QUERY', ...serverErrors],
+  },
+  serverCall: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/calls/{call_uuid}',
+    operationId: 'showCall',
+    summary: 'One call.',
+    description: 'Also of one that is over, as long as it is kept.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverEndCall: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/calls/{call_uuid}/end',
+    operationId: 'endCall',
+    summary: 'End a call.',
+    description:
+      'Both sides are told: call.ended, or call.cancelled while it rings, with the reason ended_by_server. A call that is ' +
+      'over already stays as it is, and is answered the same.',
+    errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
+  },
+  ring: {
+    method: 'GET',
+    path: '/v1/call/ring',
+    cors: true,
+    counts: 'address',
+    operationId: 'lookAtRing',
+    tag: 'ring',
+    summary: 'The call that a ring ticket is for, while it rings.',
+    description: `Asked with the ticket alone [TICK1]: a phone that was woken has no session yet. ${ringCors}`,
+    errors: ringErrors,
+  },
+  rejectRing: {
+    method: 'POST',
+    path: '/v1/call/ring/reject',
+    cors: true,
+    counts: 'address',
+    operationId: 'rejectRing',
+    tag: 'ring',
+    summary: 'Reject the call that a ring ticket is for.',
+    description: `While it rings; takes no body. ${ringCors}`,
+    errors: ringErrors,
+  },
+  alertRing: {
+    method: 'POST',
+    path: '/v1/call/ring/alerting',
+    cors: true,
+    counts: 'address',
+    operationId: 'alertRing',
+    tag: 'ring',
+    summary: 'Say that the phone shows the call that a ring ticket is for.',
+    description: `An extended caller is told call.alerting, as by a session [EXT5]. Takes no body. ${ringCors}`,
+    errors: ringErrors,
+  },
+  putDevice: {
+    method: 'PUT',
+    path: '/v1/call/device',
+    cors: true,
+    counts: 'address',
+    operationId: 'putDevice',
+    tag: 'devices',
+    summary: 'Say where a push service finds the device of the session token.',
+    description:
+      'Replaces what the device said before. To be asked at each start of an app, and whenever the push service gives ' +
+      'another address [PUSH1]. Web pages and service workers of allowed origins may ask it (CORS).',
+    errors: ['INVALID_REQUEST_BODY', 'DEVICE_ID_REQUIRED', ...deviceErrors],
+  },
+  forgetDevice: {
+    method: 'DELETE',
+    path: '/v1/call/device',
+    cors: true,
+    counts: 'address',
+    operationId: 'forgetDevice',
+    tag: 'devices',
+    summary: 'Forget the device of the session token: somebody logs out.',
+    description:
+      'Also where there is nothing to forget. Web pages and service workers of allowed origins may ask it (CORS).',
+    errors: ['DEVICE_ID_REQUIRED', ...deviceErrors],
+  },
+  serverParticipant: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/participants/{role}/{user_id}',
+    operationId: 'showParticipant',
+    summary: 'Whether a participant is there, and what it is in.',
+    description: 'Of all nodes. Of somebody who never connected, too: a participant is a name that a token gives.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverDisconnect: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/participants/{role}/{user_id}/disconnect',
+    operationId: 'disconnectParticipant',
+    summary: 'Take the tokens of a participant back.',
+    description:
+      'Its sockets are closed with 4403 on every node within a second, and its tokens that were issued before now, or ' +
+      'before until, are refused everywhere. No call ends by it, but its places are lost.',
+    errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverWebhooks: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/webhooks',
+    operationId: 'listWebhooks',
+    summary: 'Webhook endpoints of a product.',
+    description: 'All of them, the oldest first. Their secrets are not shown.',
+    errors: [...serverErrors],
+  },
+  serverWebhookCreate: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/webhooks',
+    operationId: 'createWebhook',
+    summary: 'Add a webhook endpoint.',
+    description: 'Its secret is shown in this answer alone. A product has at most 20.',
+    errors: ['INVALID_REQUEST_BODY', ...serverErrors],
+  },
+  serverWebhook: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/webhooks/{id}',
+    operationId: 'showWebhook',
+    summary: 'One webhook endpoint.',
+    description: 'Without its secret.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverWebhookChange: {
+    ...forServer,
+    method: 'PATCH',
+    path: '/v1/server/webhooks/{id}',
+    operationId: 'changeWebhook',
+    summary: 'Change a webhook endpoint.',
+    description: 'What is not given stays as it is; null means what a new one has.',
+    errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverWebhookRemove: {
+    ...forServer,
+    method: 'DELETE',
+    path: '/v1/server/webhooks/{id}',
+    operationId: 'deleteWebhook',
+    summary: 'Remove a webhook endpoint.',
+    description: 'With all of its deliveries. What was not delivered never is.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverWebhookRotate: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/webhooks/{id}/rotate',
+    operationId: 'rotateWebhookSecret',
+    summary: 'Give a webhook endpoint a new secret.',
+    description: 'It is shown in this answer alone. For 24 hours the one before signs, too.',
+    errors: ['NOT_FOUND', 'INVALID_REQUEST_BODY', ...serverErrors],
+  },
+  serverWebhookTest: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/webhooks/{id}/test',
+    operationId: 'testWebhook',
+    summary: 'Send a webhook.test.',
+    description: 'It is delivered as any other event: the list of deliveries says what became of it.',
+    errors: ['NOT_FOUND', 'INVALID_REQUEST_BODY', ...serverErrors],
+  },
+  serverWebhookDeliveries: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/webhooks/{id}/deliveries',
+    operationId: 'listDeliveries',
+    summary: 'What was sent to a webhook endpoint.',
+    description: 'The newest first, with the last answer of each.',
+    errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverWebhookRetry: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/webhooks/{id}/deliveries/{delivery_id}/retry',
+    operationId: 'retryDelivery',
+    summary: 'Send a webhook once more.',
+    description: 'One that has failed, or was delivered. Once it is over three days old, a single attempt is made.',
+    errors: ['NOT_FOUND', 'INVALID_REQUEST_BODY', ...serverErrors],
   },
   liveness: {
     method: 'GET',

@@ -22,6 +22,7 @@ function both(status: number, message: string, retryable = false) {
 
 export const errors = {
   INVALID_REQUEST_BODY: rest(400, 'The request body is missing or invalid.'),
+  INVALID_QUERY: rest(400, 'A query parameter is invalid.'),
   REQUEST_BODY_TOO_LARGE: rest(413, 'The request body is over 16 KiB.'),
   PRODUCT_REQUIRED: rest(400, 'product is required: the key maps to several products.'),
   CONTEXT_TYPE_REQUIRED: rest(400, 'context_type is required.'),
@@ -35,10 +36,12 @@ export const errors = {
   PRODUCT_AUTH_INVALID_KEY: rest(401, 'The product key is unknown or disabled.'),
   PRODUCT_AUTH_INVALID_SECRET: rest(401, 'The product secret is incorrect.'),
   PRODUCT_AUTH_PRODUCT_MISMATCH: rest(403, 'The product is not one of the authenticated key.'),
-  BOOTSTRAP_IP_RATE_LIMITED: rest(429, 'Too many token requests from this address.', true),
-  BOOTSTRAP_KEY_RATE_LIMITED: rest(429, 'Too many token requests for this product key.', true),
+  BOOTSTRAP_IP_RATE_LIMITED: rest(429, 'Too many requests with product credentials from this address.', true),
+  BOOTSTRAP_KEY_RATE_LIMITED: rest(429, 'Too many requests with this product key.', true),
   CALL_HISTORY_FAILED: rest(500, 'The call history could not be loaded.', true),
   NOT_FOUND: rest(404, 'There is nothing at this path.'),
+  DEVICE_ID_REQUIRED: rest(400, 'The session token has no device_id.'),
+  CALL_NOT_RINGING: rest(410, 'The call does not ring any more.'),
   METHOD_NOT_ALLOWED: rest(405, 'This path does not answer that method.'),
 
   AUTH_TOKEN_REQUIRED: both(401, 'A session token is required.'),

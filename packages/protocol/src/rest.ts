@@ -135,6 +135,38 @@ export const HistoryResponse = Type.Object({
 })
 export type HistoryResponse = Static<typeof HistoryResponse>
 
+/** GET /v1/call/ring: the call as a phone shows it that was woken [TICK1]. */
+export const RingResponse = Type.Object({
+  call_uuid: uuid(),
+  status: Type.Literal('ringing'),
+  caller: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() }),
+  call_type: Type.String(),
+  context_type: Type.String(),
+  context_id: Type.String(),
+  expires_at: timestamp('When it stops ringing.'),
+})
+export type RingResponse = Static<typeof RingResponse>
+
+/** What became of the call by a request with its ticket. */
+export const RingChanged = Type.Object({
+  call_uuid: uuid(),
+  status: Type.Enum(['ringing', 'rejected']),
+  end_reason: nullable(Type.String({ description: 'null while it rings.' })),
+})
+export type RingChanged = Static<typeof RingChanged>
+
+/** 410 CALL_NOT_RINGING: what the call is instead. */
+export const NotRinging = Type.Object({
+  success: Type.Literal(false),
+  error: Type.Object({
+    code: Type.Literal('CALL_NOT_RINGING'),
+    message: Type.String(),
+    status: nullable(CallStatus),
+    end_reason: nullable(Type.String({ description: 'null where it was answered.' })),
+  }),
+})
+export type NotRinging = Static<typeof NotRinging>
+
 export const Health = Type.Object({
   ok: Type.Boolean(),
   database: Type.Enum(['ok', 'error', 'unchecked']),

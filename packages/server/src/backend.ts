@@ -11,14 +11,17 @@ import type { Call } from './call/call.ts'
 import type { Config } from './config/config.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Meter } from './observability/metrics.ts'
-import { createTimed, timedCalls } from './observability/timed.ts'
+import { createTimed, timedCalls, timedOutbox } from './observability/timed.ts'
 import type { CallStore } from './ports/call-store.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
+import type { Devices } from './ports/devices.ts'
 import type { Nodes, Uptime } from './ports/nodes.ts'
+import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
 import type { SessionIdentity, Sessions } from './ports/sessions.ts'
 import { StoreError } from './ports/store-error.ts'
+import type { WebhookStore } from './ports/webhooks.ts'
 import type { LocalCounters } from './services/limits.ts'
 import { createLocalUptime } from './services/uptime.ts'
 import { createSystemClock } from './time/clock.ts'
@@ -26,7 +29,10 @@ import { createSystemClock } from './time/clock.ts'
 /** What holds calls, keys and settings: a file of this machine, or a PostgreSQL database. */
 export interface Stores {
   readonly calls: CallStore
+  readonly outbox: Outbox
   readonly products: ProductStore
+  readonly devices: Devices
+  readonly webhooks: WebhookStore
   close(): Promise<void>
 }
 
@@ -96,8 +102,9 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 
 /** The stores of the serving process. */
 async function openStores(options: BackendOptions, clock: Clock): Promise<Stores> {
-  const { calls, products, close } = await openUntimed(options, clock)
-  return { calls: timedCalls(calls, createTimed(options.meter, 'database')), products, close }
+  const { calls, outbox, products, devices, webhooks, close } = await openUntimed(options, clock)
+  const timed = createTimed(options.meter, 'database')
+  return { calls: timedCalls(calls, timed), outbox: timedOutbox(outbox, timed), products, devices, webhooks, close }
 }
 
 function openUntimed({ config, logger, retentionDelayMs }: BackendOptions, clock: Clock): Promise<Stores> {

@@ -3,10 +3,11 @@ import { createMessageParser } from '@ringwire/protocol/envelope'
 import description from '../package.json' with { type: 'json' }
 import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
+import { createRingTickets, type RingTickets } from './auth/ring-ticket.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
 import { isLive } from './call/call.ts'
-import { type Config, isLoopbackHost } from './config/config.ts'
+import { type Config, isLoopbackHost, type JwtSecret } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
 import { listenForAdmin } from './http/admin.ts'
 import { createHttpApp, type HttpApp } from './http/app.ts'
@@ -18,12 +19,22 @@ import type { Logger } from './observability/logger.ts'
 import { watchLoop } from './observability/loop-delay.ts'
 import { createMetrics, type Meter, type Present } from './observability/metrics.ts'
 import type { Status } from './observability/status.ts'
+import { createAddressGuard } from './outgoing/addresses.ts'
+import { createPost } from './outgoing/post.ts'
 import type { Clock } from './ports/clock.ts'
 import { isWorkerOf } from './ports/node-name.ts'
+import { openSender } from './push/open.ts'
+import type { Sender } from './push/sender.ts'
 import { createDomain, type Domain } from './services/domain.ts'
 import { createHealth, type ServiceState } from './services/health.ts'
 import { createHistory } from './services/history.ts'
 import { createLimits, createLocalLimits, type Limits, type LocalCounters } from './services/limits.ts'
+import { createParticipants } from './services/participants.ts'
+import { createRevoked } from './services/revoked.ts'
+import { createSeenCalls } from './services/seen-calls.ts'
+import { createWaking } from './services/waking.ts'
+import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
+import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import { createDispatch } from './signaling/dispatch.ts'
 import { createGateway, type Gateway } from './signaling/gateway.ts'
 
@@ -90,12 +101,43 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const { stores, clock } = backend
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config, backend.counters)
+    const secrets = loadJwtSecrets(config)
+    const ringTickets = createRingTickets({ secrets, now: clock.now })
+    const onError = (error: unknown) => journal.failed(error, 'a device could not be woken')
+    const sender = openSender({ config, devices: stores.devices, now: clock.now, onSent: journal.pushed, onError })
+    const waking = createWaking({
+      devices: stores.devices,
+      sessions: backend.sessions,
+      sender,
+      tickets: ringTickets,
+      now: clock.now,
+      onError,
+    })
+    const guard = createAddressGuard(config.webhookAllow)
+    const webhooks = createWebhooks({
+      store: stores.webhooks,
+      post: createPost({ guard }),
+      now: clock.now,
+      onResult: meter.hooked,
+      onFailed: journal.webhookFailed,
+      onError: (error) => journal.failed(error, 'webhooks could not be looked after'),
+    })
+    // Whatever is committed from now on is told to who asked for it.
+    await webhooks.start()
+    close = async () => {
+      await webhooks.stop()
+      await backend.close()
+    }
     domain = createDomain({
       config,
       backend,
       limits,
       finalsMs,
-      onCommitted: journal.committed,
+      onCommitted(step) {
+        journal.committed(step)
+        waking.committed(step)
+        webhooks.committed(step)
+      },
       onPassed: journal.relayed,
       onError: (error) => journal.failed(error, 'a call could not be looked after'),
     })
@@ -103,11 +145,20 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await domain.recovery.recover(backend.isShared)
     domain.deadlines.start()
 
-    const { gateway, app, health, clientAddress } = createFront({
+    const { gateway, app, health, clientAddress, revoked } = createFront({
       deps,
       backend,
       domain,
+      sender,
+      secrets,
+      ringTickets,
       limits,
+      webhooks: createWebhookEndpoints({
+        store: stores.webhooks,
+        guard,
+        now: clock.now,
+        onChanged: webhooks.changed,
+      }),
       journal,
       state: () => state,
     })
@@ -119,8 +170,11 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const operators = startForOperators({ deps, status, journal, meter, counters: backend.localCounters })
     close = async () => {
       await operators.stop()
+      await webhooks.stop()
       await backend.close()
     }
+    // Nobody is let in before it is known whose tokens were taken back.
+    await revoked.start()
     const demo = config.demo ? await mountDemo({ stores, config, clock, app, url: () => url }) : undefined
     const listener = listen({ config, clientAddress, gateway, app, demo, journal })
     const { url } = listener
@@ -131,10 +185,12 @@ export function createServer(deps: ServerDeps): RingwireServer {
     hurry = () => gateway.closeAll(0)
     close = async (atOnce) => {
       clearInterval(watch)
+      revoked.stop()
       const durationMs = atOnce || isAlone(backend, deps.worker?.node) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
-      await shutDown(listener, gateway, domain, backend)
+      sender.close()
+      await shutDown(listener, gateway, domain, webhooks, backend)
       await operators.stop()
     }
     return { url }
@@ -154,18 +210,30 @@ interface FrontDeps {
   readonly deps: ServerDeps
   readonly backend: Backend
   readonly domain: Domain
+  readonly sender: Sender
+  readonly secrets: readonly JwtSecret[]
+  readonly ringTickets: RingTickets
   readonly limits: Limits
+  readonly webhooks: WebhookEndpoints
   readonly journal: Journal
   readonly state: () => ServiceState
 }
 
 /** What clients, backends and probes meet: sockets and the REST API. */
-function createFront({ deps, backend, domain, limits, journal, state }: FrontDeps) {
+function createFront(parts: FrontDeps) {
+  const { deps, backend, domain, sender, secrets, ringTickets, limits, webhooks, journal, state } = parts
   const { config, logger } = deps
   const { stores, clock } = backend
   const { calls, relay, arrivals } = domain
   const localLimits = createLocalLimits(config, backend.localCounters)
-  const tokens = createTokens({ secrets: loadJwtSecrets(config), ttlS: config.tokenTtlS, now: clock.now })
+  const revoked = createRevoked({
+    products: stores.products,
+    now: clock.now,
+    onRevoked: () => gateway.closeRevoked(),
+    onError: (error) => journal.failed(error, 'tokens that were taken back could not be read'),
+  })
+  const { isRevoked } = revoked
+  const tokens = createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now, isRevoked })
   const shared = {
     config,
     clock,
@@ -178,6 +246,7 @@ function createFront({ deps, backend, domain, limits, journal, state }: FrontDep
   const gateway = createGateway({
     ...shared,
     node: backend.nodes.self,
+    isRevoked,
     sessions: backend.sessions,
     arrivals,
     dispatch: createDispatch({
@@ -204,16 +273,34 @@ function createFront({ deps, backend, domain, limits, journal, state }: FrontDep
     },
     state,
   })
+  const seenCalls = createSeenCalls({ calls: stores.calls })
   const clientAddress = createClientAddress(config.trustProxy, logger)
   const app = createHttpApp({
     ...shared,
     clientAddress,
     products: stores.products,
+    ringTickets,
+    devices: stores.devices,
+    sender,
+    store: stores.calls,
+    calls,
+    node: backend.nodes.self,
     limits,
     history: createHistory({ calls: stores.calls }),
+    seenCalls,
+    participants: createParticipants({
+      sessions: backend.sessions,
+      devices: stores.devices,
+      seenCalls,
+      revoked,
+      now: clock.now,
+      appVersionOf: gateway.appVersionOf,
+    }),
+    endCall: (ref, note) => calls.run(ref, { type: 'stop', note }),
+    webhooks,
     health,
   })
-  return { gateway, app, health, clientAddress }
+  return { gateway, app, health, clientAddress, revoked }
 }
 
 type Demo = ReturnType<typeof createDemo>
@@ -248,10 +335,17 @@ function isAlone({ isShared, nodes }: Backend, workerOf: string | undefined): bo
   return !isShared || nodes.others().every((name) => workerOf !== undefined && isWorkerOf(name, workerOf))
 }
 
-async function shutDown(listener: Listener, gateway: Gateway, domain: Domain, backend: Backend): Promise<void> {
+async function shutDown(
+  listener: Listener,
+  gateway: Gateway,
+  domain: Domain,
+  webhooks: Webhooks,
+  backend: Backend,
+): Promise<void> {
   gateway.stop()
   domain.deadlines.stop()
   await listener.stop()
+  await Promise.all([domain.outbox.flush(), webhooks.stop()])
   await backend.close()
 }
 
@@ -279,12 +373,12 @@ function startForOperators({ deps, status, journal, meter, counters }: ForOperat
 }
 
 /** Of several nodes each tells of the calls whose caller it holds, so that their sum is the number of calls. */
-function presentOf(gateway: Gateway, { delivery }: Domain, { isShared, nodes, countAway }: Backend): Present {
+function presentOf(gateway: Gateway, { delivery, outbox }: Domain, { isShared, nodes, countAway }: Backend): Present {
   const calls = { ringing: 0, accepted: 0, connected: 0 }
   for (const call of delivery.known.values()) {
     if (isLive(call) && (!isShared || call.callerPlace.node === nodes.self)) calls[call.status]++
   }
   const away = countAway()
   const sessions = { connected: gateway.size(), ...(away !== undefined && { away }) }
-  return { connections: gateway.size(), sessions, calls }
+  return { connections: gateway.size(), sessions, calls, outboxOldestSeconds: outbox.oldestMs() / 1_000 }
 }

@@ -58,7 +58,7 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
         </>
       )}
       {ended && <Ended closed={() => stage.current?.focus({ preventScroll: true })} />}
-      {!onStage && !ended && idle}
+      {!onStage && !ended && idle && <div className="rw-idle">{idle}</div>}
     </section>
   )
 }

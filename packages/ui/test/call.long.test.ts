@@ -102,6 +102,14 @@ describe('on React', () => {
     await ben.click(at('full-screen'))
     await ben.waitForSelector(`${at('full-screen')}[aria-pressed=false]`)
 
+    const shownApart = () => ben.evaluate(() => document.pictureInPictureElement?.getAttribute('data-testid') ?? null)
+    await ben.click(at('picture-in-picture'))
+    await ben.waitForSelector(`${at('picture-in-picture')}[aria-pressed=true]`)
+    expect(await shownApart()).toBe('remote-video')
+    await ben.click(at('picture-in-picture'))
+    await ben.waitForSelector(`${at('picture-in-picture')}[aria-pressed=false]`)
+    expect(await shownApart()).toBeNull()
+
     await ben.click(at('devices'))
     await ben.waitForSelector(`${at('device-menu')} select`)
     await picture(ben, 'devices')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
 import { block, checkTypes, readDocument, writeApplication } from '@ringwire/testkit/documents'
 import { makeTemporaryDirectory } from '@ringwire/testkit/process'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { at, openTwo, phase, seesPeer } from './support/people.ts'
 import { bundlePage, openSite, type Runtime, type Site } from './support/site.ts'
 
@@ -37,12 +37,28 @@ test('the example has the types of the packages', async () => {
   expect(await checkTypes(directory.path)).toBe('')
 }, 90_000)
 
+/** Of what is in the stage: how high it is, how far its middle is from that of the stage, and how high the stage is. */
+function measure(page: Page, selector: string) {
+  return page.locator(selector).evaluate((element) => {
+    const stage = element.closest('.rw-stage')?.getBoundingClientRect() ?? new DOMRect()
+    const { x, width, height } = element.getBoundingClientRect()
+    return { height, stage: stage.height, fromTheMiddle: x + width / 2 - stage.x - stage.width / 2 }
+  })
+}
+
 for (const runtime of runtimes) {
   test(`the example on ${runtime}: a call with picture, and its end`, async () => {
     const two = await openTwo(browser, sites[runtime], { ids: { ann: 'ann', ben: 'ben' } })
+    const idle = await measure(two.ann, 'button:has-text("Call Ben")')
+    expect(Math.abs(idle.fromTheMiddle)).toBeLessThan(2)
     await two.ann.click('button:has-text("Call Ben")')
     await two.ben.click(at('accept'))
     await Promise.all([seesPeer(two.ann), seesPeer(two.ben)])
+    const lacksHeight = await measure(two.ann, at('local-video'))
+    expect(lacksHeight.stage).toBe(300)
+    expect(lacksHeight.height).toBeWithin(100, 125)
+    await two.ann.evaluate(() => document.querySelector('#root')?.setAttribute('style', 'height: 700px'))
+    expect((await measure(two.ann, at('local-video'))).stage).toBe(700)
     await two.ben.click(at('hangup'))
     await phase(two.ann, 'over')
     await two.close()

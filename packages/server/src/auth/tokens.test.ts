@@ -108,6 +108,7 @@ describe('verify', () => {
         allowedActions: nine,
         deviceId: 'phone',
         appVersion: '1.2',
+        issuedAt: Math.floor(start / 1000) * 1000,
         expiresAt: start + 3_600_000,
         tokenId: expect.any(String),
       },
@@ -194,6 +195,20 @@ describe('verify', () => {
     expect(decode(rotated.issue(input).token.split('.')[0])).toMatchObject({ kid: 'k2' })
     expect(rotated.verify(old).ok).toBe(true)
     expect(ring(2).verify(old)).toEqual(invalid)
+  })
+
+  test('[SRV2] a token that was taken back is not valid, and the verifier is asked with who and when', () => {
+    const asked: object[] = []
+    const tokens = createTokens({
+      secrets: [{ kid: 'k1', key }],
+      ttlS: 3600,
+      now: () => start,
+      isRevoked: (claims) => asked.push(claims) > 1,
+    })
+    const { token } = tokens.issue(input)
+    expect(tokens.verify(token).ok).toBe(true)
+    expect(tokens.verify(token)).toEqual(invalid)
+    expect(asked[0]).toMatchObject({ participant: input.participant, issuedAt: Math.floor(start / 1000) * 1000 })
   })
 
   test('[TOK2] every claim that is missing or of another type or value makes it no token of ours', () => {

@@ -58,6 +58,8 @@ export type CallCommand =
   | { readonly type: 'lose'; readonly sessionId: string; readonly node: string; readonly closed?: boolean }
   /** Time passed. */
   | { readonly type: 'time' }
+  /** The application backend ends the call; `note` is kept with the event [SRV2]. */
+  | { readonly type: 'stop'; readonly note: string | null }
   /** The service was away: who was on none of these nodes has no socket, and the lost clocks start in full [END3]. */
   | { readonly type: 'restart'; readonly nodes: readonly string[] }
   /** The wall clock jumped by `ms`: what remained still remains. */
@@ -113,6 +115,7 @@ export function decide(call: Call | undefined, command: CallCommand, now: number
 function decideKnown(call: Call, command: CallCommand, now: number, durations: CallDurations): Decision {
   if (command.type === 'lose') return isLive(call) ? lose(call, command, now) : unchanged(call)
   if (command.type === 'time') return isLive(call) ? passTime(call, now, durations) : unchanged(call)
+  if (command.type === 'stop') return isLive(call) ? stop(call, command.note, now) : unchanged(call)
   if (command.type === 'restart') return isLive(call) ? restart(call, command.nodes, now) : unchanged(call)
   if (command.type === 'shift') return isLive(call) ? shift(call, command.ms, now) : unchanged(call)
 
@@ -364,6 +367,13 @@ function passTime(call: LiveCall, now: number, durations: CallDurations): Decisi
   }
   const reason = deadline === call.acceptedAt + durations.maxDurationMs ? 'max_duration' : 'peer_lost'
   return over(call, 'ended', reason, null, now)
+}
+
+/** What a backend wants over is over, whoever has which place [SRV2]. */
+function stop(call: LiveCall, note: string | null, now: number): Acceptance {
+  const ended = over(call, call.status === 'ringing' ? 'cancelled' : 'ended', 'ended_by_server', null, now)
+  if (note === null) return ended
+  return { ...ended, steps: ended.steps.map(({ call, event }) => ({ call, event: { ...event, note } })) }
 }
 
 /** Ends a live call and tells everybody who does not know it yet; `knowing`: who does, its author. */

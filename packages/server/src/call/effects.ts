@@ -54,6 +54,8 @@ export interface CallEvent {
   readonly moved?: readonly PlaceMove[]
   /** What a side hears of the other's absence, beside the notices [PEER1]. */
   readonly peers?: readonly PeerNews[]
+  /** Why a backend ended the call, in its own words; nobody in the call is shown it [SRV2]. */
+  readonly note?: string
 }
 
 /** The other side's place fell vacant, or is held again; to the extended session that has the place of `to`. */

@@ -1,7 +1,17 @@
 /** `ringwire call …`: what the store says about calls. */
+import type { CallView } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
 import { createHistory } from '../services/history.ts'
-import { printJson, printTable, type Surroundings, type Tones, withStore } from './command.ts'
+import { createSeenCalls } from '../services/seen-calls.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  printJson,
+  printTable,
+  type Surroundings,
+  type Tones,
+  withStore,
+} from './command.ts'
 import { name, whole } from './options.ts'
 
 /** Of the statuses of calls. */
@@ -31,6 +41,49 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((options) => history(surroundings, options))
+  call
+    .command('list')
+    .description('The calls of a product, newest first, as its backend reads them over REST.')
+    .requiredOption('--product <name>', 'product namespace', name)
+    .option('--status <status>', 'live, or one status (default: any)')
+    .option('--user <id>', 'user_id of a participant on either side; with --role (default: anybody)', name)
+    .option('--role <role>', 'role of that participant (default: any)', name)
+    .option(
+      '--since <instant>',
+      'calls that started then or later, as 2026-03-01T09:00:00Z (default: all that are kept)',
+    )
+    .option('--limit <number>', 'how many calls at the most, 1 to 100', whole(1, 100), 30)
+    .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
+    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .action((options) => list(surroundings, options))
+}
+
+interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
+  user?: string
+  role?: string
+  status?: string
+  since?: string
+}
+
+async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
+  const { product, user: userId, limit, json, ...filter } = options
+  const page = await withStore(surroundings, (store) =>
+    createSeenCalls({ calls: store.calls }).page(product, { ...filter, userId, limit: String(limit) }),
+  )
+  if (!page.ok) {
+    const field = page.field === 'user_id' ? 'user' : page.field
+    throw new CommandFailure(exitCodes.usage, `--${field} ${page.message}.`)
+  }
+  const { data, next_cursor } = page
+  if (json) return printJson(surroundings, { success: true, data, next_cursor })
+  if (data.length === 0) surroundings.err('No calls.\n')
+  else printTable(surroundings, ['STARTED', 'STATUS', 'REASON', 'CALLER', 'CALLEE', 'CALL'], data.map(rowOf), tones)
+  if (next_cursor !== null) surroundings.err(`More with --cursor ${next_cursor}\n`)
+}
+
+function rowOf({ started_at, status, end_reason, caller, callee, call_uuid }: CallView): string[] {
+  const [from, to] = [caller, callee].map(({ role, user_id }) => `${role}/${user_id}`)
+  return [started_at, status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
 }
 
 async function history(surroundings: Surroundings, options: HistoryOptions): Promise<void> {

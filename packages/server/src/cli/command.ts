@@ -4,12 +4,14 @@ import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { ProductStore } from '../ports/product-store.ts'
+import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Migrated, MigrationOptions } from '../services/migration.ts'
 
 /** The stores of a data directory. */
 export interface OpenStore {
   readonly calls: CallStore
   readonly products: ProductStore
+  readonly webhooks: WebhookStore
   close(): void | Promise<void>
 }
 

@@ -15,9 +15,11 @@ import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
 import { addKeyCommands } from './keys.ts'
 import { lanEnvironment } from './lan.ts'
 import { addMigrateCommand } from './migrate.ts'
+import { addParticipantCommands } from './participant.ts'
 import { addPhoneCommand } from './phone/phone.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
+import { addWebhookCommands } from './webhooks.ts'
 import { launchedOption, workerOption } from './worker-process.ts'
 
 const help = `
@@ -64,7 +66,8 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
   }
 }
 
-function createProgram(surroundings: Surroundings, exit: (code: number) => void): Command {
+/** Every command, none of them run. */
+export function createProgram(surroundings: Surroundings, exit: (code: number) => void): Command {
   const program = new Command('ringwire')
     .description('Call signaling between two participants of an application.')
     .version(versionText(), '--version', 'print the version')
@@ -96,9 +99,11 @@ function createProgram(surroundings: Surroundings, exit: (code: number) => void)
     })
   addKeyCommands(program, surroundings)
   addProductCommands(program, surroundings)
+  addWebhookCommands(program, surroundings)
   addTokenCommands(program, surroundings)
   addPhoneCommand(program, surroundings, exit)
   addCallCommands(program, surroundings)
+  addParticipantCommands(program, surroundings)
   addConfigCommands(program, surroundings)
   addMigrateCommand(program, surroundings)
   addBackupCommand(program, surroundings)

@@ -22,6 +22,7 @@ export function contradictions(config: Partial<Config>): string[] {
       problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
     }
   }
+  problems.push(...pushProblems(config))
   if (config.redisUrl) {
     if (config.databaseUrl === null) problems.push('REDIS_URL needs DATABASE_URL: nodes share their calls, too')
     if (config.jwtSecrets === null) problems.push('REDIS_URL needs RINGWIRE_JWT_SECRETS: all nodes sign with the same')
@@ -47,6 +48,23 @@ export function contradictions(config: Partial<Config>): string[] {
   }
   if (config.demo && hasWorkers) {
     problems.push('RINGWIRE_DEMO is for one process: it knows its people there alone, so RINGWIRE_WORKERS must be 1')
+  }
+  return problems
+}
+
+/** Credentials of push services come as a whole. */
+function pushProblems(config: Partial<Config>): string[] {
+  const { vapidPrivateKey, vapidPublicKey, vapidSubject, apnsKey, apnsKeyId, apnsTeamId, apnsTopic } = config
+  const problems: string[] = []
+  if (vapidPrivateKey && vapidSubject === null) {
+    problems.push('RINGWIRE_VAPID_SUBJECT is required with RINGWIRE_VAPID_PRIVATE_KEY')
+  }
+  if (vapidPrivateKey && vapidPublicKey && vapidPublicKey.replace(/=+$/, '') !== vapidPrivateKey.publicKey) {
+    problems.push('RINGWIRE_VAPID_PUBLIC_KEY is not the one of RINGWIRE_VAPID_PRIVATE_KEY')
+  }
+  const ofApns = { RINGWIRE_APNS_KEY_ID: apnsKeyId, RINGWIRE_APNS_TEAM_ID: apnsTeamId, RINGWIRE_APNS_TOPIC: apnsTopic }
+  for (const [name, value] of Object.entries(ofApns)) {
+    if (apnsKey && value === null) problems.push(`${name} is required with RINGWIRE_APNS_KEY`)
   }
   return problems
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +21,11 @@ const key = Buffer.alloc(32, 7).toString('base64url')
 const other = Buffer.alloc(32, 8).toString('base64url')
 const turn = { RINGWIRE_TURN_URLS: 'turn:a.test', RINGWIRE_TURN_USERNAME: 'ann' }
 const stores = { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1/calls', RINGWIRE_JWT_SECRETS: `k:${key}` }
+const pem = { format: 'pem', type: 'pkcs8' } as const
+const apnsKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(pem).toString().trim()
+const private_key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(pem)
+const account = { project_id: 'calls-1042', client_email: 'calls@calls-1042.iam.gserviceaccount.com', private_key }
+const apns = { RINGWIRE_APNS_KEY_ID: 'k', RINGWIRE_APNS_TEAM_ID: 't', RINGWIRE_APNS_TOPIC: 'com.example.calls' }
 
 /** One good value of each secret, and what else it needs. */
 const values: Record<string, { value: string; env?: Record<string, string> }> = {
@@ -30,6 +36,9 @@ const values: Record<string, { value: string; env?: Record<string, string> }> = 
   RINGWIRE_TURN_SECRET: { value: 'hunter2' },
   RINGWIRE_ADMIN_TOKEN: { value: 'hunter2-hunter2-hunter2' },
   RINGWIRE_TURN_CREDENTIAL: { value: 'hunter2', env: turn },
+  RINGWIRE_VAPID_PRIVATE_KEY: { value: key, env: { RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com' } },
+  RINGWIRE_FCM_CREDENTIALS: { value: JSON.stringify(account) },
+  RINGWIRE_APNS_KEY: { value: apnsKey, env: apns },
 }
 
 describe.each(settingRows().filter(({ secret }) => secret))('$name', ({ name }) => {

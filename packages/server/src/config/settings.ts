@@ -1,16 +1,18 @@
 import type { Setting } from './setting.ts'
 import { ice } from './settings/ice.ts'
 import { limits } from './settings/limits.ts'
+import { push } from './settings/push.ts'
 import { service } from './settings/service.ts'
 import { stores } from './settings/stores.ts'
 import { times } from './settings/times.ts'
 import { tokens } from './settings/tokens.ts'
+import { webhooks } from './settings/webhooks.ts'
 
 /**
  * Every setting of the service: what the parser of the environment, the type `Config`, the printed documents and
  * `ringwire config check` are made from.
  */
-export const settings = { ...service, ...stores, ...tokens, ...times, ...limits, ...ice }
+export const settings = { ...service, ...stores, ...tokens, ...times, ...limits, ...ice, ...push, ...webhooks }
 
 type Settings = typeof settings
 export type Config = {

@@ -224,6 +224,18 @@ export function trustProxy(): ValueType<TrustProxy | null> {
   }
 }
 
+/** Addresses and CIDRs. */
+export function networks(): ValueType<readonly string[]> {
+  return {
+    label: 'CIDR,…',
+    parse(value) {
+      const all = items(value)
+      const wrong = all.find((entry) => !ipaddr.isValidCIDR(entry) && !isAddress(entry))
+      return wrong === undefined && all.length > 0 ? ok(all) : bad('must be addresses or CIDRs (10.0.0.0/8,::1)')
+    },
+  }
+}
+
 /** ipaddr.js also reads `1`, `0x7f.1` and the like, which nobody means. */
 function isAddress(value: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value)

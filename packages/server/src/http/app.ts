@@ -6,7 +6,8 @@
  *
  * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
  */
-import { type EndpointDefinition, type EndpointName, endpoints } from '@ringwire/protocol/endpoints'
+import type { EndpointName } from '@ringwire/protocol/endpoints'
+import { type PathParams, type Route, routeAt, routes } from '@ringwire/protocol/routes'
 import { type Context, Hono } from 'hono'
 import { createProductAuth } from '../auth/product-auth.ts'
 import type { Tokens } from '../auth/tokens.ts'
@@ -21,16 +22,23 @@ import { StoreError } from '../ports/store-error.ts'
 import type { HealthChecks } from '../services/health.ts'
 import type { History } from '../services/history.ts'
 import { allowed, type Limits, type LocalLimits } from '../services/limits.ts'
+import type { Participants } from '../services/participants.ts'
+import type { SeenCalls } from '../services/seen-calls.ts'
 import { saysTooLarge } from './body.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
+import { createDeviceEndpoints, type DeviceDeps } from './device.ts'
 import { createIceServersEndpoint } from './ice-servers.ts'
 import { empty, failure, healthReply, retryAfter } from './replies.ts'
 import { targetOf } from './request-target.ts'
+import { createRingEndpoints, type RingDeps } from './ring.ts'
+import { createServerCallsEndpoints, type ServerCallsDeps } from './server-calls.ts'
+import { createServerParticipantsEndpoints } from './server-participants.ts'
+import { createServerWebhooksEndpoints, type ServerWebhooksDeps } from './server-webhooks.ts'
 import { createSessionTokenEndpoint } from './session-token.ts'
 
-export interface HttpDeps {
+export interface HttpDeps extends RingDeps, DeviceDeps {
   readonly config: Pick<Config, 'host' | 'port' | 'publicUrl' | 'trustProxy' | 'allowedOrigins' | 'demo'>
   readonly journal: Pick<Journal, 'failed'>
   readonly clock: Clock
@@ -41,6 +49,10 @@ export interface HttpDeps {
   readonly limits: Limits
   readonly localLimits: LocalLimits
   readonly history: History
+  readonly seenCalls: SeenCalls
+  readonly participants: Participants
+  readonly endCall: ServerCallsDeps['endCall']
+  readonly webhooks: ServerWebhooksDeps['webhooks']
   readonly health: HealthChecks
   readonly clientAddress: ClientAddress
 }
@@ -50,27 +62,29 @@ export interface HttpApp {
 }
 
 type Env = { Bindings: { address: string | undefined } }
-type Handler = (request: Request, address: string | undefined) => Response | Promise<Response>
+type Handler = (request: Request, address: string | undefined, params: PathParams) => Response | Promise<Response>
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { config, journal, localLimits, clientAddress } = deps
   const cors = createCors(config.allowedOrigins)
   const handlers = handlersOf(deps)
-  const byPath = new Map<string, EndpointDefinition>(
-    Object.values(endpoints).map((endpoint) => [endpoint.path, endpoint]),
-  )
 
   const app = new Hono<Env>()
-  for (const [name, { path, method, cors: readable }] of Object.entries(endpoints)) {
-    // Hono answers HEAD with what GET would say, without the body.
-    const allow = method === 'GET' ? 'GET, HEAD, OPTIONS' : `${method}, OPTIONS`
-    const grants = (c: Context<Env>) => (readable ? cors.grants(c.req.raw.headers) : {})
-    app.on(method, path, async (c) => {
-      const response = await handlers[name as EndpointName](c.req.raw, c.env.address)
-      for (const [header, value] of Object.entries(grants(c))) response.headers.set(header, value)
-      return response
-    })
-    app.options(path, (c) => empty(204, { Allow: allow, ...(readable ? cors.preflight(c.req.raw.headers) : {}) }))
+  for (const route of routes) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    const allow = allowOf(route)
+    const grants = (c: Context<Env>) => (isReadable(route) ? cors.grants(c.req.raw.headers) : {})
+    for (const { name, method } of route.endpoints) {
+      app.on(method, path, async (c) => {
+        const params = routeAt(targetOf(c.req.raw).path)?.params
+        if (params === undefined) return failure('NOT_FOUND')
+        const response = await handlers[name](c.req.raw, c.env.address, params)
+        for (const [header, value] of Object.entries(grants(c))) response.headers.set(header, value)
+        return response
+      })
+    }
+    const preflight = (c: Context<Env>) => (isReadable(route) ? cors.preflight(c.req.raw.headers) : {})
+    app.options(path, (c) => empty(204, { Allow: allow, ...preflight(c) }))
     app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
   }
   app.notFound(() => failure('NOT_FOUND'))
@@ -80,9 +94,9 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   /** What costs more to answer than to refuse is refused here, before anything else is looked at [HTTP1]. */
   function fetch(request: Request, socketAddress: string | undefined): Response | Promise<Response> {
     const address = clientAddress(request.headers, socketAddress)
-    const endpoint = byPath.get(targetOf(request).path)
-    const counts = endpoint?.counts ?? 'address'
-    const headers = endpoint?.cors ? cors.grants(request.headers) : {}
+    const route = routeAt(targetOf(request).path)?.route
+    const counts = route?.endpoints[0]?.counts ?? 'address'
+    const headers = route !== undefined && isReadable(route) ? cors.grants(request.headers) : {}
     const limit = counts === 'own' ? allowed : localLimits.request(address)
     if (!limit.ok && counts !== 'close') {
       return failure('RATE_LIMITED', { headers: { ...headers, ...retryAfter(limit.retryAfterMs) } })
@@ -95,6 +109,16 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   return { fetch }
 }
 
+/** Web pages of allowed origins may read what a path answers, whatever the method. */
+function isReadable({ endpoints }: Route): boolean {
+  return endpoints.some(({ cors }) => cors)
+}
+
+/** Hono answers HEAD with what GET would say, without the body. */
+function allowOf({ endpoints }: Route): string {
+  return [...endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'].join(', ')
+}
+
 /** What answers at each endpoint of the registry. */
 function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
   const { config, clock, health } = deps
@@ -103,6 +127,11 @@ function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
     sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
     callHistory: createCallHistoryEndpoint(deps),
     iceServers: createIceServersEndpoint(deps),
+    ...createServerCallsEndpoints({ ...deps, authenticate }),
+    ...createServerWebhooksEndpoints({ ...deps, authenticate }),
+    ...createServerParticipantsEndpoints({ ...deps, authenticate }),
+    ...createRingEndpoints(deps),
+    ...createDeviceEndpoints(deps),
     liveness: () => healthReply(health.live()),
     readiness: async () => healthReply(await health.ready()),
     webSocket: upgradeRequired,

@@ -18,12 +18,14 @@ export function saysTooLarge(headers: Headers): boolean {
 
 /**
  * Reads a body that has to be a JSON object, whatever its Content-Type says. Its size is what arrives: the runtime itself
- * has no bound, for it would answer without the REST error body.
+ * has no bound, for it would answer without the REST error body. `empty`: what no body stands for; where it is not given, one
+ * is required.
  */
-export async function readJsonObject(request: Request): Promise<JsonBody> {
+export async function readJsonObject(request: Request, empty?: Record<string, unknown>): Promise<JsonBody> {
   const bytes = await readBounded(request)
   if (bytes === 'too large') return { ok: false, code: 'REQUEST_BODY_TOO_LARGE' }
   if (bytes === 'broken') return invalid('The request body could not be read.')
+  if (bytes.length === 0 && empty !== undefined) return { ok: true, value: empty }
   if (bytes.length === 0) return invalid('The request body is missing.')
   let text: string
   try {

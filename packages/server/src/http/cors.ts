@@ -21,8 +21,8 @@ export function createCors(allowedOrigins: readonly string[] | null): Cors {
       if (granted['Access-Control-Allow-Origin'] === undefined) return granted
       return {
         ...granted,
-        'Access-Control-Allow-Methods': 'GET, HEAD, POST',
-        'Access-Control-Allow-Headers': 'Authorization',
+        'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, DELETE',
+        'Access-Control-Allow-Headers': 'Authorization, Content-Type',
         'Access-Control-Max-Age': '7200',
       }
     },

@@ -17,12 +17,19 @@ export function empty(status: number, headers: HeaderFields = {}): Response {
   return new Response(null, { status, headers: { ...always, ...headers } })
 }
 
+interface FailureOptions {
+  readonly message?: string
+  readonly headers?: HeaderFields
+  /** What the error says beside its code and message. */
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
 /** The REST error body, with the status of its code. */
-export function failure(code: RestCode, options: { message?: string; headers?: HeaderFields } = {}): Response {
+export function failure(code: RestCode, options: FailureOptions = {}): Response {
   const { status, message } = errors[code]
   return json(
     status,
-    { success: false, error: { code, message: options.message ?? message } },
+    { success: false, error: { code, message: options.message ?? message, ...options.details } },
     { ...challenge(code), ...goodbye(status), ...options.headers },
   )
 }

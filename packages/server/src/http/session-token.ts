@@ -2,7 +2,6 @@
 import type { RestCode } from '@ringwire/protocol/errors'
 import {
   allowedActions,
-  headers as headerNames,
   TokenRequestShape as TokenRequestSchema,
   type TokenRequestShape,
   type TokenResponse,
@@ -15,7 +14,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { ProductKey } from '../ports/product-store.ts'
 import type { Limits } from '../services/limits.ts'
 import { readJsonObject } from './body.ts'
-import { failure, json, retryAfter } from './replies.ts'
+import { createCredentialsCheck, productOf, productProblem } from './product-credentials.ts'
+import { failure, json } from './replies.ts'
 
 /** The bound of a signed token: with it, the headers of an upgrade stay under what servers and proxies take. */
 export const maxTokenBytes = 3 * 1024
@@ -49,19 +49,8 @@ const requiredFields = [
 
 export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
   const { limits, tokens } = deps
+  const check = createCredentialsCheck(deps, { ofAddress: limits.tokenRequest, ofKey: limits.tokenKey })
   const validate = createValidator(TokenRequestSchema)
-
-  async function authenticate(request: Request, address: string | undefined): Promise<Step<ProductKey>> {
-    const keyId = request.headers.get(headerNames.keyId)?.trim() ?? ''
-    if (keyId === '') return refuse('PRODUCT_AUTH_KEY_ID_REQUIRED')
-    const secret = request.headers.get(headerNames.secret)?.trim() ?? ''
-    if (secret === '') return refuse('PRODUCT_AUTH_SECRET_REQUIRED')
-    const authenticated = await deps.authenticate(keyId, secret)
-    if (authenticated.ok) return proceed(authenticated.key)
-    const budget = await limits.failedAuthentication(address)
-    if (!budget.ok) return refuse('BOOTSTRAP_IP_RATE_LIMITED', { headers: retryAfter(budget.retryAfterMs) })
-    return refuse(authenticated.code)
-  }
 
   /** The body, and the token that it asks for: signed before the rest is checked, for its size is checked first. */
   async function readBody(request: Request, key: ProductKey): Promise<Step<{ body: Given; issued: Issued }>> {
@@ -79,20 +68,13 @@ export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
   }
 
   return async (request: Request, address: string | undefined): Promise<Response> => {
-    const byAddress = await limits.tokenRequest(address)
-    if (!byAddress.ok) {
-      return failure('BOOTSTRAP_IP_RATE_LIMITED', { headers: retryAfter(byAddress.retryAfterMs) })
-    }
-    const authenticated = await authenticate(request, address)
-    if (!authenticated.ok) return authenticated.response
-    const key = authenticated.value
-    const byKey = await limits.tokenKey(key.keyId)
-    if (!byKey.ok) return failure('BOOTSTRAP_KEY_RATE_LIMITED', { headers: retryAfter(byKey.retryAfterMs) })
-
+    const credentials = await check(request, address)
+    if (!credentials.ok) return credentials.response
+    const { key } = credentials
     const asked = await readBody(request, key)
     if (!asked.ok) return asked.response
     const { body, issued } = asked.value
-    const problem = productProblem(body.product, key) ?? missingField(body)
+    const problem = productProblem(issued.participant.product, key) ?? missingField(body)
     if (problem !== undefined) return failure(problem)
     return json(200, answer(body, issued, request.url))
   }
@@ -129,7 +111,7 @@ function givenFields(body: TokenRequestShape): Given {
 }
 
 function issue(tokens: Tokens, body: Given, key: ProductKey): Issued {
-  const product = body.product || (key.products.length === 1 ? (key.products[0] ?? '') : '')
+  const product = productOf(body.product, key)
   const participant = { product, role: body.role, userId: body.user_id }
   const issued = tokens.issue({
     participant,
@@ -148,11 +130,6 @@ function longestField(body: Given): string {
   const size = (value: string) => Buffer.byteLength(JSON.stringify(value))
   const [longest] = Object.entries(body).sort(([, a], [, b]) => size(b) - size(a))
   return longest?.[0] ?? ''
-}
-
-function productProblem(product: string, key: ProductKey): RestCode | undefined {
-  if (product === '') return key.products.length === 1 ? undefined : 'PRODUCT_REQUIRED'
-  return key.products.includes(product) ? undefined : 'PRODUCT_AUTH_PRODUCT_MISMATCH'
 }
 
 function missingField(body: Given): RestCode | undefined {

@@ -11,6 +11,8 @@ export interface Family {
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly samples: readonly Sample[]
+  /** Of several processes the largest value is told, not the sum: each tells of what they share. */
+  readonly isShared?: true
 }
 
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
@@ -25,13 +27,17 @@ export function textOf(families: readonly Family[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Several processes told as one: samples of the same name are added up. */
+/** Several processes told as one: samples of the same name are added up, or the largest is taken. */
 export function sumOf(processes: readonly (readonly Family[])[]): Family[] {
   const sums = new Map<string, { family: Family; samples: Map<string, number> }>()
   for (const family of processes.flat()) {
     const known = sums.get(family.name) ?? { family, samples: new Map<string, number>() }
     sums.set(family.name, known)
-    for (const [name, value] of family.samples) known.samples.set(name, (known.samples.get(name) ?? 0) + value)
+    const { samples } = known
+    for (const [name, value] of family.samples) {
+      const before = samples.get(name) ?? 0
+      samples.set(name, family.isShared === true ? Math.max(before, value) : before + value)
+    }
   }
   return [...sums.values()].map(({ family, samples }) => ({ ...family, samples: [...samples] }))
 }

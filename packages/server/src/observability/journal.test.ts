@@ -104,6 +104,17 @@ test('[LOG2] debug shows each request, and nothing else does', () => {
     journal.request(who, { event: 'call.accept', data: { call_uuid: 'a-secret' } }, { code: 'CALL_NOT_FOUND' })
     journal.answered({ method: 'GET', path: '/healthz', client: () => '192.0.2.1' }, Response.json({}), 1.26)
     journal.answered({ method: 'GET', path: '/A-Secret', client: () => '192.0.2.1' }, Response.json({}), 1)
+    for (const path of ['customer/a-secret', 'customer/a-secret/more/of/it'])
+      journal.answered(
+        { method: 'GET', path: `/v1/server/calls/${path}`, client: () => '192.0.2.1' },
+        Response.json({}),
+        1,
+      )
+    journal.answered(
+      { method: 'GET', path: '/v1/server/calls/a-secret', client: () => '192.0.2.1' },
+      Response.json({}),
+      1,
+    )
     const lines = read()
     expect(JSON.stringify(lines).toLowerCase()).not.toContain('a-secret')
     if (!isDebug) expect(lines).toEqual([])
@@ -113,6 +124,9 @@ test('[LOG2] debug shows each request, and nothing else does', () => {
         { event: 'call.accept', code: 'CALL_NOT_FOUND' },
         { method: 'GET', path: '/healthz', status: 200, address: '192.0.2.1', durationMs: 1.3 },
         { method: 'GET', path: '(unknown)' },
+        { path: '(unknown)' },
+        { path: '(unknown)' },
+        { path: '/v1/server/calls/{call_uuid}' },
       ])
   }
 })

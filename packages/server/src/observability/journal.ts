@@ -1,8 +1,10 @@
 /** Hears what happens to sockets, calls, requests and stores: says it in the log [LOG2], and has it counted [MET1]. */
 import type { ErrorBody } from '@ringwire/protocol/errors'
+import { routeAt } from '@ringwire/protocol/routes'
 import { type Call, isLive, type Participant } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { FailedDelivery } from '../services/webhooks.ts'
 import { type BoundedLog, createBoundedLog } from './bounded.ts'
 import type { LogFields, Logger } from './logger.ts'
 import { isFull, type Meter } from './metrics.ts'
@@ -36,6 +38,10 @@ export interface Journal {
   answered(asked: AskedByHttp, response: Response, durationMs: number): void
   /** A request of an operator was answered: it is no traffic of the service. */
   operator(asked: AskedByHttp, response: Response, durationMs: number): void
+  /** What became of a push; `reason` is the push service's word for it [PUSH2]. */
+  pushed(platform: string, result: string, reason: string): void
+  /** A webhook will not be delivered any more. */
+  webhookFailed(failed: FailedDelivery): void
   /** Something that a store refused, or that is a bug. */
   failed(error: unknown, message: string, fields?: LogFields): void
   /** The store is asked how it is: tells when that changes. */
@@ -87,12 +93,24 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       bounded.write('warn', { ...of(who), event: asked?.event, code: error.code, limit: error.limit }, 'over a limit')
     },
     answered(asked, response, durationMs) {
-      meter.answered(asked.path, response.status)
-      tellAnswer(asked, response, durationMs)
+      const path = namelessPath(asked.path)
+      meter.answered(path, response.status)
+      tellAnswer({ ...asked, path }, response, durationMs)
     },
     operator(asked, response, durationMs) {
       meter.operator(response.status)
       tellAnswer(asked, response, durationMs)
+    },
+    pushed(platform, result, reason) {
+      meter.pushed(platform, result)
+      if (result === 'accepted' || result === 'gone' || result === 'expired') return
+      bounded.write('warn', { event: platform, cause: result, reason }, 'a push did not get through')
+    },
+    webhookFailed({ delivery, endpoint, cause }) {
+      const { id, type, subject, attempts } = delivery
+      const fields = { product: endpoint.product, endpoint: endpoint.id, delivery: id, event: type, cause }
+      const about = subject === id ? {} : { callUuid: subject }
+      bounded.write('warn', { ...fields, ...about, attempt: attempts + 1 }, 'a webhook could not be delivered')
     },
     failed(error, message, fields = {}) {
       if (!(error instanceof StoreError)) logger.error({ ...fields, error }, message)
@@ -146,7 +164,12 @@ function requestOf(asked: Asked | undefined): LogFields {
 
 /** Paths of the service look like this; what a stranger makes up may hold a token [LOG1]. */
 function pathOf(path: string): string {
-  return /^\/[a-z0-9/_-]{0,64}$/.test(path) ? path : '(unknown)'
+  return /^\/[a-z0-9/_{}-]{0,64}$/.test(path) ? path : '(unknown)'
+}
+
+/** As the registry writes it: what stands for a name in it may be a participant [LOG2]. */
+function namelessPath(path: string): string {
+  return routeAt(path)?.route.path ?? (path.startsWith('/v1/server/') ? '(unknown)' : path)
 }
 
 /** `path` has no query; whose request it was is looked up where it is told. */

@@ -34,6 +34,8 @@ const fieldKinds = {
   endReason: 'text',
   cause: 'text',
   limit: 'text',
+  endpoint: 'text',
+  delivery: 'text',
   signal: 'text',
   setting: 'text',
   state: 'text',

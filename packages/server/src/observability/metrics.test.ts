@@ -76,6 +76,15 @@ test('[MET1] what happens is counted by its kind', () => {
   })
 })
 
+test('[MET1] what processes share is told once, by the one that knows it to be largest', () => {
+  const families = (outboxOldestSeconds: number) =>
+    create().families({ ...nobody, connections: 2, outboxOldestSeconds })
+  expect(valuesOf(sumOf([families(3), families(4), families(3.5), create().families(nobody)]))).toMatchObject({
+    ringwire_outbox_oldest_seconds: 4,
+    ringwire_connections: 6,
+  })
+})
+
 test('[MET1] set-up times are of the moment: each call once, however its places change', () => {
   const metrics = create()
   const connected: Call = { ...accepted, version: 3, status: 'connected', connectedAt: 4_300 }

@@ -40,6 +40,10 @@ export interface Meter {
   /** A store has answered. */
   stored(store: StoreName, operation: string, seconds: number): void
   storeFailed(store: StoreName, error: unknown): void
+  /** A push went to a push service, or was given up. */
+  pushed(platform: string, result: string): void
+  /** An attempt to deliver a webhook ended. */
+  hooked(result: 'delivered' | 'repeated' | 'failed'): void
   /** The event loop was late for a timer. */
   delayed(seconds: number): void
 }
@@ -51,6 +55,8 @@ export interface Present {
   readonly sessions: { readonly connected: number; readonly away?: number }
   /** Live calls; of several nodes each counts those whose caller it holds. */
   readonly calls: Readonly<Record<'ringing' | 'accepted' | 'connected', number>>
+  /** Since when the oldest step waits of which not everybody was told, where this process knows it. */
+  readonly outboxOldestSeconds?: number
 }
 
 /** What a process has that serves nobody itself. */
@@ -69,6 +75,7 @@ const endReasons = new Set([
   'caller_cancelled',
   'caller_lost',
   'declined',
+  'ended_by_server',
   'hangup',
   'max_duration',
   'no_answer',
@@ -143,8 +150,18 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
     ['result'],
     'Requests to the listener for operators by their status; 401 is a wrong token, or none.',
   )
+  const pushes = createCounter(
+    'ringwire_pushes_total',
+    ['platform', 'result'],
+    'Pushes to devices by what became of them; gone: the device was forgotten.',
+  )
+  const hooks = createCounter(
+    'ringwire_webhook_deliveries_total',
+    ['result'],
+    'Attempts to deliver a webhook: delivered, repeated where it failed and is made again, failed for good.',
+  )
   const all = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
-  const counted = [...all, operators]
+  const counted = [...all, pushes, hooks, operators]
   // A rate is known from the first one on where the series was there before: these are asked for by alerts, and by people.
   for (const limit of ['messages', 'invites', 'pair_invites', 'ringing', 'connections', 'rest', 'operators']) {
     limits.add(0, limit)
@@ -157,6 +174,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   for (const event of Object.keys(clientEvents)) {
     for (const result of ['ok', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR']) requests.add(0, event, result)
   }
+  for (const result of ['delivered', 'repeated', 'failed']) hooks.add(0, result)
   for (const result of ['recovered', 'refused']) resumes.add(0, result)
   for (const status of [200, 401, 429]) operators.add(0, String(status))
 
@@ -196,6 +214,8 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
     limited: (limit) => limits.add(1, limit),
     stored: (store, operation, seconds) => stores.observe(seconds, store, operation),
     storeFailed: (store, error) => storeErrors.add(1, store, kindOf(error)),
+    pushed: (platform, result) => pushes.add(1, platform, result),
+    hooked: (result) => hooks.add(1, result),
     delayed: (seconds) => delays.observe(seconds),
     families: (present) => [
       gauge('ringwire_build_info', ['version', 'node'], 'The version and the name of the node.', [[1, version, node]]),
@@ -205,7 +225,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   }
 }
 
-function gaugesOf({ connections, sessions, calls }: Present): Family[] {
+function gaugesOf({ connections, sessions, calls, outboxOldestSeconds: oldest }: Present): Family[] {
   const away = sessions.away === undefined ? [] : [[sessions.away, 'away'] as const]
   const byStatus = Object.entries(calls).map(([status, count]) => [count, status] as const)
   return [
@@ -217,6 +237,15 @@ function gaugesOf({ connections, sessions, calls }: Present): Family[] {
       [[sessions.connected, 'connected'], ...away],
     ),
     gauge('ringwire_calls', ['status'], 'Live calls; of several nodes each tells of its callers.', byStatus),
+    {
+      ...gauge(
+        'ringwire_outbox_oldest_seconds',
+        [],
+        'How long the oldest step of a call has waited of which not everybody was told; of several nodes all tell the same.',
+        oldest === undefined ? [] : [[oldest]],
+      ),
+      isShared: true,
+    },
   ]
 }
 

@@ -2,6 +2,7 @@
 
 import type { CallStore } from '../ports/call-store.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
+import type { Outbox } from '../ports/outbox.ts'
 import type { Meter, StoreName } from './metrics.ts'
 
 /** Hands on what it is given. What is answered at once came from this process, and does not count. */
@@ -31,8 +32,21 @@ export function timedCalls(store: CallStore, timed: Timed): CallStore {
     overPages: (since) => store.overPages(since),
     stepsAfter: (ref, version) => timed('read', store.stepsAfter(ref, version)),
     history: (query) => timed('history', store.history(query)),
+    seen: (ref) => timed('read', store.seen(ref)),
+    list: (query) => timed('list', store.list(query)),
     note: (call) => store.note(call),
     tryWrite: () => timed('check', store.tryWrite()),
     close: () => store.close(),
+  }
+}
+
+/** The same outbox, timed: a removal and a return are writes beside the commits. */
+export function timedOutbox(outbox: Outbox, timed: Timed): Outbox {
+  return {
+    rowOf: outbox.rowOf,
+    remove: (rows) => timed('outbox', outbox.remove(rows)),
+    claim: (limit) => timed('outbox', outbox.claim(limit)),
+    release: (rows, afterMs) => timed('outbox', outbox.release(rows, afterMs)),
+    oldest: () => timed('outbox', outbox.oldest()),
   }
 }

@@ -23,8 +23,20 @@ export interface ProductSettings {
 
 export const defaultProductSettings: ProductSettings = { busy: 'allow', revealBusy: false, ringTimeoutMs: null }
 
+/** Tokens of a participant that were issued before an instant do not count [SRV2]. */
+export interface Revocation {
+  /** A hash of it. */
+  readonly participant: string
+  readonly before: number
+  /** When it was last written, by a clock of the store that never goes back. */
+  readonly changedAt: number
+}
+
+/** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */
+export const revocationOverlapMs = 10_000
+
 /**
- * Product keys and product settings. A change made by another process is seen by the next read.
+ * Product keys, product settings, and tokens that were taken back. A change made by another process is seen by the next read.
  */
 export interface ProductStore {
   findKey(keyId: string, now: number): MaybePromise<ProductKey | undefined>
@@ -45,5 +57,9 @@ export interface ProductStore {
   settings(product: string): MaybePromise<ProductSettings>
   listSettings(): MaybePromise<{ product: string; settings: ProductSettings }[]>
   putSettings(product: string, settings: ProductSettings): MaybePromise<void>
+  /** Takes tokens back; an earlier instant than the one that is known changes nothing but when it was written. */
+  revoke(participant: string, before: number, now: number): MaybePromise<void>
+  /** What was written at an instant or later. */
+  revocations(since: number): MaybePromise<readonly Revocation[]>
   close(): MaybePromise<void>
 }

@@ -48,6 +48,12 @@ export interface SessionIdentity {
   readonly expiresAt?: number | undefined
 }
 
+/** A session that has a socket. */
+export interface SeenSession extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | 'extended'> {
+  /** In ms since the epoch. */
+  readonly openedAt: number
+}
+
 /** What a client says when it comes back [RES1]. */
 export interface ResumeRequest {
   readonly sessionId: string
@@ -136,6 +142,8 @@ export interface Sessions {
    * where a call rings that began then, for their token was good.
    */
   liveOf(participant: Participant, at?: number, began?: number): MaybePromise<readonly string[]>
+  /** The same sessions, as a backend is shown them [SRV2]. */
+  seen(participant: Participant): MaybePromise<readonly SeenSession[]>
   /** A session whose socket this process holds goes on with a token that is over then. */
   renew(sessionId: string, expiresAt: number): MaybePromise<void>
   append(sessionId: string, push: Push): MaybePromise<AppendResult>

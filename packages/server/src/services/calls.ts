@@ -12,10 +12,17 @@ import {
   type OverCall,
   type Participant,
   placeOf,
-  refOf,
   sideOf,
 } from '../call/call.ts'
-import { type Actor, type CallCommand, type Decision, decide, lateRelayMs, type Refusal } from '../call/decide.ts'
+import {
+  type Actor,
+  type CallCommand,
+  type Decision,
+  decide,
+  lateRelayMs,
+  type Refusal,
+  refuse,
+} from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from '../call/invite.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -59,7 +66,12 @@ export interface CallsOptions {
   readonly maxRinging: number
   /** Called with every version that this process has committed [LOG2]. */
   readonly onCommitted: (step: Step) => void
+  /** Called with each of them that everybody was told of. */
+  readonly onTold: (step: Step) => void
 }
+
+/** Who says that a phone rings. */
+export type Alerting = Pick<ClientSession, 'participant' | 'sessionId'>
 
 /** A request that may have to wait for a holder's sign of life [PLACE4]. */
 export interface Waiter {
@@ -78,10 +90,6 @@ export type Outcome<T> =
 
 /** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
 const reconcileMarginMs = 10_000
-/** The store has answered for so long: what was under way there has taken effect, or never will. In ms. */
-const settledMs = 6_000
-/** So many are handed on at a time: where none of them can be, the rest waits. */
-const atATime = 50
 
 /** What a client can ask of one call. */
 export type Verb = 'accept' | 'reject' | 'cancel' | 'end' | 'connected'
@@ -98,21 +106,18 @@ export interface Calls {
   /** Takes or settles the session's place in a call that it names by a `webrtc.*` message [PLACE2]. */
   seat(session: ClientSession, callUuid: string, waiter?: Waiter): Promise<Outcome<Call>>
   /** A phone of the callee really rings: tells an extended caller [EXT5]. Nothing of the call changes. */
-  alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>>
+  alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>>
+  /** Somebody of the callee without a session rejects: only while it rings, and nothing else comes of it [TICK1]. */
+  rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
-  /** Hands on what was committed and nobody was told, as far as this process has noticed. */
-  reconcile(): Promise<void>
-  /** The same of these calls, and of what ended lately: a node that died left it behind. */
+  /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
   makeUpFor(live: readonly Call[]): Promise<void>
   makeUpForEnds(): Promise<void>
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations, onCommitted } = options
-
-  /** Calls of which a commit's outcome is unknown, and since when the store answers again, on the monotonic clock. */
-  const uncertain = new Map<string, number | undefined>()
+  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations, onCommitted, onTold } = options
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
@@ -125,7 +130,6 @@ export function createCalls(options: CallsOptions): Calls {
             ? { ok: true as const, call, steps: [] }
             : decide(call, known, clock.now(), { ...durations, outages: uptime.outages() }),
         ),
-        () => [callKey(ref)],
       ),
     )
   }
@@ -145,25 +149,14 @@ export function createCalls(options: CallsOptions): Calls {
     return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
   }
 
-  /** Where nobody knows whether it was committed, it is looked for: `touched` are the calls that it would have changed. */
-  async function noting<T>(commit: MaybePromise<T>, touched: () => readonly string[]): Promise<T> {
+  /** Where nobody knows whether it was committed, its row in the outbox says so once that is clear. */
+  async function noting<T>(commit: MaybePromise<T>): Promise<T> {
     try {
       return await commit
     } catch (error) {
       if (error instanceof StoreError) uptime.doubt()
-      if (error instanceof StoreError && error.kind === 'unknown')
-        for (const key of touched()) uncertain.set(key, undefined)
       throw error
     }
-  }
-
-  /**
-   * Hands on what nobody has: what a commit of unknown outcome wrote after all, what was committed while the sessions'
-   * store was away.
-   */
-  async function reconcile(): Promise<void> {
-    await catchUpOwed([...delivery.owed])
-    if (uncertain.size > 0) await lookForUncertain()
   }
 
   /** Each living node has its share; what that one leaves behind, too, the others find by its death. */
@@ -179,39 +172,12 @@ export function createCalls(options: CallsOptions): Calls {
     for await (const page of pages) await makeUpFor(page.map(({ call }) => call))
   }
 
-  /** What cannot be handed on even now stays owed; where that is so of all that was tried, the rest is not tried. */
-  async function catchUpOwed(keys: readonly string[]): Promise<void> {
-    for (let i = 0; i < keys.length; i += atATime) {
-      const results = await Promise.all(keys.slice(i, i + atATime).map(catchUpOn))
-      if (!results.includes(true)) return
-    }
-  }
-
-  /** A commit that was given up may still take effect, soon after the store is back. */
-  async function lookForUncertain(): Promise<void> {
-    const keys = [...uncertain.keys()]
-    for (let i = 0; i < keys.length; i += atATime) await Promise.all(keys.slice(i, i + atATime).map(catchUpOn))
-    const now = clock.monotonic()
-    for (const key of keys) {
-      const since = uncertain.get(key)
-      if (since === undefined) uncertain.set(key, now)
-      else if (now - since > settledMs) uncertain.delete(key)
-    }
-  }
-
-  async function catchUpOn(key: string): Promise<boolean> {
-    const call = await store.load(refOf(key))
-    if (call !== undefined) return (await delivery.catchUp(call)) !== 'away'
-    delivery.forgive(key)
-    return true
-  }
-
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
       onCommitted(step)
-      const done = delivery.apply(step, first)
-      if (done instanceof Promise) await done
+      const told = delivery.apply(step, first)
+      if (told instanceof Promise ? await told : told) onTold(step)
       if (isLive(step.call)) loseDeadHolders(step.call)
     }
     return decision
@@ -319,10 +285,9 @@ export function createCalls(options: CallsOptions): Calls {
     const rung = await sessions.liveOf(callee, undefined, clock.now())
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
-    const touched = new Set<string>()
     const decision = await noting(
       store.invite(caller, callee, callUuid, (situation) => {
-        const decided = decideInvite(
+        return decideInvite(
           situation,
           {
             actor: session,
@@ -340,10 +305,7 @@ export function createCalls(options: CallsOptions): Calls {
           },
           clock.now(),
         )
-        for (const { call } of decided.steps) touched.add(callKey(call))
-        return decided
       }),
-      () => [...touched],
     )
     // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
     // call, its inviter has heard of it.
@@ -390,7 +352,24 @@ export function createCalls(options: CallsOptions): Calls {
     return true
   }
 
-  async function alerting(session: ClientSession, callUuid: string, n?: number): Promise<Outcome<Call>> {
+  async function rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>> {
+    const ref = { product: actor.participant.product, callUuid }
+    const command: CallCommand = { type: 'reject', actor, reason: null, rung: [] }
+    const decision = await handOn(
+      await noting(
+        store.transition(
+          ref,
+          (call): Decision =>
+            call?.status === 'ringing'
+              ? decide(call, command, clock.now(), durations)
+              : refuse('CALL_INVALID_STATE', call === undefined ? {} : { status: call.status }),
+        ),
+      ),
+    )
+    return decision.ok ? { ok: true, value: decision.call } : { ok: false, error: errorOf(decision) }
+  }
+
+  async function alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>> {
     const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
     const call = await store.load(ref)
     const side = call === undefined ? undefined : sideOf(call, session.participant)
@@ -423,8 +402,8 @@ export function createCalls(options: CallsOptions): Calls {
   return {
     invite,
     alerting,
+    rejectRinging,
     run,
-    reconcile,
     makeUpFor,
     makeUpForEnds,
     seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),

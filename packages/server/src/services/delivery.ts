@@ -28,10 +28,10 @@ export interface Delivery {
   readonly known: KnownCalls
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
-   * nobody has handed on yet go first. What cannot be handed on now, because the sessions' store is away, is owed: see
-   * `owed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
+   * nobody has handed on yet go first. False where it cannot be handed on now, because the sessions' store is away: it is
+   * owed, see `owed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
    */
-  apply(step: Step, first?: Promise<void>): MaybePromise<void>
+  apply(step: Step, first?: Promise<void>): MaybePromise<boolean>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
   adopt(call: LiveCall): MaybePromise<void>
   /** The same for one that is over, all but its last step. */
@@ -44,8 +44,6 @@ export interface Delivery {
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
   /** The keys of calls of which something could not be handed on; until `catchUp` has done it. */
   readonly owed: ReadonlySet<string>
-  /** There is no such call. */
-  forgive(key: string): void
   /**
    * Forgets calls that are over for longer than a minute, and those that ended elsewhere: their keys are not among the live
    * ones of two sweeps. Answers the latter.
@@ -77,7 +75,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { sessions, stepsAfter, isHeldElsewhere, now, tell, onApplied, onError } = options
   const known = new Map<string, Call>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
-  const underWay = new Map<string, Promise<void>>()
+  const underWay = new Map<string, Promise<boolean>>()
   /** What was live as far as is known here, and not at the last sweep. */
   let missing = new Set<string>()
   const owed = new Set<string>()
@@ -89,7 +87,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Of calls that are over, and wait for a log that was lost, since when. */
   const lostSince = new Map<string, number>()
 
-  function apply(step: Step, first?: Promise<void>): MaybePromise<void> {
+  function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
     const before = known.get(key)
     learn(step.call)
@@ -98,22 +96,26 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return inTurn(key, () => (first === undefined ? work() : first.then(work)))
   }
 
-  function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
+  function inTurn(key: string, work: () => MaybePromise<void>): MaybePromise<boolean> {
     const before = underWay.get(key)
     const done = before === undefined ? guarded(key, work) : before.then(() => guarded(key, work))
-    if (!(done instanceof Promise)) return
+    if (!(done instanceof Promise)) return done
     underWay.set(key, done)
     return done.finally(() => {
       if (underWay.get(key) === done) underWay.delete(key)
     })
   }
 
-  function guarded(key: string, work: () => MaybePromise<void>): MaybePromise<void> {
+  function guarded(key: string, work: () => MaybePromise<void>): MaybePromise<boolean> {
     try {
       const done = work()
-      return done instanceof Promise ? done.catch((error) => failed(key, error)) : done
+      if (!(done instanceof Promise)) return true
+      return done.then(
+        () => true,
+        (error) => failed(key, error),
+      )
     } catch (error) {
-      failed(key, error)
+      return failed(key, error)
     }
   }
 
@@ -122,15 +124,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     lostSince.delete(key)
   }
 
-  /** A bug would be one again and again. */
-  function failed(key: string, error: unknown): void {
-    if (!(error instanceof StoreError)) {
-      onError(error)
-      return
-    }
-    // Behind the others, which are tried first.
-    owed.delete(key)
-    owed.add(key)
+  /** Whether that was all that can be done: a bug would be one again and again. */
+  function failed(key: string, error: unknown): boolean {
+    if (error instanceof StoreError) owed.add(key)
+    else onError(error)
+    return !(error instanceof StoreError)
   }
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
@@ -324,32 +322,31 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async catchUp(call) {
       const key = callKey(call)
       learn(call)
-      let caught: CaughtUp = 'away'
-      await inTurn(key, async () => {
+      let isLater = false
+      const isDone = await inTurn(key, async () => {
         try {
           const told = await sessions.toldOf(key, call.version)
           if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
-          caught = 'done'
           forget(key)
         } catch (error) {
-          if (error instanceof LostLog) caught = 'later'
+          isLater = error instanceof LostLog
           throw error
         }
       })
-      return caught
+      if (isDone) return 'done'
+      return isLater ? 'later' : 'away'
     },
     owed,
-    forgive(key) {
-      forget(key)
-      begun.delete(key)
-    },
     sweep(now, live) {
       const before = missing
       missing = new Set()
       const ended: Call[] = []
       for (const [key, call] of known) {
         if (!isLive(call)) {
-          if (now - call.endedAt > lateRelayMs) known.delete(key)
+          if (now - call.endedAt > lateRelayMs) {
+            known.delete(key)
+            forget(key)
+          }
         } else if (!live.has(key)) {
           // It may have begun after the live ones were read.
           if (!before.has(key)) missing.add(key)

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
+import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
@@ -12,6 +13,7 @@ import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
 import { isHeldElsewhere } from './holders.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
 
@@ -19,11 +21,13 @@ export interface DomainOptions {
   readonly config: Pick<Config, 'callerLostMs' | 'peerLostMs' | 'maxCallMs' | 'ringTimeoutMs' | 'maxRinging'>
   /** What the node keeps, and with whom it serves. */
   readonly backend: {
-    readonly stores: { readonly calls: CallStore; readonly products: ProductStore }
+    readonly stores: { readonly calls: CallStore; readonly outbox: OutboxStore; readonly products: ProductStore }
     readonly sessions: Sessions
     readonly nodes: Nodes
     readonly uptime: Uptime
     readonly clock: Clock
+    /** Sessions are those of several nodes, and outlive this one. */
+    readonly isShared: boolean
   }
   readonly limits: CallsOptions['limits']
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
@@ -39,6 +43,7 @@ export interface Domain {
   readonly calls: Calls
   readonly relay: Relay
   readonly arrivals: Arrivals
+  readonly outbox: Outbox
   readonly recovery: Recovery
   readonly deadlines: Deadlines
   readonly delivery: Delivery
@@ -47,6 +52,12 @@ export interface Domain {
   /** What another node has just committed to a call. */
   onCall(call: Call): void
 }
+
+/**
+ * Sessions of several nodes outlive an outage of their store: whoever has a socket still shows a call that ended when it
+ * began, however long ago [EXT3]. What is older was left by a version that ran here before. In ms.
+ */
+const longestOutageMs = 86_400_000
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
@@ -80,6 +91,15 @@ export function createDomain(options: DomainOptions): Domain {
     ringTimeoutMs: config.ringTimeoutMs,
     maxRinging: config.maxRinging,
     onCommitted,
+    onTold: (step) => outbox.told(step),
+  })
+  const outbox = createOutbox({
+    store: stores.outbox,
+    load: (ref) => store.load(ref),
+    catchUp: delivery.catchUp,
+    toldMs: backend.isShared ? longestOutageMs : finalsMs,
+    now: clock.now,
+    onError,
   })
   const deadlines = createDeadlines({
     store,
@@ -95,7 +115,7 @@ export function createDomain(options: DomainOptions): Domain {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)
     },
     onDeath: calls.makeUpForEnds,
-    onSweep: calls.reconcile,
+    onSweep: outbox.sweep,
     onError,
   })
   const arrivals = createArrivals({
@@ -111,6 +131,7 @@ export function createDomain(options: DomainOptions): Domain {
     calls,
     relay: createRelay({ calls, delivery, sessions, onPassed }),
     arrivals,
+    outbox,
     recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),
     deadlines,
     delivery,

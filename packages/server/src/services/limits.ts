@@ -3,6 +3,7 @@
  *
  *   const limits = createLimits(config, counters)
  *   limits.tokenRequest(address), .tokenKey(keyId), .failedAuthentication(address)
+ *   limits.serverRequest(address), .serverKey(keyId)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
  *   const local = createLocalLimits(config, localCounters)
  *   local.request(address), .participantRequest(participant), .connection(participant)
@@ -23,6 +24,9 @@ export interface Limits {
   tokenRequest(address: string | undefined): Promise<Limit>
   /** One token request that this key authenticated. */
   tokenKey(keyId: string): Promise<Limit>
+  /** The same for requests to `/v1/server/…`, which have a budget of their own [SRV1]. */
+  serverRequest(address: string | undefined): Promise<Limit>
+  serverKey(keyId: string): Promise<Limit>
   /** One failure of product credentials from this address: call it for failures alone, so that nothing valid is refused. */
   failedAuthentication(address: string | undefined): Promise<Limit>
   /** One invite, counted for the caller and for the pair; refused by either it counts for neither. */
@@ -36,6 +40,8 @@ type LimitsConfig = Pick<Config, 'tokenRateIp' | 'tokenRateKey' | 'tokenFailRate
 export function createLimits(config: LimitsConfig, counters: Counters): Limits {
   const addresses = createLimit(counters, 'token-address', config.tokenRateIp)
   const keys = createLimit(counters, 'token-key', config.tokenRateKey)
+  const serverAddresses = createLimit(counters, 'server-address', config.tokenRateIp)
+  const serverKeys = createLimit(counters, 'server-key', config.tokenRateKey)
   const failures = createLimit(counters, 'failure-address', config.tokenFailRateIp)
   const callers = createLimit(counters, 'invite-caller', config.inviteRate)
   const pairs = createLimit(counters, 'invite-pair', config.pairInviteRate)
@@ -44,6 +50,8 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
   return {
     tokenRequest: (address) => addresses.consume(addressKey(address)),
     tokenKey: (keyId) => keys.consume(keyId),
+    serverRequest: (address) => serverAddresses.consume(addressKey(address)),
+    serverKey: (keyId) => serverKeys.consume(keyId),
     failedAuthentication: (address) => failures.consume(addressKey(address)),
     async invite(caller, callee) {
       // The pair first: where the caller's limit then refuses, nobody else can have been refused for the pair alone.

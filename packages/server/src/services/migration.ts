@@ -1,5 +1,6 @@
 /**
- * From SQLite to PostgreSQL: all calls with their events, product keys, settings.
+ * From SQLite to PostgreSQL: all calls with their events, product keys, settings, devices, tokens that were taken back,
+ * webhook endpoints and what did not arrive there.
  *
  *   migrateToPostgres(options) → what was copied, or what was there already
  */
@@ -10,14 +11,18 @@ import {
   type Fingerprint,
   fingerprintOf,
   keyColumns,
+  leftColumns,
+  type PlainTable,
   type ProductContent,
   pagesOf,
+  plainTables,
   sameRow,
   secretColumns,
   settingsColumns,
   takeFingerprint,
 } from '../adapters/sql/content.ts'
-import { openSqliteContent } from '../adapters/sqlite/content.ts'
+import { endpointColumns } from '../adapters/sql/subscribers.ts'
+import { openSqliteContent, type SqliteContent } from '../adapters/sqlite/content.ts'
 
 export interface MigrationOptions {
   readonly dataDir: string
@@ -66,7 +71,7 @@ export async function migrateToPostgres(options: MigrationOptions): Promise<Migr
 }
 
 async function copyAll(
-  source: Content,
+  source: SqliteContent,
   target: PostgresContent,
   onProgress: MigrationOptions['onProgress'],
 ): Promise<Migrated> {
@@ -84,10 +89,38 @@ async function copyAll(
     return { ...fingerprint, ...counts, copied }
   }
   await copyProducts(products, target)
+  await copyWebhooks(source, target)
+  for (const table of Object.keys(plainTables) as PlainTable[]) await copyRows(table, source, target)
   const fingerprint = await copyCalls(source, target, onProgress)
   await check(source, fingerprint, target)
   await target.commit()
   return { ...fingerprint, ...counts, copied: true }
+}
+
+async function copyRows(table: PlainTable, source: SqliteContent, target: PostgresContent): Promise<void> {
+  for (const page of source.pagesOf(table)) {
+    if ((await target.addRows(table, page)) === page.length) continue
+    throw new MigrationRefusal(`The database holds other ${table} of the same names.`)
+  }
+}
+
+async function copyWebhooks(source: SqliteContent, target: PostgresContent): Promise<void> {
+  const endpoints = await source.webhookEndpoints()
+  await target.addWebhookEndpoints(endpoints)
+  const there = await target.webhookEndpoints()
+  if (!endpoints.every((row) => there.some((other) => sameRow(row, other, endpointColumns)))) {
+    throw new MigrationRefusal('The database holds other webhook endpoints of the same ids.')
+  }
+  for (let last = ''; ; ) {
+    const page = await source.deliveriesAfter(last)
+    const end = page.at(-1)
+    if (end === undefined) return
+    const copied = await target.addDeliveries(page)
+    if (!page.every((row, index) => sameRow(row, copied[index] ?? {}, leftColumns))) {
+      throw new MigrationRefusal('The webhooks that were copied are not what they were copied from.')
+    }
+    last = String(end.id)
+  }
 }
 
 async function copyCalls(

@@ -202,6 +202,13 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
       return good.map(({ identity }) => identity.sessionId)
     },
+    seen: (participant) =>
+      live.of(participantKey(participant)).map(({ identity: { sessionId, deviceId, extended }, openedAt }) => ({
+        sessionId,
+        deviceId,
+        extended,
+        openedAt,
+      })),
     renew(sessionId, expiresAt) {
       const session = changing(sessionId)
       if (session !== undefined) session.identity = { ...session.identity, expiresAt }

@@ -18,6 +18,7 @@ const session: SignalingSession = {
   allowedPeerRoles: [],
   contextType: 'order',
   contextId: '1',
+  issuedAt: 0,
   expiresAt: 0,
   extended: false,
 }

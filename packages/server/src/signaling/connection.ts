@@ -184,10 +184,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   private refresh(claims: SessionClaims): void {
-    const { displayName, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
+    const { displayName, issuedAt, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
     this.session = {
       ...this.session,
       displayName,
+      issuedAt,
       expiresAt,
       allowedActions,
       allowedPeerRoles,

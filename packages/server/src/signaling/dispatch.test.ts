@@ -18,6 +18,7 @@ const session: SignalingSession = {
   allowedPeerRoles: ['agent'],
   contextType: 'order',
   contextId: '1',
+  issuedAt: 0,
   expiresAt: 1_000,
   extended: false,
 }
@@ -33,8 +34,8 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     verb: options.verb ?? (async () => ({ ok: false, error: errorBody('CALL_NOT_FOUND') })),
     seat: unused,
     alerting: unused,
+    rejectRinging: unused,
     run: unused,
-    reconcile: unused,
     makeUpFor: unused,
     makeUpForEnds: unused,
   }

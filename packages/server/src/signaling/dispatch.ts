@@ -18,6 +18,8 @@ export interface SignalingSession extends ClientSession {
   readonly displayName: string
   /** Of the token, in ms since the epoch. */
   readonly expiresAt: number
+  /** When its token was issued, in ms since the epoch. */
+  readonly issuedAt: number
   /** Connected with `?ext=1` [EXT1]. */
   readonly extended: boolean
 }

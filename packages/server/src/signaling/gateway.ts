@@ -39,6 +39,8 @@ export interface GatewayOptions {
   /** This node, as the places of its sessions name it. */
   readonly node: string
   readonly tokens: Tokens
+  /** Whether the token of a session was taken back since it connected [SRV2]. */
+  readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt'>) => boolean
   readonly localLimits: LocalLimits
   readonly sessions: Sessions
   readonly arrivals: Arrivals
@@ -71,6 +73,10 @@ export interface Gateway {
    * own within `windowMs`.
    */
   closeAll(windowMs: number): Promise<void>
+  /** Closes the sockets of sessions whose token was taken back [SRV2]. */
+  closeRevoked(): void
+  /** The app version that the token of a session names, where its socket is of this process; null: it names none. */
+  appVersionOf(sessionId: string): string | null
   start(): void
   stop(): void
   /** Open sockets. */
@@ -166,6 +172,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
     connections.set(connection, admission)
+    if (options.isRevoked(session)) {
+      connection.close(4403, 'disconnected')
+      return
+    }
     // In here it leaves in one write with the answer to the upgrade.
     if (!session.extended && room === true) socket.send(authOk(session))
     try {
@@ -380,6 +390,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const connection of [...connections.keys()]) connection.close(1012, reason, 'restart')
       await Bun.sleep(lingerMs)
       await allLeft()
+    },
+    closeRevoked() {
+      for (const connection of [...connections.keys()])
+        if (options.isRevoked(connection.session)) connection.close(4403, 'disconnected')
+    },
+    appVersionOf(sessionId) {
+      for (const [connection, { claims }] of connections)
+        if (connection.session.sessionId === sessionId) return claims.appVersion
+      return null
     },
     start() {
       lastTick = clock.monotonic()

@@ -17,6 +17,7 @@ export function sessionOf(claims: SessionClaims, node: string, extended: boolean
     allowedPeerRoles: claims.allowedPeerRoles,
     contextType: claims.contextType,
     contextId: claims.contextId,
+    issuedAt: claims.issuedAt,
     expiresAt: claims.expiresAt,
     extended,
   }

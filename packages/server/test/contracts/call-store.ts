@@ -27,8 +27,8 @@ export interface CallStoreHarness {
   forge(step: Step): Promise<void>
   /** Versions of a call in its events, in order. */
   versions(callUuid: string): Promise<number[]>
-  /** Closes the store and opens it again on the same data. */
-  reopen(): Promise<void>
+  /** Closes the store and opens it again on the same data; what is done in between has it for itself. */
+  reopen(between?: () => Promise<void>): Promise<void>
   /** Closes the store and removes its data. */
   close(): Promise<void>
 }

@@ -35,8 +35,9 @@ export async function openHarness(server: Databases, options: Partial<PostgresOp
       )
       return rows.map((row: { version: number }) => row.version)
     },
-    async reopen() {
+    async reopen(between = async () => {}) {
       await stores.close()
+      await between()
       stores = await open()
     },
     async close() {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
+import { edgeSql, listSql, seenSql } from '../../src/adapters/postgres/call-lists.ts'
 import {
   dueRingsSql,
   historySql,
@@ -12,7 +13,9 @@ import {
   stepsAfterSql,
 } from '../../src/adapters/postgres/call-reads.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
+import { claimSql, firstSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
 import { pruneSql } from '../../src/adapters/postgres/retention.ts'
+import { claimSql as claimHooksSql, deliveriesSql, settleSql } from '../../src/adapters/postgres/webhooks.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { created, liveIn, participant, ringing, there, touched } from './calls.ts'
@@ -55,6 +58,7 @@ describe('every read finds its rows through an index', () => {
   }
 
   const busiest = ['user-0', 'patient', 'clinic']
+  const ofProduct = ['clinic', '9223372036854775807', '', '0', '', 101, '']
   const reads: [string, string, (string | number)[]][] = [
     ['load', loadSql, ['u', 'clinic']],
     ['live calls of a participant', liveOfSql, ['clinic', 'user-0', 'patient']],
@@ -66,6 +70,20 @@ describe('every read finds its rows through an index', () => {
     ['steps after a version', stepsAfterSql, ['u', 'clinic', 1]],
     ['[HIST1] history, first page', historySql, [...busiest, '9223372036854775807', '', 31]],
     ['[HIST1] history, a later page', historySql, [...busiest, '1100000', 'u', 101]],
+    ['the first that is left', firstSql, ['7']],
+    ['when the oldest that is left was made', oldestSql, ['7']],
+    ['rows of the outbox that were told', removeSql, ['{1,2,3}']],
+    ['rows of the outbox that are given back', releaseSql, ['{1,2,3}', 400]],
+    ['the calls of what was claimed', claimSql, ['7', 50, 10_000]],
+    ['[SRV2] a call as a backend is shown it', seenSql, ['u', 'clinic']],
+    ['[SRV2] calls of a product', listSql('product'), ofProduct],
+    ['[SRV2] calls of a product that are live', listSql('live'), [...ofProduct.slice(0, 6), 'ringing']],
+    ['[SRV2] calls of a participant', listSql('participant'), [...ofProduct, ...busiest.slice(0, 2)]],
+    ['[SRV2] how far a page looks', edgeSql('product'), ofProduct],
+    ['[SRV2] how far one of a participant looks', edgeSql('participant'), [...ofProduct, ...busiest.slice(0, 2)]],
+    ['[HOOK3] webhooks that are due', claimHooksSql, ['[{"endpoint_id":"e","count":10}]', 30_000]],
+    ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"delivered","after_ms":0,"at":1}]']],
+    ['[HOOK1] webhooks of an endpoint', deliveriesSql, ['e', '~', '', 50]],
     ['calls that are old enough', pruneSql, [1_051_000, 500, 1_000]],
   ]
   for (const [what, statement, values] of reads) {
@@ -95,6 +113,24 @@ describe('every read finds its rows through an index', () => {
     )
     expect(counts.length).toBeGreaterThan(2)
     expect(Math.max(...counts)).toBeLessThanOrEqual(101)
+  })
+
+  test('[SRV2] a page of a list is read in the order of its index, and reads few rows', async () => {
+    for (const [statement, values, index] of [
+      [listSql('product'), ofProduct, 'calls_by_start'],
+      // All that is live may be less than the planner cares to read in order.
+      [listSql('live'), ofProduct, 'live_calls_by_'],
+      [edgeSql('live'), ofProduct, 'live_calls_by_'],
+    ] as const) {
+      const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${statement}`, [
+        ...values,
+      ])
+      const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+      expect(text).toContain(`using ${index}`)
+      const counts = [...text.matchAll(/actual rows=([\d.]+)/g)].map(([, n]) => Number(n))
+      // Each call has two events here, and 200 are live.
+      expect(Math.max(...counts)).toBeLessThanOrEqual(202)
+    }
   })
 
   test('what is read of calls that ended since is bounded, however many did', async () => {

@@ -8,6 +8,7 @@ import { fill } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { liveIn, overSince } from './calls.ts'
+import { attempted, endpoint as webhook } from './webhooks.ts'
 
 /** The statements of docs/operations.md, as they stand there. */
 const statements = blocks('docs/operations.md', '### Rights', '### Upgrades').filter(
@@ -35,14 +36,35 @@ async function useAll(url: string): Promise<void> {
   const box = createBox()
   try {
     await fill(box.dataDir, 10)
-    await server.query('TRUNCATE calls, call_events, product_keys, product_key_secrets, product_settings', asSuperuser)
+    await server.query(
+      'TRUNCATE calls, call_events, webhook_endpoints, webhook_deliveries, product_keys, product_key_secrets, product_settings',
+      asSuperuser,
+    )
     await migrateToPostgres({ dataDir: box.dataDir, url, now: Date.now(), onProgress: () => {} })
   } finally {
     await box.clean()
   }
-  const { calls, products, prune, close } = await openPostgres({ url, limitMs: 1000, readers: 1, writers: 1 })
+  const { calls, outbox, products, devices, webhooks, prune, close } = await openPostgres({
+    url,
+    limitMs: 1000,
+    readers: 1,
+    writers: 1,
+  })
   try {
     for (const step of callLife()) await step(calls)
+    const endpoint = webhook({ product: 'clinic' })
+    await webhooks.addEndpoint(endpoint)
+    await webhooks.refresh()
+    for (const step of callLife()) await step(calls)
+    const [claimed] = await webhooks.claim(new Map([[endpoint.id, 1]]))
+    if (claimed === undefined) throw new Error('Nothing was written for the endpoint.')
+    await webhooks.settle([attempted(claimed.id)])
+    await webhooks.prune(Number.MAX_SAFE_INTEGER, 0)
+    await webhooks.changeEndpoint('clinic', endpoint.id, { enabled: false })
+    await webhooks.removeEndpoint('clinic', endpoint.id)
+    await outbox.claim(1)
+    await outbox.release([1], 0)
+    await outbox.remove([1])
     const participant = { product: 'clinic', role: 'patient', userId: 'ann' }
     await Promise.all([
       calls.tryWrite(),
@@ -58,10 +80,22 @@ async function useAll(url: string): Promise<void> {
     await products.rotateKey('k', new Uint8Array(32).fill(2), 20, 15)
     await products.setDisabled('k', true, 3)
     await products.listKeys(4)
+    const device = {
+      participant,
+      deviceId: 'phone',
+      address: { platform: 'fcm', token: 'x' },
+      registeredAt: 1,
+    } as const
+    await devices.put(device)
+    await devices.of(participant, 1)
+    await devices.forget(participant, 'phone', device.address)
+    await devices.forgetAll(participant)
     for (const busy of ['allow', 'reject'] as const) {
       await products.putSettings('clinic', { busy, revealBusy: false, ringTimeoutMs: null })
     }
     await products.listSettings()
+    for (const before of [1, 2]) await products.revoke('hash', before, 5)
+    await products.revocations(0)
     expect(await prune(Date.now() + 1000)).toBeGreaterThan(0)
     await serve(url)
   } finally {
@@ -145,4 +179,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(30))
+test('every right was taken away once', () => expect(rights.length).toBe(51))

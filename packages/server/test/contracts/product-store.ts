@@ -127,6 +127,34 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       })
     })
 
+    test('[SRV2] tokens that were taken back: the latest instant stays, and what is written later is found later', async () => {
+      const since = async (mark: number) => {
+        const found = await harness.other.revocations(mark)
+        return new Map(found.map(({ participant, before }) => [participant, before]))
+      }
+      await store().revoke('ann', 5000, 1)
+      await store().revoke('ben', 6000, 2)
+      expect(await since(0)).toEqual(
+        new Map([
+          ['ann', 5000],
+          ['ben', 6000],
+        ]),
+      )
+      await harness.other.revoke('ann', 4000, 3)
+      await store().revoke('ben', 7000, 4)
+      expect(await since(0)).toEqual(
+        new Map([
+          ['ann', 5000],
+          ['ben', 7000],
+        ]),
+      )
+      const last = Math.max(...(await store().revocations(0)).map(({ changedAt }) => changedAt))
+      expect(await since(last + 1)).toEqual(new Map())
+      // Also by a clock that went back.
+      await store().revoke('eve', 1, -1_000_000)
+      expect((await since(last)).get('eve')).toBe(1)
+    })
+
     test('what another process changes is seen by the next read', async () => {
       const { other } = harness
       expect(await store().findKey('k7', 1000)).toBeUndefined()

@@ -49,7 +49,7 @@ function compose() {
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
   const uptime = { outages: () => [], doubt: () => {} }
   const given = { store, products, sessions, nodes, delivery, limits, uptime, clock: steady, durations }
-  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {} })
+  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {}, onTold() {} })
   const onError = (error: unknown) => void failures.push(error)
   const arrivals = createArrivals({
     store,

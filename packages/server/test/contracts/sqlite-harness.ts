@@ -34,8 +34,9 @@ export async function openHarness(options: Partial<SqliteOptions> = {}): Promise
       forge(dir.database, step)
     },
     versions: async (callUuid) => versionsOf(dir.database, callUuid),
-    async reopen() {
+    async reopen(between = async () => {}) {
       await stores.close()
+      await between()
       stores = await open()
     },
     async close() {
@@ -71,6 +72,16 @@ export function versionsOf(database: string, callUuid: string): number[] {
       )
       .all(callUuid)
       .map((row) => row.version)
+  } finally {
+    db.close()
+  }
+}
+
+/** How many rows the outbox has. */
+export function leftIn(database: string): number {
+  const db = new Database(database, { readwrite: true })
+  try {
+    return db.query<{ n: number }, []>('SELECT count(*) AS n FROM outbox').get()?.n ?? 0
   } finally {
     db.close()
   }

@@ -1,9 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { edgeSql, listSql, seenSql } from '../../src/adapters/sqlite/call-lists.ts'
 import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
+import { leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
+import { claimSql, deliveriesSql, pruneSql } from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -32,6 +35,50 @@ describe('every read finds its rows through an index', () => {
     const range = (side: string) =>
       `SEARCH calls USING INDEX calls_by_${side} (${side}_user_id=? AND ${side}_role=? AND product=? AND (started_at,call_uuid)<(?,?))`
     expect(searches).toEqual([range('caller'), range('callee')])
+  })
+
+  test('what is left in the outbox is read in its own order, and its calls by their keys', () => {
+    expect(plan(rowsSql)).toEqual(['SCAN outbox'])
+    const byKey = ['SEARCH call_events USING INTEGER PRIMARY KEY (rowid=?)']
+    expect(plan(leftSql)).toEqual([
+      'SCAN outbox',
+      `${byKey[0]} LEFT-JOIN`,
+      'SEARCH calls USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN',
+    ])
+    expect(plan(oldestLeftSql)).toEqual(['SCAN outbox', ...byKey])
+  })
+
+  test('[HOOK3] webhooks: what is due at an endpoint, what stands before it in its call, lists, what is old enough', () => {
+    const search = (index: string, where: string) => `SEARCH ${index} (${where})`
+    const steps = plan(claimSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))
+    expect(steps).toEqual([
+      search('one USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+      search('older USING COVERING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?'),
+    ])
+    expect(plan(deliveriesSql)).toEqual([
+      search('webhook_deliveries USING INDEX webhook_deliveries_list', 'endpoint_id=? AND id<?'),
+    ])
+    expect(plan(pruneSql).filter((step) => step.startsWith('SCAN'))).toEqual([])
+  })
+
+  test('[SRV2] lists: along one index in its order, a participant along two', () => {
+    for (const sqlOf of [listSql, edgeSql]) {
+      for (const [along, indexes] of [
+        ['product', ['calls_by_start']],
+        ['live', ['live_calls_by_start']],
+        ['participant', ['calls_by_caller', 'calls_by_callee']],
+      ] as const) {
+        const steps = plan(sqlOf(along))
+        const range = (index: string) => `INDEX ${index} (`
+        const searches = steps.filter((step) => step.startsWith('SEARCH calls'))
+        expect(searches).toEqual(indexes.map((index) => expect.stringContaining(range(index))))
+        for (const step of searches) expect(step).toContain('product=? AND (started_at,call_uuid)>(?,?)')
+        // What is scanned is the page that was found.
+        const isPage = steps[0] === 'CO-ROUTINE calls'
+        expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual(isPage ? ['SCAN calls'] : [])
+      }
+    }
+    expect(plan(seenSql)[0]).toBe('SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)')
   })
 
   test('load, live calls, calls that ended since, steps after a version', () => {

@@ -85,7 +85,7 @@ describe('ringwire migrate, interrupted', () => {
     const migrating = migrate()
     await reached()
     await move.server.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ringwire migrate'",
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ringwire migrate' AND datname = current_database()",
       move.url,
     )
     expect(await migrating).toMatchObject({ code: 1, out: '', err: expect.stringContaining('Nothing was copied') })

@@ -4,16 +4,18 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import { keyColumns, secretColumns, settingsColumns } from '../../src/adapters/sql/content.ts'
+import { keyColumns, leftColumns, plainTables, secretColumns, settingsColumns } from '../../src/adapters/sql/content.ts'
 import { callColumns, eventColumns } from '../../src/adapters/sql/rows.ts'
+import { endpointColumns } from '../../src/adapters/sql/subscribers.ts'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
+import { participantHash } from '../../src/session/session-id.ts'
 import { createBox } from '../cli/command.ts'
 import { callLife } from '../contracts/call-life.ts'
 import { liveIn } from '../contracts/calls.ts'
 import { moveFor } from './move.ts'
-import { callsOf, contentOf, fill, liveOf } from './stores.ts'
+import { callsOf, contentOf, device, fill, liveOf } from './stores.ts'
 
 const move = moveFor()
 const { migrate, countCalls } = move
@@ -51,7 +53,24 @@ describe('ringwire migrate', () => {
     const events = here.known.flatMap(({ steps }) => steps).length
     const figures = { calls: 200, live_calls: liveOf(refs), events, keys: 3, settings: 2 }
     expect(JSON.parse(out)).toEqual({ copied: true, ...figures, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
-    await withPostgres(async ({ calls, products }) => {
+    await withPostgres(async ({ calls, products, webhooks, devices }) => {
+      expect(await devices.of(device.participant, Date.now())).toEqual([device])
+      expect(await products.revocations(0)).toEqual([
+        { participant: participantHash(device.participant), before: 1_700_000_000_000, changedAt: 6 },
+      ])
+      const endpoints = await webhooks.refresh()
+      expect(
+        endpoints.map(({ product, enabled, events, oldSecretUntil }) => [product, enabled, events, oldSecretUntil]),
+      ).toEqual([
+        ['clinic', true, null, 1_700_000_000_000],
+        ['shop', false, ['call.missed'], null],
+      ])
+      const endpointId = endpoints[0]?.id ?? ''
+      const left = await webhooks.deliveries({ endpointId, status: undefined, limit: 10_000, before: undefined })
+      expect(new Set(left.map(({ status }) => status))).toEqual(new Set(['failed', 'pending']))
+      expect(left.filter(({ attempts }) => attempts === 1).length).toBe(2)
+      const due = await webhooks.claim(new Map([[endpointId, 10_000]]))
+      expect(due.length).toBeGreaterThan(0)
       expect((await liveIn(calls)).length).toBe(liveOf(refs))
       const key = await products.findKey('k1', Date.now())
       expect(key?.secretHashes.map((hash) => [...hash])).toEqual([[...hashSecret('two')], [...hashSecret('one')]])
@@ -92,8 +111,12 @@ describe('ringwire migrate', () => {
       product_keys: keyColumns,
       product_key_secrets: secretColumns,
       product_settings: settingsColumns,
+      webhook_endpoints: endpointColumns,
+      webhook_deliveries: [...leftColumns, 'due_at'],
+      ...plainTables,
     }
-    const all = new Set([...Object.keys(tables), 'schema_migrations'])
+    // What nobody was told is told again by the first start [WS4].
+    const all = new Set([...Object.keys(tables), 'schema_migrations', 'outbox'])
     expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(all)
     const ofPostgres = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
     // Who serves, and whether the database takes writes, is of now: nothing of it was before.

@@ -5,16 +5,24 @@ import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { type Call, isLive } from '../../src/call/call.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
+import type { Device } from '../../src/ports/devices.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
+import { participantHash } from '../../src/session/session-id.ts'
 import { callLife } from '../contracts/call-life.ts'
 import { liveIn, overSince } from '../contracts/calls.ts'
+import { attempted, endpoint as webhook } from '../contracts/webhooks.ts'
 
 /** Names of every kind: what JSON, SQL or a locale could change. */
 const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, contextId: "it's; --" }
 
 /** Calls in every stage of their lives, keys with a rotated secret, settings. */
 export async function fill(dataDir: string, lives: number): Promise<void> {
-  const { calls, products, close } = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+  const opened = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
+  const { calls, products, webhooks, devices, close } = opened
+  const endpoint = webhook({ product: 'clinic', oldSecret: 'whsec_b2xk', oldSecretUntil: 1_700_000_000_000 })
+  await webhooks.addEndpoint(endpoint)
+  await webhooks.addEndpoint(webhook({ product: 'shop', events: ['call.missed'], enabled: false }))
+  await webhooks.refresh()
   await Promise.all(
     Array.from({ length: lives }, async (_, index) => {
       const steps = callLife()
@@ -31,6 +39,11 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
       return { steps: [{ call: { ...call, ...odd, version: call.version + 1 }, event: at }] }
     })
   }
+  const outcomes = ['delivered', 'failed', 'pending'] as const
+  const claimed = await webhooks.claim(new Map([[endpoint.id, outcomes.length]]))
+  await webhooks.settle(
+    claimed.map(({ id }, index) => attempted(id, { outcome: outcomes[index] ?? 'pending', afterMs: 60_000 })),
+  )
   await products.putKey({ keyId: 'k1', secretHash: hashSecret('one'), products: ['clinic', 'shop'], origin: 'cli' }, 1)
   await products.rotateKey('k1', hashSecret('two'), Date.now() + 3_600_000, 2)
   await products.putKey({ keyId: 'k2', secretHash: hashSecret('three'), products: ['clinic'], origin: 'cli' }, 3)
@@ -38,7 +51,17 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
   await products.putKey({ keyId: 'k3', secretHash: hashSecret('four'), products: ['shop'], origin: 'bootstrap' }, 5)
   await products.putSettings('clinic', { busy: 'reject', revealBusy: true, ringTimeoutMs: 30_000 })
   await products.putSettings('shop', { busy: 'allow', revealBusy: false, ringTimeoutMs: null })
+  await devices.put(device)
+  await products.revoke(participantHash(device.participant), 1_700_000_000_000, 6)
   await close()
+}
+
+/** Somebody whose phone is woken, and whose tokens were taken back. */
+export const device: Device = {
+  participant: { product: 'clinic', role: 'patient', userId: "o'hara" },
+  deviceId: 'phone',
+  address: { platform: 'fcm', token: 'ä "quoted" \\ 😀' },
+  registeredAt: Date.now(),
 }
 
 /** Many calls with their events at once, each with nearly 4 KiB of text. */

@@ -76,6 +76,8 @@ function happen(machine: Machine, setup: Setup, draft: Draft, event: WorldEvent)
       draft.now += event.ms
       everyCall(machine, setup, draft, { type: 'shift', ms: event.ms })
       return true
+    case 'stop':
+      return stop(machine, setup, draft, event.call)
     case 'invite':
       return applyInvite(machine, setup, draft, event)
     default:
@@ -222,6 +224,16 @@ function everyCall(
     changed ||= steps.length > 0
   }
   return changed
+}
+
+/** The application backend ends a call: a live one always does, one that is over stays as it was [SRV2]. */
+function stop(machine: Machine, setup: Setup, draft: Draft, index: number): boolean {
+  const { call } = draft.calls[index]!
+  const { steps } = machine.decide(call, { type: 'stop', note: null }, draft.now, setup.durations)
+  if (steps.length !== (isLive(call) ? 1 : 0))
+    violated('SRV2', `${steps.length} steps of a call that is ${call.status}`)
+  commit(setup, draft, steps, cause(draft, 'stop', undefined))
+  return steps.length > 0
 }
 
 /** A client's request about a call. */

@@ -226,3 +226,10 @@ export const busyRows: readonly {
   { silenced: [...gone(31), 'b-2'], rung: ['b-1', 'b-2'], does: 'rejected', left: ['b-2'] },
   { silenced: [...gone(31), 'b-1'], rung: ['b-1', 'b-2'], does: 'same' },
 ]
+
+/** What a backend that ends a call does in each state [SRV2]. */
+export const stopRows = {
+  ringing: 'cancelled ended_by_server > caller rung',
+  accepted: 'ended ended_by_server > caller callee',
+  connected: 'ended ended_by_server > caller callee',
+} as const

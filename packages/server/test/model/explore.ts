@@ -54,6 +54,7 @@ export function* eventsOf(world: World, setup: Setup, maxCalls: number): Generat
   yield { what: 'wait' }
   yield { what: 'restart' }
   for (const serving of setup.nodes) yield { what: 'restart', serving }
+  for (const call of world.calls.keys()) yield { what: 'stop', call }
   yield { what: 'shift', ms: -12_345_678 }
 }
 

@@ -19,7 +19,7 @@ import {
 
 /** Who or what caused a step: a client's request about the call, its invite, its arrival; or the service. */
 export interface Cause {
-  readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift'
+  readonly kind: 'request' | 'invite' | 'arrive' | 'lose' | 'time' | 'restart' | 'shift' | 'stop'
   readonly client: Client | undefined
   /** Of `lose`: the session, the node that saw it go, and whether its client closed its socket. */
   readonly lost: { readonly sessionId: string; readonly node: string; readonly closed: boolean } | undefined
@@ -181,6 +181,11 @@ function checkEnd(setup: Setup, before: TrackedCall, was: LiveCall, call: Call, 
     const due = dueOf(was, setup.durations)
     if (due.at > cause.now) violated('RING1', `${call.endReason} came before its time`)
     if (call.endReason !== due.reason) violated('END3', `${call.endReason} where ${due.reason} was due first`)
+    return
+  }
+  if (cause.kind === 'stop') {
+    if (call.endReason !== 'ended_by_server')
+      violated('SRV2', `a backend ended the call, and it says ${call.endReason}`)
     return
   }
   const side = cause.client === undefined ? undefined : sideIn(before, cause.client.person)

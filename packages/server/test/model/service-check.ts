@@ -2,7 +2,7 @@ import { isAnswered, type LiveCall, type Place, type Side } from '../../src/call
 import type { Actor } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
-import { parseOutcome, timeRows } from './command-table.ts'
+import { parseOutcome, stopRows, timeRows } from './command-table.ts'
 import { byActor, seatedStep, transitionOf, withPlaces } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
@@ -168,6 +168,23 @@ export function checkTime(machine: Machine): number {
   return cases
 }
 
+/** [SRV2] A backend ends a call in every state, whoever has which place. */
+export function checkStops(machine: Machine): number {
+  const { decide } = strict(machine)
+  let cases = 0
+  for (const { name, call } of liveCases('phone')) {
+    const outcome = parseOutcome(stopRows[call.status])
+    if (outcome.kind !== 'to') throw new Error('a row of the table is no transition')
+    for (const note of [null, '', 'the order was cancelled']) {
+      const { event, ...ended } = transitionOf(call, outcome, null, null, now)
+      const step = { ...ended, event: note === null ? event : { ...event, note } }
+      compare(`${name}: stopped, ${note}`, decide(call, { type: 'stop', note }, now, durations), same, call, step)
+      cases++
+    }
+  }
+  return cases
+}
+
 /** Outages, in ms since a place was lost there that has as much as `lostMs` of them. */
 const outagesOf = (lostMs: number): readonly (readonly (readonly [from: number, to: number])[])[] => {
   const instants = [-900, -1, 0, 1, lostMs / 2, lostMs - 1, lostMs, lostMs + 1]
@@ -241,6 +258,7 @@ export function checkServiceOnOver(machine: Machine): number {
     const commands = [
       { type: 'lose', sessionId: 'a-1', node: 'node-of-a-1' },
       { type: 'time' },
+      { type: 'stop', note: 'x' },
       { type: 'restart', nodes: [] },
       { type: 'restart', nodes: ['node-of-a-1'] },
       { type: 'shift', ms: 5 },

@@ -91,6 +91,7 @@ export function eventOf(world: World, setup: Setup, move: Move): WorldEvent | un
       return { what: move.pick % 2 === 0 ? 'wait' : move.flag ? 'timer' : 'sweep' }
     case 'service':
       if (move.pick % 8 === 0) return { what: 'restart' }
+      if (move.pick % 8 === 7 && world.calls.length > 0) return { what: 'stop', call: move.other % world.calls.length }
       if (move.pick % 8 < 4) return { what: 'restart', serving: setup.nodes[move.pick % 2]! }
       return { what: 'shift', ms: move.other - 512 }
   }

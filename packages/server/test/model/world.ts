@@ -96,6 +96,8 @@ export type WorldEvent =
   /** The service was away and lost every socket, or every one but those of a node that serves. */
   | { readonly what: 'restart'; readonly serving?: string }
   | { readonly what: 'shift'; readonly ms: number }
+  /** The application backend ends a call. */
+  | { readonly what: 'stop'; readonly call: number }
 
 export function newWorld(setup: Setup): World {
   const off = { line: 'off', behind: undefined, actor: undefined, left: undefined } as const

@@ -14,6 +14,7 @@ const tsc = join(root, 'node_modules', '.bin', 'tsc')
 const packages = {
   protocol: 'ringwire-protocol',
   client: 'ringwire-client',
+  'server-sdk': 'ringwire-server-sdk',
   ui: 'ringwire-ui',
   demo: 'ringwire-demo',
   server: 'ringwire',
@@ -80,6 +81,8 @@ test('the first command packs what a package needs, and nothing else', async () 
     expect(paths).toContain('LICENSE')
     // Who does not read TypeScript gets JavaScript and declarations.
     if (name === 'client') for (const path of ['dist/client.js', 'dist/client.d.ts']) expect(paths).toContain(path)
+    if (name === 'server-sdk')
+      for (const path of ['dist/ringwire.js', 'dist/ringwire.d.ts']) expect(paths).toContain(path)
     if (name !== 'demo') expect(paths).toContain('README.md')
     if (name === 'server') {
       expect(paths).toContain('bin/ringwire.mjs')
@@ -127,10 +130,45 @@ client.call({ userId: 5, role: 'agent' })
   }
 }, 240_000)
 
+test('the SDK for backends installs alone, and Node and strict TypeScript use it', async () => {
+  const backend = join(work, 'backend')
+  mkdirSync(backend)
+  await shell(backend, installCommands('server-sdk')[1])
+  expect(readdirSync(join(backend, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@ringwire'])
+  writeFileSync(
+    join(backend, 'program.mjs'),
+    `import { createRingwire, webhooks } from '@ringwire/server-sdk'
+const { calls } = createRingwire({ url: 'http://127.0.0.1:1', keyId: 'k', secret: 's' })
+console.log(typeof webhooks.verify, await calls.list().catch(({ code }) => code))
+`,
+  )
+  expect((await run(backend, ['node', 'program.mjs'])).out).toBe('function NETWORK\n')
+  writeFileSync(join(backend, 'backend.ts'), block('packages/server-sdk/README.md', 'ts', '## Use'))
+  writeFileSync(join(backend, 'package.json'), JSON.stringify({ ...readJson(backend), type: 'module' }))
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules', '@types')]
+  await run(backend, [
+    tsc,
+    '--strict',
+    '--noEmit',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2024',
+    ...types,
+    'backend.ts',
+  ])
+})
+
 test('the second command installs the service into an empty folder', async () => {
   mkdirSync(project)
   await shell(project, installCommands('server')[1])
-  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual(['client', 'demo', 'protocol', 'ui'])
+  expect(readdirSync(join(project, 'node_modules', '@ringwire')).sort()).toEqual([
+    'client',
+    'demo',
+    'protocol',
+    'server-sdk',
+    'ui',
+  ])
 }, 240_000)
 
 test('an application of the guide, beside what was installed: its page is bundled, and nobody has a token', async () => {

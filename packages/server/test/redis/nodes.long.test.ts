@@ -162,6 +162,8 @@ test('[RES4] [END3] two nodes on servers that Sentinel watches: the master dies,
     const pair = await pairOn(one, two)
     const call = await connectedCall(pair)
     await relay(pair.caller, call, 0)
+    // What the master alone had goes with it, and a reset says so [RES4].
+    await pair.callee.next('webrtc.ice_candidate', endsWith(0))
     await group?.master.kill()
     await group?.promoted()
     for (const client of [pair.caller, pair.callee]) {

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TokenResponse } from '@ringwire/protocol/rest'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
+import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import { openSqlite, type SqliteStores } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
+import { createRingTickets, type RingTickets } from '../../src/auth/ring-ticket.ts'
 import { createTokens, type TokenInput, type Tokens } from '../../src/auth/tokens.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { createHttpApp } from '../../src/http/app.ts'
@@ -16,9 +18,13 @@ import { createIceServers, turnExpiry } from '../../src/ice/ice-servers.ts'
 import { createJournal } from '../../src/observability/journal.ts'
 import { createLogger } from '../../src/observability/logger.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { createAddressGuard } from '../../src/outgoing/addresses.ts'
+import { createDomain } from '../../src/services/domain.ts'
 import { createHealth, type ServiceState } from '../../src/services/health.ts'
 import { createHistory } from '../../src/services/history.ts'
 import { createLimits, createLocalLimits, type Limits } from '../../src/services/limits.ts'
+import { createSeenCalls } from '../../src/services/seen-calls.ts'
+import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
 export const keys = {
@@ -67,6 +73,7 @@ export interface RestService {
   readonly config: Config
   readonly clock: { at: number }
   readonly tokens: Tokens
+  readonly ringTickets: RingTickets
   readonly limits: Limits
   readonly log: string[]
   state: ServiceState
@@ -91,7 +98,26 @@ export function startRest(options: RestOptions): RestService {
   const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
   const clock = { now: () => time.at, monotonic: () => performance.now() }
   const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
+  const ringTickets = createRingTickets({ secrets: [{ kid: 'k', key: jwtKey }], now: clock.now })
   const limits = createLimits(config, createMemoryCounters())
+  const { calls } = createDomain({
+    config,
+    backend: {
+      stores,
+      sessions: createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost() {} }),
+      nodes: { self: 'test', isDead: () => false, others: () => [], tell() {} },
+      uptime: { outages: () => [], doubt() {} },
+      clock,
+      isShared: false,
+    },
+    limits,
+    finalsMs: 120_000,
+    onCommitted() {},
+    onPassed() {},
+    onError(error) {
+      throw error
+    },
+  })
   const localLimits = createLocalLimits(config, createMemoryCounters())
   const app = createHttpApp({
     clientAddress: createClientAddress(config.trustProxy, logger),
@@ -102,9 +128,29 @@ export function startRest(options: RestOptions): RestService {
     limits,
     localLimits,
     products: stores.products,
+    ringTickets,
+    devices: stores.devices,
+    sender: { serves: () => false },
+    store: stores.calls,
+    calls,
+    node: 'test',
     iceServers: createIceServers(config),
     turnExpiry: (now) => turnExpiry(config, now),
     history: createHistory({ calls: stores.calls }),
+    seenCalls: createSeenCalls({ calls: stores.calls }),
+    participants: {
+      show: async () => ({ online: false, sessions: [], devices: [], live_calls: [] }),
+      disconnect: async (_, until = 0) => until,
+    },
+    endCall: async () => {
+      throw new Error('nobody ends a call here')
+    },
+    webhooks: createWebhookEndpoints({
+      store: stores.webhooks,
+      guard: createAddressGuard(config.webhookAllow),
+      now: clock.now,
+      onChanged: async () => {},
+    }),
     health: createHealth({
       checks: { database: () => stores.calls.tryWrite(), redis: async () => {} },
       state: () => service.state,
@@ -122,6 +168,7 @@ export function startRest(options: RestOptions): RestService {
     config,
     clock: time,
     tokens,
+    ringTickets,
     limits,
     log,
     state: 'ready',

@@ -1,5 +1,7 @@
 // The scenarios that RINGWIRE_TEST_SCENARIOS names, as `nodes flows`: a composition and a group of table.ts. Without it
 // all that runs on one process.
+import { registerBackendCalls } from './backend/calls.ts'
+import { registerBackendParticipants } from './backend/participants.ts'
 import { registerProducts } from './calls/busy.ts'
 import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
@@ -19,6 +21,7 @@ import { registerRelay } from './calls/relay.ts'
 import { registerRepeats } from './calls/repeats.ts'
 import { registerRestart } from './calls/restart.ts'
 import { registerRinging } from './calls/ringing.ts'
+import { registerWaking } from './calls/waking.ts'
 import { registerArrivalScenarios } from './connections/arrival.ts'
 import { registerAuthenticationScenarios } from './connections/authentication.ts'
 import { registerClosingScenarios } from './connections/closing.ts'
@@ -48,6 +51,10 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerHangingUp(name, start)
     registerRelay(name, start)
     registerRaces(name, start)
+  },
+  backend({ name, start }) {
+    registerBackendCalls(name, start)
+    registerBackendParticipants(name, start)
   },
   invites({ name, start }) {
     registerInvites(name, start)
@@ -99,6 +106,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
   sessions: ({ name, start }) => registerSessions(name, start),
   upstream: ({ name, start }) => registerUpstream(name, start),
+  waking: ({ name, start }) => registerWaking(name, start),
 }
 
 function register(given: string | undefined): void {

@@ -5,6 +5,7 @@ export type CompositionName = (typeof compositionNames)[number]
 
 export const groups = [
   'flows',
+  'backend',
   'invites',
   'connecting',
   'history',
@@ -25,6 +26,7 @@ export const groups = [
   'resume',
   'sessions',
   'upstream',
+  'waking',
 ] as const
 export type Group = (typeof groups)[number]
 
@@ -41,6 +43,7 @@ const ofOneNode: Row = { ...always, nodes: 'all' }
 const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },
+  backend: always,
   invites: nodesLater,
   connecting: always,
   history: ofOneNode,
@@ -62,6 +65,7 @@ const table: Readonly<Record<Group, Row>> = {
   resume: nodesLater,
   sessions: { ...always, cluster: 'all' },
   upstream: always,
+  waking: always,
 }
 
 /** What `run` runs. */

@@ -8,7 +8,7 @@ import type { ClientSession, Outcome } from '../../src/services/calls.ts'
 import { createDomain, type Domain as Parts } from '../../src/services/domain.ts'
 import { createSystemClock } from '../../src/time/clock.ts'
 import { openReady, type Seen } from '../contracts/session-parts.ts'
-import { openHarness } from '../contracts/sqlite-harness.ts'
+import { leftIn, openHarness } from '../contracts/sqlite-harness.ts'
 
 export interface DomainOptions {
   /** What of the adapter is to answer otherwise now and then. */
@@ -24,6 +24,10 @@ export interface DomainOptions {
 export interface Domain extends Parts {
   readonly sessions: Sessions
   readonly store: CallStore
+  /** Lets so many ms pass for what waits in the outbox. */
+  pass(ms: number): void
+  /** How many steps are left in it. */
+  left(): number
   /** Where those who connect are. */
   readonly node: string
   close(): Promise<void>
@@ -57,7 +61,8 @@ export function openDomains(): (options?: DomainOptions) => Promise<Domain> {
 }
 
 export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
-  const harness = await openHarness()
+  let now = 0
+  const harness = await openHarness({ monotonic: () => now })
   const stored = harness.store()
   const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
@@ -66,11 +71,12 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const parts = createDomain({
     config,
     backend: {
-      stores: { calls: store, products: harness.stores().products },
+      stores: { calls: store, outbox: harness.stores().outbox, products: harness.stores().products },
       sessions,
       nodes: { self, isDead: (node) => node !== self && !others.includes(node), others: () => others, tell() {} },
       uptime: { outages: () => [], doubt() {} },
       clock: options.clock ?? createSystemClock(),
+      isShared: false,
     },
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
     finalsMs: 120_000,
@@ -84,7 +90,11 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     parts.deadlines.stop()
     await harness.close()
   }
-  return { ...parts, sessions, store, node: others[0] ?? self, close }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  const left = () => leftIn(harness.database)
+  return { ...parts, sessions, store, pass, left, node: others[0] ?? self, close }
 }
 
 export async function connectPeer(

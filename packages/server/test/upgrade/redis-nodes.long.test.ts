@@ -18,6 +18,9 @@ function argsOfThen(name: string, args: readonly (string | number)[]): readonly 
   return name === 'open' ? args.toSpliced(12, 1) : args
 }
 
+/** They write nothing, and answer more than they did [SRV2]: what is read of an answer is of the same version as the script. */
+const readers: readonly string[] = ['live']
+
 for (const version of recordings.redis) {
   const recorded: Record<string, string> = JSON.parse(readFixture(version, 'redis-scripts.json'))
   const scripts = assembleScripts((name) => recorded[name] ?? '')
@@ -25,7 +28,7 @@ for (const version of recordings.redis) {
     ...store,
     run: (name, keys, args) =>
       // What it did not have it does not run.
-      recorded[name] === undefined
+      recorded[name] === undefined || readers.includes(name)
         ? store.run(name, keys, args)
         : (store.client.eval(scripts.get(name) ?? '', keys.length, ...keys, ...argsOfThen(name, args)) as ReturnType<
             Store['run']

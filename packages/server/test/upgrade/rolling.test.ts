@@ -22,7 +22,7 @@ const later = (offset: number, name: string, sql: string): Migration => {
 }
 
 /** A column more in every table, and the function that writes calls knows it. */
-const commitName = /SELECT (\w+)\(/.exec(commitSql)?.[1] ?? ''
+const commitName = /FROM (\w+)\(/.exec(commitSql)?.[1] ?? ''
 const body = new RegExp(`CREATE FUNCTION ${commitName}\\([\\s\\S]*?\\n\\$\\$;`).exec(
   known.map(({ name }) => readFileSync(new URL(name, migrationFiles), 'utf8')).join('\n'),
 )?.[0]

@@ -1,10 +1,11 @@
 import { createCallClient } from '../../../src/client.ts'
-import type { CallClient, ConnectionState } from '../../../src/types.ts'
+import type { CallClient, ConnectionState, RingwireErrorShape } from '../../../src/types.ts'
 
-/** A tab of an application: signed in as whom the query names, with its session in sessionStorage. */
+/** A tab of an application: signed in as whom the query names, with its session in sessionStorage; `hasty` waits for little. */
 export interface Tab {
   readonly client: CallClient
   readonly states: ConnectionState[]
+  readonly errors: RingwireErrorShape[]
 }
 declare global {
   interface Window {
@@ -13,11 +14,16 @@ declare global {
 }
 
 const states: ConnectionState[] = []
+const errors: RingwireErrorShape[] = []
+const isHasty = new URLSearchParams(location.search).has('hasty')
 const client = createCallClient({
-  getToken: async () => (await fetch(`/token${location.search}`)).json(),
+  // A GET would wait in the browser's cache for the one before it, which was given up.
+  getToken: () => fetch(`/token${location.search}`, { method: 'POST' }),
   storage: sessionStorage,
   heartbeatTimeoutMs: 500,
+  ...(isHasty ? { connectTimeoutMs: 2_000, reconnectBaseMs: 20, reconnectMaxMs: 200 } : {}),
 })
+client.on('error', (error) => errors.push(error))
 client.on('state', (state) => states.push(state))
 client.connect()
-window.tab = { client, states }
+window.tab = { client, states, errors }

@@ -25,7 +25,7 @@ export interface CallReads {
 
 /** bigint comes as text; every instant fits a double. */
 const bigints = ['started_at', 'ring_expires_at', 'accepted_at', 'connected_at', 'ended_at']
-const columns = callColumns
+export const columns = callColumns
   .map((column) => (bigints.includes(column) ? `calls.${column}::float8 AS ${column}` : `calls.${column}`))
   .join(', ')
 const eventColumns = 'type, at::float8 AS at, by_user_id, by_role, by_session_id, notices'

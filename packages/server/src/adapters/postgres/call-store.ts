@@ -1,7 +1,10 @@
 import { type Call, type CallRef, callKey, participantKey } from '../../call/call.ts'
 import type { CallStore, Changes } from '../../ports/call-store.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
+import type { StepRows } from '../sql/step-rows.ts'
+import type { Subscribers } from '../sql/subscribers.ts'
 import { type Seen, writeOf } from './batch.ts'
+import type { CallLists } from './call-lists.ts'
 import type { CallReads } from './call-reads.ts'
 import { unavailable } from './failures.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -12,7 +15,10 @@ const mostKnown = 20_000
 
 export interface CallStoreParts {
   readonly reads: CallReads
+  readonly lists: CallLists
   readonly commits: GroupCommit
+  readonly stepRows: StepRows
+  readonly subscribers: Pick<Subscribers, 'deliveriesOf'>
   readonly tryWrite: CallStore['tryWrite']
   /** No transition takes longer. */
   readonly limitMs: number
@@ -32,19 +38,22 @@ interface Basis<S> {
  * guard could check, it is decided on what is stored. Transitions of one call take turns in this process, and so do
  * invites of one participant.
  */
-export function createCallStore({ reads, commits, tryWrite, limitMs, close }: CallStoreParts): CallStore {
+export function createCallStore(parts: CallStoreParts): CallStore {
+  const { reads, lists, commits, stepRows, subscribers, tryWrite, limitMs, close } = parts
   const locks = createKeyLocks()
   const known = createKnownCalls(mostKnown)
 
   async function commit(changes: Changes, seen: Seen | undefined, deadline: number): Promise<boolean> {
     const { steps } = changes
     try {
-      const written = await commits.commit(writeOf(steps, seen, known.find), deadline)
+      const hooks = steps.flatMap(subscribers.deliveriesOf)
+      const rows = await commits.commit(writeOf(steps, seen, known.find, hooks), deadline)
+      if (rows !== undefined) stepRows.note(steps, rows)
       for (const { call } of steps) {
-        if (written) known.note(call)
+        if (rows !== undefined) known.note(call)
         else known.forget(call)
       }
-      return written
+      return rows !== undefined
     } catch (error) {
       // What is stored now, nobody knows.
       for (const { call } of steps) known.forget(call)
@@ -111,6 +120,8 @@ export function createCallStore({ reads, commits, tryWrite, limitMs, close }: Ca
     overPages: (since) => reads.overPages(since),
     stepsAfter: (ref, version) => reads.stepsAfter(ref, version),
     history: (query) => reads.history(query),
+    seen: lists.seen,
+    list: lists.list,
     note: known.note,
     tryWrite,
     close,

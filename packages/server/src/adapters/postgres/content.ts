@@ -5,11 +5,15 @@ import {
   type Content,
   type ContentRow,
   keyColumns,
+  leftColumns,
+  type PlainTable,
   pageSize,
+  plainTables,
   secretColumns,
   settingsColumns,
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
+import { endpointColumns } from '../sql/subscribers.ts'
 import { openClient, type Row, type SqlParameter } from './connections.ts'
 import { failureOf, startFailure, unavailable } from './failures.ts'
 import { migrate } from './migrations.ts'
@@ -20,6 +24,12 @@ export interface PostgresContent extends Content {
   /** A key that is there already is replaced, with all of its secrets. */
   addKeys(keys: readonly ContentRow[], secrets: readonly ContentRow[]): Promise<void>
   addSettings(settings: readonly ContentRow[]): Promise<void>
+  /** What is there already stays. */
+  addWebhookEndpoints(endpoints: readonly ContentRow[]): Promise<void>
+  /** Answers them as they are then. */
+  addDeliveries(deliveries: readonly ContentRow[]): Promise<readonly ContentRow[]>
+  /** What is there already stays. Answers how many of them are there as they are given. */
+  addRows(table: PlainTable, rows: readonly ContentRow[]): Promise<number>
   commit(): Promise<void>
   /** What was not committed never was. */
   close(): Promise<void>
@@ -52,8 +62,8 @@ const servedSql = `
   WHERE datname = current_database() AND (application_name = '${connectionName()}' OR starts_with(application_name, '${connectionName('')}'))`
 const nowSql = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 
-const isBigint = (column: string) => column.endsWith('_at') || column === 'at' || column === 'valid_until'
-const isFlag = (column: string) => column === 'disabled' || column === 'reveal_busy'
+const isBigint = (column: string) => column.endsWith('_at') || column === 'at' || column.endsWith('_until')
+const isFlag = (column: string) => ['disabled', 'reveal_busy', 'enabled'].includes(column)
 
 function selected(columns: readonly string[]): string {
   return columns
@@ -91,6 +101,15 @@ const add = (table: string, columns: readonly string[]) =>
   `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table}, $1::text::json)`
 const addKeysSql = `${add('product_keys', keyColumns)}
   ON CONFLICT (key_id) DO UPDATE SET ${keyColumns.map((column) => `${column} = excluded.${column}`)}`
+const addEndpointsSql = `${add('webhook_endpoints', endpointColumns)} ON CONFLICT (id) DO NOTHING`
+/** What is pending is due at once. */
+const addDeliveriesSql = `
+  INSERT INTO webhook_deliveries (${leftColumns}, due_at)
+  SELECT ${leftColumns}, CASE status WHEN 'pending' THEN clock_timestamp() END
+  FROM json_populate_recordset(NULL::webhook_deliveries, $1::text::json) ON CONFLICT (id) DO NOTHING`
+const leftSql = `
+  SELECT ${selected(leftColumns)} FROM webhook_deliveries
+  WHERE id IN (SELECT added.id FROM json_to_recordset($1::text::json) AS added (id text)) ORDER BY id`
 const dropSecretsSql = `
   DELETE FROM product_key_secrets
   WHERE key_id IN (SELECT key_id FROM json_populate_recordset(NULL::product_keys, $1::text::json))`
@@ -131,6 +150,26 @@ export async function openPostgresContent(url: string, now: number): Promise<Pos
         secrets: await rowsOf('product_key_secrets', secretColumns, 'key_id, product_key_secrets.secret_hash'),
         settings: await rowsOf('product_settings', settingsColumns, 'product'),
       }
+    },
+    webhookEndpoints: () => rowsOf('webhook_endpoints', endpointColumns, 'id'),
+    async addWebhookEndpoints(endpoints) {
+      await run(addEndpointsSql, [JSON.stringify(endpoints)])
+    },
+    async addDeliveries(deliveries) {
+      await run(addDeliveriesSql, [JSON.stringify(deliveries)])
+      return run(leftSql, [JSON.stringify(deliveries)])
+    },
+    async addRows(table, rows) {
+      const given = [JSON.stringify(rows)]
+      const columns = plainTables[table]
+      await run(`${add(table, columns)} ON CONFLICT DO NOTHING`, given)
+      const isSame = columns.map((column) => `t.${column} = given.${column}`).join(' AND ')
+      const [row] = await run(
+        `SELECT count(*)::int AS count FROM json_populate_recordset(NULL::${table}, $1::text::json) AS given
+         JOIN ${table} t ON ${isSame}`,
+        given,
+      )
+      return row.count
     },
     async addCalls({ calls, events }) {
       await run(addCallsSql, [JSON.stringify(calls), JSON.stringify(events)])

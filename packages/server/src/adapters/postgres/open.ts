@@ -1,16 +1,25 @@
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { Devices } from '../../ports/devices.ts'
 import { connectionName } from '../../ports/node-name.ts'
+import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
+import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
+import { createStepRows } from '../sql/step-rows.ts'
+import { createSubscribers } from '../sql/subscribers.ts'
+import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
+import { createDevices } from './devices.ts'
 import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
+import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
 import { createRemoval } from './retention.ts'
+import { createWebhookStore } from './webhooks.ts'
 
 export interface PostgresOptions extends RetentionSettings {
   /** DATABASE_URL: postgres://user:password@host:port/database?sslmode=… */
@@ -18,6 +27,8 @@ export interface PostgresOptions extends RetentionSettings {
   /** Of the process that serves: connections carry it. */
   readonly nodeId?: string
   readonly clock?: Pick<Clock, 'now'>
+  /** What the outbox measures by; the machine's, where it is not given. */
+  readonly monotonic?: Clock['monotonic']
   /** Nothing that is asked of the store takes longer. */
   readonly limitMs?: number
   /** Connections for reads. */
@@ -28,7 +39,10 @@ export interface PostgresOptions extends RetentionSettings {
 
 export interface PostgresStores {
   readonly calls: CallStore
+  readonly outbox: Outbox
   readonly products: ProductStore
+  readonly devices: Devices
+  readonly webhooks: WebhookStore
   /** Commits of calls so far. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -62,6 +76,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const readers = new Connections({ url, limitMs, session }, options.readers ?? 4)
   const writers = new Connections({ url, limitMs, session }, options.writers ?? 2)
   const commits = createGroupCommit(writers)
+  const stepRows = createStepRows()
+  const subscribers = createSubscribers()
   // Beside the commits: none of them waits for it.
   const tryWrite = async () => void (await readers.run('SELECT try_write()', [], { repeatable: true }))
   const close = once(async () => {
@@ -71,8 +87,21 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
   const retention = createRetention({ ...options, clock, remove: createRemoval(readers, retentionMs) })
   retention.start()
   return {
-    calls: createCallStore({ reads: createCallReads(readers), commits, tryWrite, limitMs, close }),
+    calls: createCallStore({
+      reads: createCallReads(readers),
+      lists: createCallLists(readers),
+      commits,
+      stepRows,
+      subscribers,
+      tryWrite,
+      limitMs,
+      close,
+    }),
+    // Beside the commits, too.
+    outbox: createOutbox(readers, stepRows, options.monotonic),
     products: createProductStore(readers, close),
+    devices: createDevices(readers),
+    webhooks: createWebhookStore(readers, subscribers),
     counts: () => commits.counts,
     prune: retention.prune,
     close,

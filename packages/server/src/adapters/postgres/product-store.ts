@@ -54,6 +54,16 @@ const putSettingsSql = `
   INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES ($1, $2, $3::boolean, $4::int)
   ON CONFLICT (product) DO UPDATE
   SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`
+const revokeSql = `
+  INSERT INTO revocations (participant, not_before, changed_at)
+  VALUES ($1, $2::float8::bigint, greatest(
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT max(changed_at) FROM revocations)
+  ))
+  ON CONFLICT (participant) DO UPDATE
+  SET not_before = greatest(revocations.not_before, excluded.not_before), changed_at = excluded.changed_at`
+const revocationsSql = `
+  SELECT participant, not_before::float8 AS "before", changed_at::float8 AS "changedAt"
+  FROM revocations WHERE changed_at >= $1::float8::bigint`
 
 interface SettingsRow {
   busy: ProductSettings['busy']
@@ -82,6 +92,10 @@ export function createProductStore(connections: Connections, close: () => Promis
     },
     listSettings: async () =>
       (await run(listSettingsSql, [])).map((row) => ({ product: row.product, settings: settingsOf(row) })),
+    async revoke(participant, before) {
+      await run(revokeSql, [participant, before])
+    },
+    revocations: (since) => run(revocationsSql, [since]),
     async putSettings(product, { busy, revealBusy, ringTimeoutMs }) {
       await run(putSettingsSql, [product, busy, revealBusy, ringTimeoutMs])
     },

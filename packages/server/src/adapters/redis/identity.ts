@@ -22,6 +22,12 @@ export function deviceField({ deviceId }: SessionIdentity): string {
   return deviceId === null ? 'n' : `s${deviceId}`
 }
 
+/** The device that a field of the store means. */
+export function deviceOf(field: string): string | null | undefined {
+  if (field === '') return undefined
+  return field === 'n' ? null : field.slice(1)
+}
+
 /** Names a socket in the store. */
 export function newSocket(): string {
   return randomBytes(9).toString('base64url')

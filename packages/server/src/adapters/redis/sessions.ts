@@ -8,7 +8,7 @@ import { createStore, type Entry, type Reply, type ScriptName, type Store } from
 import { createDepartures, type Departure } from './departures.ts'
 import { createHeld, type Heard, type Held, nameOf, newUpstream, offerAll, tellReset } from './held.ts'
 import { createHolder, type LastSocket } from './holder.ts'
-import { deviceField, newSocket, openArgs } from './identity.ts'
+import { deviceField, deviceOf, newSocket, openArgs } from './identity.ts'
 import { createResume, type Found } from './resume.ts'
 import { answer, anySocket, createSockets } from './sockets.ts'
 import { createTold } from './told.ts'
@@ -54,6 +54,14 @@ const compareMs = 5_000
 /** A beat a second, and the way of one. */
 const readyMs = 2_000
 const compareAllEvery = 12
+
+/** A session with a socket; `device` as `deviceField` writes it. */
+interface Live {
+  readonly id: string
+  readonly device: string
+  readonly extended: boolean
+  readonly openedAt: number
+}
 
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
@@ -146,15 +154,16 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   /** Sessions with a socket; one that a dead node held has none, though nobody has said so. */
-  async function live(participant: Participant, ...wanted: string[]): Promise<string[]> {
+  async function live(participant: Participant, ...wanted: string[]): Promise<readonly Live[]> {
     const [count = 0, ...rest] = await runFor('live', participant, wanted)
     const found = rest.slice(0, Number(count)) as string[]
     hearAll(rest.slice(Number(count)))
-    const alive: string[] = []
-    for (let i = 0; i < found.length; i += 3) {
-      const [id = '', holder = '', socket = ''] = found.slice(i, i + 3)
-      if (holder === node || (await channel.isThere(holder))) alive.push(id)
-      else await leaveFor(id, socket)
+    const alive: Live[] = []
+    for (let i = 0; i < found.length; i += 6) {
+      const [id = '', holder = '', socket = '', device = '', extended, openedAt] = found.slice(i, i + 6)
+      if (holder === node || (await channel.isThere(holder))) {
+        alive.push({ id, device, extended: extended === '1', openedAt: Number(openedAt) })
+      } else await leaveFor(id, socket)
     }
     return alive
   }
@@ -261,7 +270,15 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (found !== undefined) return sockets.at(found.holder, id, found.socket)
       return at === node ? undefined : sockets.at(at, id, anySocket)
     },
-    liveOf: (participant, at = newest, began = 0) => live(participant, 'all', String(at), String(began)),
+    liveOf: async (participant, at = newest, began = 0) =>
+      (await live(participant, 'all', String(at), String(began))).map(({ id }) => id),
+    seen: async (participant) =>
+      (await live(participant, 'all', String(newest), '0')).map(({ id, device, extended, openedAt }) => ({
+        sessionId: id,
+        deviceId: deviceOf(device),
+        extended,
+        openedAt,
+      })),
     async renew(id, expiresAt) {
       const session = held.get(id)
       if (session === undefined) return
@@ -330,7 +347,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     toldExactly: told.toldExactly,
     tellAll: told.tellAll,
     setTold: told.setTold,
-    owing: (identity) => live(identity.participant, 'owing', deviceField(identity), identity.sessionId),
+    owing: async (identity) =>
+      (await live(identity.participant, 'owing', deviceField(identity), identity.sessionId)).map(({ id }) => id),
     async collectFinals(identity) {
       hearAll(await run('collect', identity.sessionId, [identity.sessionId, deviceField(identity)]))
     },

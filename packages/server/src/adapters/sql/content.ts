@@ -36,6 +36,7 @@ export interface Content {
   /** The calls after an id, at most `pageSize`; none where there are no more. */
   callsAfter(id: number): MaybePromise<CallPage>
   products(): MaybePromise<ProductContent>
+  webhookEndpoints(): MaybePromise<readonly ContentRow[]>
 }
 
 /** What two contents have in common exactly where their calls and events are equal, in the same order. */
@@ -51,6 +52,29 @@ export const pageSize = 500
 export const keyColumns = ['key_id', 'products', 'disabled', 'origin', 'created_at']
 export const secretColumns = ['key_id', 'secret_hash', 'valid_until']
 export const settingsColumns = ['product', 'busy', 'reveal_busy', 'ring_timeout_ms']
+
+/** Tables that both stores have alike: each row is copied as it is. No column may be NULL. */
+export const plainTables = {
+  devices: ['product', 'role', 'user_id', 'device_id', 'address', 'address_hash', 'registered_at'],
+  revocations: ['participant', 'not_before', 'changed_at'],
+} as const
+export type PlainTable = keyof typeof plainTables
+
+/** What a delivery that did not arrive is: its next attempt comes when it is copied. */
+export const leftColumns = [
+  'id',
+  'endpoint_id',
+  'subject',
+  'version',
+  'type',
+  'body',
+  'created_at',
+  'status',
+  'attempts',
+  'ended_at',
+  'response_status',
+  'response',
+]
 
 /** All pages in order; one is in memory at a time. */
 export async function* pagesOf(content: Content): AsyncGenerator<CallPage> {

@@ -144,13 +144,14 @@ export function pushEvent(out: RowValue[], { call, event }: Step): void {
   )
 }
 
-/** What is to be handed on: the notices, and with them the places that passed on and what peers hear, where there is any. */
-function effectsText({ notices, moved, peers }: CallEvent): string | null {
-  if (moved !== undefined || peers !== undefined) return JSON.stringify({ notices, moved, peers })
+/** What is to be handed on: the notices, and with them the places that passed on, what peers hear and a note, where there is any. */
+function effectsText({ notices, moved, peers, note }: CallEvent): string | null {
+  if (moved !== undefined || peers !== undefined || note !== undefined)
+    return JSON.stringify({ notices, moved, peers, note })
   return notices.length === 0 ? null : JSON.stringify(notices)
 }
 
-type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers'>
+type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers' | 'note'>
 
 function effectsOf(text: string | null): Effects {
   const effects: Notice[] | Effects = text === null ? [] : JSON.parse(text)

@@ -4,19 +4,25 @@ import { type CallStore, type Changes, type Ended, type InviteSituation, pageSiz
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
-import { conflict, encodeStep, refused } from './batch.ts'
+import type { Subscribers } from '../sql/subscribers.ts'
+import { answerWidth, conflict, encodeStep, refused } from './batch.ts'
+import type { CallLists } from './call-lists.ts'
 import type { CallReads, EndedAt } from './call-reads.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
+import type { OwnRows } from './outbox.ts'
 
 /** A guard fails only where somebody else writes; far more often than that would be a fault. */
 const maxAttempts = 20
 
 export interface CallStoreParts {
   readonly reads: CallReads
+  readonly lists: CallLists
   readonly live: LiveCalls
   readonly commits: GroupCommit
+  readonly outbox: OwnRows
+  readonly subscribers: Pick<Subscribers, 'deliveriesOf'>
   readonly close: () => Promise<void>
 }
 
@@ -24,7 +30,8 @@ export interface CallStoreParts {
  * The calls of the serving process. It is the only writer, so it decides on what it committed last, from memory; the
  * guard in the database has the last word. Transitions of one call take turns, and so do invites of one participant.
  */
-export function createCallStore({ reads, live, commits, close }: CallStoreParts): CallStore {
+export function createCallStore(parts: CallStoreParts): CallStore {
+  const { reads, lists, live, commits, outbox, subscribers, close } = parts
   const locks = createKeyLocks()
 
   function find(ref: CallRef): Call | undefined {
@@ -47,7 +54,7 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
   /** True where the steps are committed, false where a guard failed and nothing was written. */
   function commit(steps: readonly Step[]): Promise<boolean> {
     const values: SqlValue[] = []
-    for (const step of steps) encodeStep(values, step, live.find(step.call))
+    for (const step of steps) encodeStep(values, step, live.find(step.call), subscribers.deliveriesOf(step))
     return new Promise((resolve, reject) => {
       commits.submit(
         { size: steps.length, values },
@@ -55,8 +62,10 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
           done(ids) {
             if (ids[0] === refused) return reject(new Error('The database refused the values of a transition.'))
             if (ids[0] === conflict) return resolve(false)
-            steps.forEach(({ call }, index) => {
-              live.committed({ id: ids[index] as number, call })
+            steps.forEach((step, index) => {
+              const [id, row] = ids.slice(answerWidth * index) as [number, number]
+              live.committed({ id, call: step.call })
+              outbox.committed(step, row)
             })
             resolve(true)
           },
@@ -138,6 +147,8 @@ export function createCallStore({ reads, live, commits, close }: CallStoreParts)
     overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
+    seen: (ref) => attempt(() => lists.seen(ref)),
+    list: (query) => attempt(() => lists.list(query)),
     // No other process writes calls.
     note() {},
     tryWrite: () => commits.tryWrite(),
@@ -150,7 +161,7 @@ function liveOfBoth(live: LiveCalls, caller: Participant, callee: Participant): 
 }
 
 /** Beside a serving process: it reads, and writes no call. */
-export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<void>): CallStore {
+export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, close: () => Promise<void>): CallStore {
   const refuse = () => Promise.reject(new StoreError('unavailable', 'Calls are written by the serving process alone.'))
   return {
     transition: refuse,
@@ -162,6 +173,8 @@ export function createReadOnlyCallStore(reads: CallReads, close: () => Promise<v
     overPages: (since) => overPagesOf(reads, since),
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
+    seen: (ref) => attempt(() => lists.seen(ref)),
+    list: (query) => attempt(() => lists.list(query)),
     note() {},
     tryWrite: refuse,
     close,

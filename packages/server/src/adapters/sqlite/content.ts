@@ -2,13 +2,28 @@ import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../../ports/store-error.ts'
-import { type Content, type ContentRow, keyColumns, pageSize, secretColumns, settingsColumns } from '../sql/content.ts'
+import {
+  type Content,
+  type ContentRow,
+  keyColumns,
+  leftColumns,
+  type PlainTable,
+  pageSize,
+  plainTables,
+  secretColumns,
+  settingsColumns,
+} from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
+import { endpointColumns } from '../sql/subscribers.ts'
 import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
 
 export interface SqliteContent extends Content {
+  /** Deliveries that did not arrive, after an id, at most `pageSize`; none where there are no more. */
+  deliveriesAfter(id: string): readonly ContentRow[]
+  /** All rows, at most `pageSize` at a time. */
+  pagesOf(table: PlainTable): Iterable<readonly ContentRow[]>
   close(): void
 }
 
@@ -50,7 +65,7 @@ function usable<T>(open: () => T): T {
   }
 }
 
-function readContent(db: Database, path: string): Content {
+function readContent(db: Database, path: string): Omit<SqliteContent, 'close'> {
   const all = (text: string) => db.query<ContentRow, []>(text).all()
   const read = <T>(from: () => T): T => {
     try {
@@ -65,6 +80,9 @@ function readContent(db: Database, path: string): Content {
   const events = db.query<ContentRow, [number, number]>(
     `SELECT call_id, ${eventColumns} FROM call_events WHERE call_id > ? AND call_id <= ? ORDER BY call_id, version`,
   )
+  const left = db.query<ContentRow, [string, number]>(
+    `SELECT ${leftColumns} FROM webhook_deliveries WHERE id > ? AND status <> 'delivered' ORDER BY id LIMIT ?`,
+  )
   const secrets = secretColumns.map((column) =>
     column === 'secret_hash' ? `lower(hex(${column})) AS ${column}` : column,
   )
@@ -78,6 +96,18 @@ function readContent(db: Database, path: string): Content {
     callsAfter(id) {
       const page = read(() => calls.all(id, pageSize))
       return { calls: page, events: read(() => events.all(id, Number(page.at(-1)?.id ?? id))) }
+    },
+    webhookEndpoints: () => read(() => all(`SELECT ${endpointColumns} FROM webhook_endpoints ORDER BY id`)),
+    deliveriesAfter: (id) => read(() => left.all(id, pageSize)),
+    *pagesOf(table) {
+      const rows = db.query<ContentRow, [number, number]>(
+        `SELECT ${plainTables[table]} FROM ${table} ORDER BY ${plainTables[table]} LIMIT ? OFFSET ?`,
+      )
+      for (let offset = 0; ; offset += pageSize) {
+        const page = read(() => rows.all(pageSize, offset))
+        if (page.length === 0) return
+        yield page
+      }
     },
     products: () =>
       read(() => ({

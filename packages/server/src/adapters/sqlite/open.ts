@@ -2,16 +2,25 @@ import type { Database } from 'bun:sqlite'
 import { isExecutable, packageRoot } from '../../config/package-root.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { Devices } from '../../ports/devices.ts'
+import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
+import { createSubscribers } from '../sql/subscribers.ts'
+import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore, createReadOnlyCallStore } from './call-store.ts'
 import { fileFailure, openConnection, openReader, patiently, type Synchronous } from './connection.ts'
 import { type DataDir, lockDataDir, prepareDataDir } from './data-dir.ts'
+import { createDevices } from './devices.ts'
 import { type CommitCounts, GroupCommit } from './group-commit.ts'
 import { createLiveCalls } from './live-calls.ts'
 import { migrate } from './migrations.ts'
+import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
+import { createWebhookStore, type HookWrites } from './webhooks.ts'
 
 export interface SqliteOptions extends RetentionSettings {
   /** Made where it is missing, for its owner alone. */
@@ -23,6 +32,8 @@ export interface SqliteOptions extends RetentionSettings {
    */
   readonly exclusive: boolean
   readonly clock?: Pick<Clock, 'now'>
+  /** What the outbox measures by; the machine's, where it is not given. */
+  readonly monotonic?: Clock['monotonic']
   /** After this a commit counts as `unknown`, and a transition no longer waits for a writer. */
   readonly commitLimitMs?: number
   /** Starts the writer thread; tests put their own in its place. */
@@ -31,7 +42,11 @@ export interface SqliteOptions extends RetentionSettings {
 
 export interface SqliteStores {
   readonly calls: CallStore
+  /** Of the process that serves; beside it nothing is told. */
+  readonly outbox: Outbox
   readonly products: ProductStore
+  readonly devices: Devices
+  readonly webhooks: WebhookStore
   /** Commits of calls so far; zeros where calls are only read. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -40,6 +55,17 @@ export interface SqliteStores {
 }
 
 const commitLimitMs = 5000
+const noOutbox: Outbox = {
+  rowOf: () => undefined,
+  remove() {},
+  claim: () => [],
+  release() {},
+  oldest: () => undefined,
+}
+/** Deliveries are attempted by the process that serves. */
+const noHookWrites: HookWrites = {
+  hooks: () => Promise.reject(new StoreError('unavailable', 'Webhooks are delivered by the serving process alone.')),
+}
 const noCommits: CommitCounts = { commits: 0, transitions: 0, writersStarted: 0 }
 
 /** Opens the stores in the data directory and brings its schema up to date. */
@@ -48,20 +74,27 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
   const lock = options.exclusive ? lockDataDir(dir) : undefined
   try {
     await migrateDatabase(dir, options.clock ?? { now: Date.now })
-    const products = openProducts(dir)
-    const { calls, counts, remove } = await openCalls(dir, options).catch(async (error) => {
-      await products.close()
-      throw error
-    })
+    const beside = openBeside(dir)
+    const products = createProductStore(beside)
+    const devices = openDevices(dir)
+    const { calls, outbox, counts, remove, subscribers, hookWrites } = await openCalls(dir, options).catch(
+      async (error) => {
+        await products.close()
+        await devices.close()
+        throw error
+      },
+    )
+    const webhooks = createWebhookStore(beside, hookWrites, subscribers, options.clock ?? { now: Date.now })
     const retention = createRetention({ ...options, clock: options.clock ?? { now: Date.now }, remove })
     retention.start()
     const close = async () => {
       retention.stop()
       await calls.close()
       await products.close()
+      await devices.close()
       lock?.release()
     }
-    return { calls, products, counts, prune: retention.prune, close }
+    return { calls, outbox, products, devices, webhooks, counts, prune: retention.prune, close }
   } catch (error) {
     lock?.release()
     throw error
@@ -83,11 +116,16 @@ async function migrateDatabase(dir: DataDir, clock: Pick<Clock, 'now'>): Promise
 async function openCalls(dir: DataDir, options: SqliteOptions) {
   const db = openReader(dir.database)
   const reads = createCallReads(db)
+  const lists = createCallLists(db)
+  const subscribers = createSubscribers()
   if (!options.exclusive) {
     return {
-      calls: createReadOnlyCallStore(reads, async () => db.close()),
+      calls: createReadOnlyCallStore(reads, lists, async () => db.close()),
+      outbox: noOutbox,
       counts: () => noCommits,
       remove: async () => 0,
+      subscribers,
+      hookWrites: noHookWrites,
     }
   }
   const live = createLiveCalls()
@@ -97,6 +135,7 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
     limitMs: options.commitLimitMs ?? commitLimitMs,
     onOpened: () => live.replaceAll(reads.live()),
   })
+  const outbox = createOutbox(db, commits, options.monotonic)
   const close = async () => {
     await commits.close()
     db.close()
@@ -112,16 +151,25 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
     if (count > 0) live.dropOver(before)
     return count
   }
-  return { calls: createCallStore({ reads, live, commits, close }), counts: () => commits.counts, remove }
+  const calls = createCallStore({ reads, lists, live, commits, outbox, subscribers, close })
+  return { calls, outbox, counts: () => commits.counts, remove, subscribers, hookWrites: commits }
 }
 
 function startWorker(): Worker {
   return new Worker(new URL(`src/adapters/sqlite/write-worker.${isExecutable ? 'js' : 'ts'}`, packageRoot))
 }
 
-function openProducts(dir: DataDir): ProductStore {
+/** What is written seldom, and on the calling thread. */
+function openBeside(dir: DataDir): Database {
   const db = openConnection(dir.database)
   // A key that was shown or disabled stays so, also after a loss of power.
   db.run('PRAGMA synchronous = FULL')
-  return createProductStore(db)
+  return db
+}
+
+function openDevices(dir: DataDir): Devices {
+  const db = openConnection(dir.database)
+  // No fsync on the thread of the relays: what a loss of power takes along is registered again when the app starts.
+  db.run('PRAGMA synchronous = NORMAL')
+  return createDevices(db)
 }

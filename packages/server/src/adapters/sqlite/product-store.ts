@@ -5,6 +5,7 @@ import {
   type ProductKey,
   type ProductSettings,
   type ProductStore,
+  type Revocation,
 } from '../../ports/product-store.ts'
 import { sqlFailure } from './connection.ts'
 
@@ -35,6 +36,13 @@ const keysSql = (where: string) => `
  * Product keys and settings, each read from the file: what another process changed is seen at once. Writes are rare
  * (at start and from the command line) and made on the calling thread.
  */
+const revokeSql = `
+  INSERT INTO revocations (participant, not_before, changed_at)
+  VALUES (?, ?, max(?, (SELECT coalesce(max(changed_at), 0) FROM revocations)))
+  ON CONFLICT (participant) DO UPDATE SET not_before = max(not_before, excluded.not_before), changed_at = excluded.changed_at`
+const revocationsSql =
+  'SELECT participant, not_before AS "before", changed_at AS changedAt FROM revocations WHERE changed_at >= ?'
+
 export function createProductStore(db: Database): ProductStore {
   const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
   const listKeys = db.query<KeyRow, [number]>(keysSql(''))
@@ -57,6 +65,8 @@ export function createProductStore(db: Database): ProductStore {
     INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES (?, ?, ?, ?)
     ON CONFLICT (product) DO UPDATE
     SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`)
+  const revoke = db.query<unknown, [string, number, number]>(revokeSql)
+  const revocations = db.query<Revocation, [number]>(revocationsSql)
 
   return {
     findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
@@ -95,6 +105,8 @@ export function createProductStore(db: Database): ProductStore {
         putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs)
       })
     },
+    revoke: (participant, before, now) => attempt(() => void revoke.run(participant, before, now)),
+    revocations: (since) => attempt(() => revocations.all(since)),
     close: () => db.close(),
   }
 }

@@ -9,11 +9,13 @@ export const oldestSql = 'SELECT id FROM calls WHERE ended_at < ? ORDER BY ended
 /** Removes some calls with their events in one transaction; answers how many calls. */
 export function createPruning(db: Database): (before: number) => number {
   const oldest = db.query<{ id: number }, [number, number]>(oldestSql)
+  const dropLeft = db.query('DELETE FROM outbox WHERE seq IN (SELECT seq FROM call_events WHERE call_id = ?)')
   const dropEvents = db.query('DELETE FROM call_events WHERE call_id = ?')
   const dropCall = db.query('DELETE FROM calls WHERE id = ?')
   const prune = db.transaction((before: number) => {
     const ids = oldest.all(before, batchSize)
     for (const { id } of ids) {
+      dropLeft.run(id)
       dropEvents.run(id)
       dropCall.run(id)
     }

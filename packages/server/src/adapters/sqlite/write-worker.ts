@@ -1,7 +1,9 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchWriter } from './batch.ts'
 import { openWriter, type SqlValue, type Synchronous, unavailable } from './connection.ts'
+import { createRemoval } from './outbox.ts'
 import { createPruning } from './retention.ts'
+import { createHookWriter, type HookErrand } from './webhooks.ts'
 
 /*
  * The writer thread: every commit of calls happens here, so that no fsync and no checkpoint stalls the event loop that
@@ -19,6 +21,9 @@ export type ToWriter =
   | { readonly type: 'try' }
   /** Calls that ended before an instant are removed, the oldest first. */
   | { readonly type: 'prune'; readonly before: number }
+  /** Rows of the outbox are removed. */
+  | { readonly type: 'told'; readonly rows: readonly number[] }
+  | HookErrand
   | { readonly type: 'close' }
   /** A batch. */
   | readonly SqlValue[]
@@ -39,6 +44,8 @@ interface Opened {
   readonly db: Database
   readonly write: (batch: readonly SqlValue[]) => number[]
   readonly prune: (before: number) => number
+  readonly removeTold: (rows: readonly number[]) => number
+  readonly writeHooks: (errand: HookErrand) => number
 }
 
 declare const self: Worker
@@ -50,6 +57,10 @@ self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
   else if (data.type === 'try') answer(attempt('errand', tryWrite))
   else if (data.type === 'prune')
     answer(attempt('errand', ({ prune }) => ({ type: 'written', count: prune(data.before) })))
+  else if (data.type === 'told')
+    answer(attempt('errand', ({ removeTold }) => ({ type: 'written', count: removeTold(data.rows) })))
+  else if (data.type === 'settle' || data.type === 'pruneHooks')
+    answer(attempt('errand', ({ writeHooks }) => ({ type: 'written', count: writeHooks(data) })))
   else {
     opened?.db.close()
     answer({ type: 'closed' })
@@ -63,7 +74,13 @@ function answer(message: FromWriter): void {
 function open({ path, synchronous }: Open): FromWriter {
   try {
     const db = openWriter(path, synchronous)
-    opened = { db, write: createBatchWriter(db), prune: createPruning(db) }
+    opened = {
+      db,
+      write: createBatchWriter(db),
+      prune: createPruning(db),
+      removeTold: createRemoval(db),
+      writeHooks: createHookWriter(db),
+    }
     return { type: 'opened' }
   } catch (error) {
     return failed('open', error)

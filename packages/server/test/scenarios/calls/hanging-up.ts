@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import { connectExtended, connectExtendedPair, ringingCall as ringingCallOf } from '../../support/extended-flows.ts'
@@ -217,15 +218,20 @@ function registerRepeats(service: () => Service): void {
     await pair.callee.request('call.reject', { call_uuid: callUuid })
     await pair.caller.next('call.rejected')
     const tablet = await connectExtended(service(), { user_id: pair.calleeId, role: 'agent', device_id: 'tablet' })
-    const replies = [
-      await tablet.request('webrtc.ice_candidate', candidate(callUuid, 1)),
-      await tablet.request('call.end', { call_uuid: callUuid }),
-    ]
+    // Another node hears of the end a moment after the caller did. Until then what a callee sends is kept, as while it rings.
+    let early = -1
+    let first: ExtendedMessage
+    do {
+      first = await tablet.request('webrtc.ice_candidate', candidate(callUuid, 1))
+      early++
+    } while (first.data.status === 'ringing')
+    const replies = [first, await tablet.request('call.end', { call_uuid: callUuid })]
     expect(replies.map(({ event, data }) => [event, data.status])).toEqual([
       ['call.ack', 'rejected'],
       ['call.ack', 'rejected'],
     ])
-    expect(tablet.all.map(({ event }) => event)).toEqual(['auth.ok', 'call.cancelled', 'call.ack', 'call.ack'])
+    const kept = Array(early).fill('call.ack')
+    expect(tablet.all.map(({ event }) => event)).toEqual(['auth.ok', ...kept, 'call.cancelled', 'call.ack', 'call.ack'])
     expect((await tablet.next('call.cancelled')).data).toMatchObject({
       status: 'rejected',
       reason: 'rejected_elsewhere',
