@@ -95,12 +95,12 @@ function line({ passed, failed, remark }: Verdict, name: string, ms: number, cpu
   return `${failed === 0 ? 'ok  ' : 'FAIL'} ${name}: ${counts} (${times})${remark ? `: ${remark}` : ''}`
 }
 
-const digestLines = 15
+const digestLines = 40
 
-/** The names of what failed, the first lines of the errors, and what was said at the end where neither is there. */
+/** The names of what failed, each error with its comparison, and what was said at the end where neither is there. */
 function digestOf(output: string): readonly string[] {
   const lines = output.split('\n').map((line) => line.trimEnd().slice(0, 200))
-  const telling = lines.filter((line) => /^(\(fail\)|error:|Expected|Received|\s+at .*\.test\.ts)/.test(line))
+  const telling = lines.filter((line) => /^(\(fail\)|error:|Expected|Received|[-+] |\s+at .*\.test\.ts)/.test(line))
   return telling.length > 0 ? telling.slice(0, digestLines) : lines.slice(-digestLines)
 }
 

@@ -16,17 +16,17 @@ let hogs: SQL[] = []
 async function takeAllConnections({ postgres, database }: World): Promise<void> {
   // It was made before there were none left: with it the nodes' own are ended.
   const admin = new SQL({ url: postgres.url(), max: 1 })
-  await admin.unsafe('SELECT 1')
+  const most = Number((await admin.unsafe('SHOW max_connections'))[0].max_connections)
   hogs = [admin]
-  const others = `SELECT count(pg_terminate_backend(pid))::int AS n FROM pg_stat_activity WHERE datname = '${database}'`
-  for (;;) {
+  // One that a node is just making has a slot, and shows in no view yet: only all of them here are all.
+  while (hogs.length < most) {
     const hog = new SQL({ url: postgres.url(), max: 1, idleTimeout: 0 })
     const isTaken = await hog.unsafe('SELECT 1').then(
       () => true,
       () => false,
     )
     if (isTaken) hogs.push(hog)
-    else if ((await admin.unsafe(others))[0].n === 0) return
+    else await admin.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
   }
 }
 

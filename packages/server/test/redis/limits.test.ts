@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { soon } from '@ringwire/testkit/patience'
+import { busyness, soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore } from '../../src/adapters/redis/connection.ts'
@@ -46,7 +46,7 @@ async function startNode(): Promise<Node> {
     onAway: () => tell('away'),
     onBack: () => tell('back'),
     // A Redis that waits for a core is not away.
-    answerMs: soon(100),
+    answerMs: 100 * busyness(),
   })
   const config = { tokenRateIp: hour(10), tokenRateKey: null, tokenFailRateIp: null }
   return {

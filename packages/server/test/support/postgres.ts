@@ -2,7 +2,7 @@ import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { soon } from '@ringwire/testkit/patience'
+import { busyness } from '@ringwire/testkit/patience'
 import { SQL, type Subprocess } from 'bun'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 
@@ -205,7 +205,7 @@ export class Postgres implements Databases {
     const sql = new SQL({ url: this.url(), max: 1 })
     while (goesOn()) {
       await sql.unsafe(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
-      await Bun.sleep(Math.random() * soon(20))
+      await Bun.sleep(Math.random() * 20 * busyness())
     }
     await sql.close()
   }
