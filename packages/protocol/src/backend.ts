@@ -101,8 +101,8 @@ export const CallPage = Type.Object({
 })
 export type CallPage = Static<typeof CallPage>
 
-/** Types of webhooks about calls, which an endpoint may ask for [HOOK2]. */
-export const hookTypes = [
+/** Types of webhooks about calls: what an endpoint hears of that names none [HOOK2]. */
+export const callHookTypes = [
   'call.ringing',
   'call.accepted',
   'call.connected',
@@ -111,7 +111,12 @@ export const hookTypes = [
   'call.cancelled',
   'call.missed',
   'call.busy',
+  'call.wake',
+  'call.wake_cancelled',
 ] as const
+export type CallHookType = (typeof callHookTypes)[number]
+/** Types of webhooks that an endpoint may ask for [HOOK2]. */
+export const hookTypes = callHookTypes
 export type HookType = (typeof hookTypes)[number]
 
 const webhookFields = {

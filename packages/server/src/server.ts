@@ -32,6 +32,7 @@ import { createLimits, createLocalLimits, type Limits, type LocalCounters } from
 import { createParticipants } from './services/participants.ts'
 import { createRevoked } from './services/revoked.ts'
 import { createSeenCalls } from './services/seen-calls.ts'
+import { createWakeHook } from './services/wake-hook.ts'
 import { createWaking } from './services/waking.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
@@ -105,18 +106,19 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const ringTickets = createRingTickets({ secrets, now: clock.now })
     const onError = (error: unknown) => journal.failed(error, 'a device could not be woken')
     const sender = openSender({ config, devices: stores.devices, now: clock.now, onSent: journal.pushed, onError })
-    const waking = createWaking({
+    const waker = {
       devices: stores.devices,
       sessions: backend.sessions,
       sender,
       tickets: ringTickets,
       now: clock.now,
-      onError,
-    })
+    }
+    const waking = createWaking({ ...waker, onError })
     const guard = createAddressGuard(config.webhookAllow)
     const webhooks = createWebhooks({
       store: stores.webhooks,
       post: createPost({ guard }),
+      wakeHook: createWakeHook(waker),
       now: clock.now,
       onResult: meter.hooked,
       onFailed: journal.webhookFailed,

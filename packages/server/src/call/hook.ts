@@ -1,11 +1,12 @@
-import type { HookType } from '@ringwire/protocol/backend'
+import type { CallHookType, HookType } from '@ringwire/protocol/backend'
+import { type Call, isLive } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 import { callView } from './view.ts'
 
 export type { HookType }
 
 /** What a step of a call is called in a webhook [HOOK2]; places and clocks are nobody's business there. */
-const typeOf: Readonly<Partial<Record<CallEvent['type'], HookType>>> = {
+const typeOf: Readonly<Partial<Record<CallEvent['type'], CallHookType>>> = {
   invited: 'call.ringing',
   busy: 'call.busy',
   accepted: 'call.accepted',
@@ -16,8 +17,28 @@ const typeOf: Readonly<Partial<Record<CallEvent['type'], HookType>>> = {
   missed: 'call.missed',
 }
 
-export function hookTypeOf({ event }: Step): HookType | undefined {
-  return typeOf[event.type]
+const none: readonly CallHookType[] = []
+
+/** What a step is told as: by what happened, and to those who wake phones by whether it rings now [PUSH2]. */
+export function hookTypesOf(step: Step): readonly CallHookType[] {
+  const type = typeOf[step.event.type]
+  if (type === undefined) return none
+  if (beginsToRing(step)) return [type, 'call.wake']
+  return stopsRinging(step) ? [type, 'call.wake_cancelled'] : [type]
+}
+
+export function beginsToRing({ call, event }: Step): boolean {
+  return event.type === 'invited' && call.status === 'ringing'
+}
+
+/** It was answered, or is over before it was. */
+export function stopsRinging({ call, event }: Step): boolean {
+  if (event.type === 'accepted') return true
+  return hasNeverBeenAnswered(call) && typeOf[event.type] !== undefined
+}
+
+function hasNeverBeenAnswered(call: Call): boolean {
+  return !isLive(call) && call.acceptedAt === null && call.status !== 'busy'
 }
 
 /** The body of a webhook as it is signed and sent, the same every time [HOOK2]. */
@@ -25,6 +46,9 @@ export function hookBody(type: string, at: number, data: object): string {
   return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data })
 }
 
-export function callHookBody(type: HookType, { call, event }: Step): string {
-  return hookBody(type, event.at, callView(call, event.by))
+/** That of `call.wake` has no ticket yet: what opens something is not stored. */
+export function callHookBody(type: CallHookType, { call, event }: Step): string {
+  const view = callView(call, event.by)
+  const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
+  return hookBody(type, event.at, data)
 }

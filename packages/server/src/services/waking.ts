@@ -2,6 +2,7 @@ import type { RingTickets } from '../auth/ring-ticket.ts'
 import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
 import { type Call, callKey, isLive, participantOf, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import { beginsToRing, stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Sender } from '../push/sender.ts'
@@ -67,14 +68,15 @@ export function createWaking(options: WakingOptions): Waking {
   }
 
   return {
-    committed({ call, event }) {
+    committed(step) {
+      const { call, event } = step
       const key = callKey(call)
-      if (event.type === 'invited' && call.status === 'ringing') {
+      if (call.status === 'ringing' && beginsToRing(step)) {
         const giveUp = new AbortController()
         const done = wake(call, giveUp.signal).catch(onError)
         underWay.set(key, { giveUp, done })
         void done.then(() => underWay.delete(key))
-      } else if (hasStoppedRinging(call, event)) {
+      } else if (stopsRinging(step)) {
         const before = underWay.get(key)
         before?.giveUp.abort()
         const except = event.type === 'accepted' ? deviceThatHasIt(call) : deviceOfTicketSession(event.by?.sessionId)
@@ -88,11 +90,6 @@ export function createWaking(options: WakingOptions): Waking {
 
 /** What comes after the ring is worth telling for a moment: missed calls are told when the ring is over. In ms. */
 const leastMs = 30_000
-
-function hasStoppedRinging(call: Call, event: Step['event']): boolean {
-  if (event.type === 'accepted') return true
-  return !isLive(call) && call.acceptedAt === null && call.status !== 'busy'
-}
 
 function deviceThatHasIt(call: Call): string | null {
   return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { callHookTypes } from '@ringwire/protocol/backend'
 import { Webhook } from 'standardwebhooks'
 import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
 import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
@@ -7,11 +8,14 @@ import type { LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
 import { createPost } from '../outgoing/post.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { WakeHook } from './wake-hook.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './webhook-endpoints.ts'
 import { createWebhooks, type DeliveryResult, type FailedDelivery, type Webhooks } from './webhooks.ts'
 
 const { product } = ringing()
 const begun = () => ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 45_000 })
+const stepTypes = callHookTypes.filter((type) => !type.startsWith('call.wake'))
 const dayMs = 86_400_000
 
 let harness: SqliteHarness
@@ -22,6 +26,7 @@ let receivers: Receiver[]
 let results: DeliveryResult[]
 let failures: FailedDelivery[]
 let errors: unknown[]
+let wake: (body: string) => ReturnType<WakeHook>
 
 beforeEach(async () => {
   // The library that verifies goes by the clock of the machine.
@@ -30,6 +35,7 @@ beforeEach(async () => {
   results = []
   failures = []
   errors = []
+  wake = async (body) => ({ body, ticket: 'ticket' })
   harness = await openHarness({ clock: { now: () => now } })
   await begin()
 })
@@ -47,6 +53,7 @@ async function begin(backoffMs: readonly number[] = [0]): Promise<void> {
   webhooks = createWebhooks({
     store,
     post: createPost({ guard }),
+    wakeHook: (_, body) => wake(body),
     now: () => now,
     backoffMs,
     onResult: (result) => results.push(result),
@@ -58,7 +65,7 @@ async function begin(backoffMs: readonly number[] = [0]): Promise<void> {
 }
 
 async function endpointAt({ url }: Receiver, input: object = {}): Promise<{ id: string; secret: string }> {
-  const made = await endpoints.create(product, { url, ...input })
+  const made = await endpoints.create(product, { url, events: stepTypes, ...input })
   if (!made.ok) throw new Error(made.message)
   return made.endpoint
 }
@@ -125,6 +132,30 @@ test('[HOOK3] what fails comes again with the same id and body; what comes after
   expect(ofFirst.map(({ data }) => data.version)).toEqual([1, 1, 1, 1, 1, 2])
   expect(new Set(ofFirst.slice(0, 5).map(({ id, text }) => `${id} ${text}`)).size).toBe(1)
   expect(got.filter(({ data }) => data.call_uuid === other).map(({ data }) => data.version)).toEqual([1, 2, 3])
+})
+
+test('[HOOK2] a call that rings wakes, once its devices can be read; no answer keeps the ticket', async () => {
+  const one = await receiver()
+  const { id } = await endpointAt(one, { events: ['call.wake', 'call.wake_cancelled'] })
+  let attempts = 0
+  wake = async (body) => {
+    if (attempts++ === 0) throw new StoreError('unavailable', 'away')
+    return { body: body.replace('"data":{', '"data":{"ring_ticket":"answer",'), ticket: 'answer' }
+  }
+  await wholeCall()
+  const got = await one.until(2)
+  expect(got.map(({ type, data }) => [type, data.version, data.status])).toEqual([
+    ['call.wake', 1, 'ringing'],
+    ['call.wake_cancelled', 2, 'accepted'],
+  ])
+  expect(got[0]?.data).toMatchObject({ ring_ticket: 'answer', expires_at: new Date(now + 45_000).toISOString() })
+  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  const page = await endpoints.deliveries(product, id, { status: undefined, limit: 9, before: undefined })
+  expect(page?.records.map(({ type, attempts, response }) => [type, attempts, response])).toEqual([
+    ['call.wake_cancelled', 1, 'answer 200'],
+    ['call.wake', 2, '[ring ticket] 200'],
+  ])
+  expect(errors.splice(0)).toMatchObject([{ message: 'away' }])
 })
 
 test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay no other', async () => {

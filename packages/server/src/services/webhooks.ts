@@ -1,8 +1,9 @@
 import type { Step } from '../call/effects.ts'
-import type { Post } from '../outgoing/post.ts'
+import type { Answer, Post } from '../outgoing/post.ts'
 import { signWebhook } from '../outgoing/signature.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Attempted, Claimed, WebhookEndpoint, WebhookStore } from '../ports/webhooks.ts'
+import type { WakeHook } from './wake-hook.ts'
 
 const secondMs = 1_000
 const minuteMs = 60_000
@@ -49,6 +50,8 @@ export interface FailedDelivery {
 export interface WebhooksOptions {
   readonly store: WebhookStore
   readonly post: Post
+  /** Completes `call.wake` for each attempt. */
+  readonly wakeHook: WakeHook
   /** The clock that calls go by. */
   readonly now: () => number
   readonly onResult: (result: DeliveryResult) => void
@@ -71,7 +74,7 @@ export interface Webhooks {
 
 /** Delivers what commits wrote for endpoints [HOOK3]. Every node does, each what it claims; none leads. */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
-  const { store, post, now, onResult, onFailed, onError } = options
+  const { store, post, wakeHook, now, onResult, onFailed, onError } = options
   let endpoints = new Map<string, WebhookEndpoint>()
   let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
   /** Those for which something may be due: no other is looked at. */
@@ -160,11 +163,18 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     isAway ||= isStore
   }
 
-  async function deliver(claimed: Claimed, endpoint: WebhookEndpoint): Promise<Attempted> {
-    const { id, body } = claimed
-    const at = now()
+  /** Of `call.wake` a part is made for each attempt: then what an endpoint answers must not keep its ticket. */
+  async function attempt(claimed: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer> {
+    if (claimed.type !== 'call.wake') return send(claimed, endpoint, at)
+    const whole = await wakeHook(endpoint.product, claimed.body).catch((error) => void failed(error))
+    if (whole === undefined) return { ok: false, error: 'the devices of the callee could not be read' }
+    const answer = await send({ ...claimed, body: whole.body }, endpoint, at)
+    return answer.ok ? { ...answer, body: answer.body.replaceAll(whole.ticket, '[ring ticket]') } : answer
+  }
+
+  function send({ id, body }: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer> {
     const timestamp = Math.floor(at / secondMs)
-    const answer = await post({
+    return post({
       url: endpoint.url,
       headers: {
         'content-type': 'application/json',
@@ -176,6 +186,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       body,
       signal: stopping.signal,
     })
+  }
+
+  async function deliver(claimed: Claimed, endpoint: WebhookEndpoint): Promise<Attempted> {
+    const { id } = claimed
+    const at = now()
+    const answer = await attempt(claimed, endpoint, at)
     if (!answer.ok && isStopped)
       return { id, outcome: 'released', afterMs: 0, at, responseStatus: null, response: null }
     const status = answer.ok ? answer.status : null

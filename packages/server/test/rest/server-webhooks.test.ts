@@ -103,7 +103,7 @@ test('[HOOK1, HOOK4] what an endpoint may not be says which field', async () => 
 
 test('[HOOK1] deliveries are listed, paged, and sent once more', async () => {
   const { webhooks, calls } = shared.stores
-  const { id } = await read(WebhookWithSecret, 201, ask('POST', '', { url }))
+  const { id } = await read(WebhookWithSecret, 201, ask('POST', '', { url, events: ['call.ringing'] }))
   await webhooks.refresh()
   for (let n = 0; n < 3; n++) {
     const call = ringing({ product: 'shop', role: 'customer', userId: `ann-${n}` })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { callHookTypes } from '@ringwire/protocol/backend'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
 import { freePort } from '@ringwire/testkit/ports'
@@ -13,6 +14,7 @@ import { openReceiver, type Received, type Receiver } from '../support/receiver.
 import { until } from '../support/workers.ts'
 
 const mainFile = join(projectRoot, 'packages/server/src/main.ts')
+const stepTypes = callHookTypes.filter((type) => !type.startsWith('call.wake'))
 let service: Service
 let receiver: Receiver
 let secret = ''
@@ -20,7 +22,7 @@ let id = ''
 beforeAll(async () => {
   service = await startObserved({ RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' })
   receiver = await openReceiver()
-  ;({ id, secret } = await post('', { url: receiver.url }, 201))
+  ;({ id, secret } = await post('', { url: receiver.url, events: stepTypes }, 201))
   await post(`/${id}/test`, {}, 202)
   await receiver.until(1)
 })

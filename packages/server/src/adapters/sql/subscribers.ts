@@ -1,5 +1,5 @@
 import type { Step } from '../../call/effects.ts'
-import { callHookBody, type HookType, hookTypeOf } from '../../call/hook.ts'
+import { callHookBody, type HookType, hookTypesOf } from '../../call/hook.ts'
 import { type Delivery, newDeliveryId, type WebhookEndpoint } from '../../ports/webhooks.ts'
 import type { RowValue } from './rows.ts'
 
@@ -24,20 +24,21 @@ export function createSubscribers(): Subscribers {
     deliveriesOf(step) {
       const { call, event } = step
       const endpoints = byProduct.get(call.product)
-      const type = endpoints && hookTypeOf(step)
-      if (endpoints === undefined || type === undefined) return none
-      const wanting = endpoints.filter((endpoint) => wants(endpoint, type))
-      if (wanting.length === 0) return none
-      const body = callHookBody(type, step)
-      return wanting.map(({ id }) => ({
-        id: newDeliveryId(),
-        endpointId: id,
-        subject: call.callUuid,
-        version: call.version,
-        type,
-        body,
-        createdAt: event.at,
-      }))
+      if (endpoints === undefined) return none
+      return hookTypesOf(step).flatMap((type) => {
+        const wanting = endpoints.filter((endpoint) => wants(endpoint, type))
+        if (wanting.length === 0) return none
+        const body = callHookBody(type, step)
+        return wanting.map(({ id }) => ({
+          id: newDeliveryId(),
+          endpointId: id,
+          subject: call.callUuid,
+          version: call.version,
+          type,
+          body,
+          createdAt: event.at,
+        }))
+      })
     },
   }
 }

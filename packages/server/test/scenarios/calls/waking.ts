@@ -7,6 +7,8 @@ import { invite, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { type Browser, startWebPushServer, status, type WebPushServer } from '../../push/web-push-server.ts'
+import { openReceiver, type Receiver } from '../../support/receiver.ts'
+import { until } from '../../support/workers.ts'
 import { finish, type Start } from './composition.ts'
 
 const ecdh = createECDH('prime256v1')
@@ -26,6 +28,7 @@ export function registerWaking(name: string, start: Start): void {
         RINGWIRE_VAPID_PRIVATE_KEY: privateKey,
         RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
         RINGWIRE_VAPID_URL: push.url,
+        RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1',
       })
     })
     afterAll(async () => {
@@ -167,6 +170,76 @@ export function registerWaking(name: string, start: Start): void {
       expect(gone.inbox.all).toEqual([])
     })
 
+    test('[HOOK2] [TICK1] a backend that pushes by itself hears whom, with a ticket, and when it is over', async () => {
+      const receiver = await openReceiver()
+      const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+      const events = ['call.wake', 'call.wake_cancelled']
+      const made = await fetch(`${service.url}/v1/server/webhooks`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ url: receiver.url, events }),
+      })
+      expect(made.status).toBe(201)
+      try {
+        const calleeId = someone('callee')
+        const [asleep, awake] = [await register(calleeId, 'asleep'), await register(calleeId, 'awake')]
+        const callee = await service.connect(wishOf(calleeId, 'awake'))
+        await service.connect(wishOf(calleeId, 'unregistered'))
+        const caller = await connectCaller()
+        // Each node reads the endpoints every second.
+        const callUuid = await ringUntil(receiver, calleeId)
+        const of = (type: string) =>
+          receiver.received.filter((one) => one.type === type && one.data.call_uuid === callUuid)
+        const woken = of('call.wake')[0]?.data as unknown as WokenCall
+        const { ring_ticket: ticket, expires_at: expiresAt, devices, ...call } = woken
+        const device = (device_id: string, platform: string | null, reached: boolean) => ({
+          device_id,
+          platform,
+          reached,
+          pushed: !reached,
+        })
+        expect(devices.toSorted((a, b) => (a.device_id < b.device_id ? -1 : 1))).toEqual([
+          device('asleep', 'webpush', false),
+          device('awake', 'webpush', true),
+          device('unregistered', null, true),
+        ])
+        expect(call).toMatchObject({
+          call_uuid: callUuid,
+          version: 1,
+          status: 'ringing',
+          callee: { user_id: calleeId },
+        })
+        expect(Math.abs(Date.parse(expiresAt) - Date.parse(String(call.started_at)) - 45_000)).toBeLessThan(1_000)
+        const looked = await withTicket('', ticket, 'GET')
+        expect(await looked.json()).toMatchObject({ call_uuid: callUuid, status: 'ringing' })
+        expect(asleep.inbox.all.length).toBeGreaterThan(0)
+        expect(awake.inbox.all).toEqual([])
+        callee.send('call.accept', { call_uuid: callUuid })
+        await until('it is over there', () => of('call.wake_cancelled').length > 0)
+        expect(of('call.wake_cancelled')[0]?.data).toMatchObject({
+          version: 2,
+          status: 'accepted',
+          by: { user_id: calleeId },
+        })
+        expect(`${service.log}`).not.toContain(ticket.split('.')[2] ?? '')
+
+        async function ringUntil(hears: Receiver, to: string): Promise<string> {
+          for (;;) {
+            const next = hears.received.length + 1
+            const uuid = await invite(caller, to)
+            await Promise.race([hears.until(next), Bun.sleep(1_000)]).catch(() => {})
+            if (hears.received.some(({ data }) => data.call_uuid === uuid)) return uuid
+            caller.send('call.cancel', { call_uuid: uuid })
+            await callee.next('call.cancelled')
+          }
+        }
+      } finally {
+        const { id } = await made.json()
+        await fetch(`${service.url}/v1/server/webhooks/${id}`, { method: 'DELETE', headers })
+        await receiver.close()
+      }
+    })
+
     test('[PUSH1] a device that is forgotten is not woken', async () => {
       const calleeId = someone('callee')
       const browser = await register(calleeId)
@@ -197,6 +270,12 @@ export function registerWaking(name: string, start: Start): void {
       expect(await devices()).toEqual([])
     })
   })
+}
+
+interface WokenCall extends Record<string, unknown> {
+  readonly ring_ticket: string
+  readonly expires_at: string
+  readonly devices: readonly { device_id: string; platform: string | null; reached: boolean; pushed: boolean }[]
 }
 
 /** All wakes of a call are through when one device hears that it was cancelled. */
