@@ -14,6 +14,8 @@ await build({
   entryPoints: ['plain/main.ts', 'react/main.tsx', 'ui/main.tsx'],
   absWorkingDir: fileURLToPath(new URL('.', import.meta.url)),
   ...{ outdir: 'dist', bundle: true, format: 'esm', minify: true, jsx: 'automatic' },
+  // The packages as they are installed here, whatever a tsconfig.json above this folder says.
+  tsconfigRaw: {},
 })
 const service = { url: RINGWIRE_URL ?? (await startService()), keyId: KEY_ID, secret: SECRET }
 

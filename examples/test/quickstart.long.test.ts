@@ -1,63 +1,22 @@
 /** The quickstart as its README says: packed, installed, started; two people who see and hear each other. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync } from 'node:fs'
-import { join } from 'node:path'
 import { openBrowser } from '@ringwire/testkit/browser'
-import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 import type { Browser, Page } from 'playwright-core'
+import { type Example, startExample } from './support/example.ts'
 
-const root = join(import.meta.dir, '..', '..')
-const directory = await makeTemporaryDirectory()
-const example = join(directory.path, 'examples', 'quickstart')
-let application: ChildProcess | undefined
+let application: Example
 let url = ''
 let browser: Browser
 
-/** As in a shell of one's own: nothing of the npm that perhaps runs these tests. */
-const env = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|INIT_CWD$|NODE_OPTIONS$|RINGWIRE_)/.test(name)),
-)
-
-async function npm(cwd: string, ...args: string[]): Promise<void> {
-  const child = Bun.spawn(['npm', ...args], { cwd, env, stdout: 'ignore', stderr: 'inherit' })
-  expect([args, await child.exited]).toEqual([args, 0])
-}
-
 beforeAll(async () => {
-  // Beside packed/, as it is in the clone.
-  await npm(root, 'run', 'pack', '--', join(directory.path, 'packed'))
-  const isSource = (path: string) => !/node_modules|\/dist$|\/data$|package-lock/.test(path.slice(root.length))
-  cpSync(join(root, 'examples', 'quickstart'), example, { recursive: true, filter: isSource })
-  await npm(example, 'install', '--prefer-offline', '--no-audit', '--no-fund')
-  const child = spawn('npm', ['start'], {
-    cwd: example,
-    env: { ...env, PORT: '0', RINGWIRE_DATA_DIR: join(directory.path, 'data') },
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  })
-  application = child
-  url = await new Promise<string>((resolve, reject) => {
-    let said = ''
-    child.stdout.on('data', (bytes) => {
-      said += bytes
-      const [, found] = /Open (\S+) here/.exec(said) ?? []
-      if (found !== undefined) resolve(found)
-    })
-    child.on('close', (code) => reject(new Error(`npm start ended with ${code}: ${said}`)))
-  })
+  application = await startExample('quickstart')
+  url = application.url
   browser = await openBrowser()
 }, 400_000)
 
 afterAll(async () => {
   await browser?.close()
-  // As Ctrl-C does: npm, its shell, the application and the service.
-  if (application?.pid !== undefined) {
-    const ended = new Promise((resolve) => application?.on('close', resolve))
-    process.kill(-application.pid, 'SIGINT')
-    await ended
-  }
-  await directory.remove()
+  await application?.stop()
 })
 
 test('the token route answers who is signed in, and nobody else', async () => {

@@ -1,0 +1,30 @@
+// The backend's own book of calls, written from webhooks: a line for each step, so that it is there after a restart. Yours
+// is a table of your database.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+
+const isLive = ({ status }) => ['ringing', 'accepted', 'connected'].includes(status)
+
+export function openBook(file) {
+  const calls = new Map()
+
+  /** A webhook may come more than once: only a newer version of the call counts. */
+  function take(call) {
+    const known = calls.get(call.call_uuid)
+    if (known !== undefined && known.version >= call.version) return false
+    calls.set(call.call_uuid, call)
+    return true
+  }
+
+  if (existsSync(file)) {
+    for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') take(JSON.parse(line))
+  }
+  const newestFirst = () => [...calls.values()].sort((a, b) => b.started_at.localeCompare(a.started_at))
+  return {
+    /** The call as it is now, of a webhook or of the API. */
+    write(call) {
+      if (take(call)) appendFileSync(file, `${JSON.stringify(call)}\n`)
+    },
+    live: () => newestFirst().filter(isLive).reverse(),
+    over: () => newestFirst().filter((call) => !isLive(call)),
+  }
+}

@@ -1,0 +1,59 @@
+/** What states are called. */
+import type { ConnectionState } from '@ringwire/client'
+import type { Agent, DeskCall } from './backend.ts'
+
+/** Whose name a row of the history has. */
+export type Side = (call: DeskCall) => DeskCall['caller']
+
+export const agentWords: Record<Agent['state'], string> = {
+  here: 'Here',
+  busy: 'In a call',
+  asleep: 'Away, a call wakes the browser',
+  away: 'Away',
+}
+
+/** What is wrong with the connection; undefined where nothing is. */
+export function connectionText({ name, why }: ConnectionState): string | undefined {
+  if (name === 'closed' && why.code === 'replaced')
+    return 'This desk is open in another tab. Go on there, or load this page again.'
+  if (name === 'closed' && why.code !== 'client_closed') return 'The connection has ended. Load this page again.'
+  if (name === 'waiting') return 'The connection is lost. It comes back by itself; a call that goes on is not over.'
+  return undefined
+}
+
+/** 65 s are 1:05. */
+export function clockText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+/** When it was, as one says it. */
+export function waitText(at: string): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  const time = date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+  return isToday ? time : `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })}, ${time}`
+}
+
+/** How a call went, and whether that is bad news. */
+export function outcomeText(call: DeskCall, side: Side): { text: string; tone: 'good' | 'bad' } {
+  const { status, accepted_at, ended_at, caller, callee, context_id } = call
+  const other = side(call) === caller ? callee.display_name : `order ${context_id}`
+  switch (status) {
+    case 'ended':
+      return {
+        text: `Talked for ${clockText(Date.parse(ended_at ?? '') - Date.parse(accepted_at ?? ''))} · ${other}`,
+        tone: 'good',
+      }
+    case 'missed':
+      return { text: `Nobody answered · ${other}`, tone: 'bad' }
+    case 'rejected':
+      return { text: `Declined · ${other}`, tone: 'bad' }
+    case 'cancelled':
+      return { text: `Given up · ${other}`, tone: 'bad' }
+    case 'busy':
+      return { text: `Busy · ${other}`, tone: 'bad' }
+    default:
+      return { text: status, tone: 'bad' }
+  }
+}
