@@ -19,7 +19,12 @@ const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, context
 export async function fill(dataDir: string, lives: number): Promise<void> {
   const opened = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
   const { calls, products, webhooks, devices, close } = opened
-  const endpoint = webhook({ product: 'clinic', oldSecret: 'whsec_b2xk', oldSecretUntil: 1_700_000_000_000 })
+  const endpoint = webhook({
+    product: 'clinic',
+    events: null,
+    oldSecret: 'whsec_b2xk',
+    oldSecretUntil: 1_700_000_000_000,
+  })
   await webhooks.addEndpoint(endpoint)
   await webhooks.addEndpoint(webhook({ product: 'shop', events: ['call.missed'], enabled: false }))
   await webhooks.refresh()
