@@ -142,8 +142,13 @@ export function createChannel(options: ChannelOptions): Channel {
         if (!isNew) fallBehind()
         isNew = false
         catchUp()
-      }, onError)
+      }, tellRefusal)
     })
+  }
+
+  /** A connection that ended meanwhile subscribes when it is back; one that stays deaf is replaced. */
+  function tellRefusal(error: Error): void {
+    if (error.name === 'ReplyError') onError(error)
   }
 
   function replace(client: Client | undefined): void {
