@@ -54,9 +54,15 @@ const defaultLimitMs = 5000
 
 /**
  * Every statement finds its rows through an index. A plan that was made while a table was small would be kept until its
- * next ANALYZE, however much the table has grown by then.
+ * next ANALYZE, however much the table has grown by then. A small table that is read whole counts as dear then: it is not
+ * compiled for that, which would take a hundred times as long as to read it.
  */
-export const plannerSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' } as const
+export const plannerSettings = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+} as const
 
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
