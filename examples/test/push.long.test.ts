@@ -58,12 +58,28 @@ beforeAll(async () => {
   pushed = async (payload) => {
     await cdp.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data: JSON.stringify(payload) })
   }
+  await takesPushes()
 })
 afterAll(async () => {
   await browser.close()
   await server.stop(true)
   await service.dispose()
 })
+
+/** A browser that has not stored the registration yet drops a push without a word: one that says nothing shows when it has. */
+async function takesPushes(): Promise<void> {
+  await worker.evaluate(() => {
+    const scope = globalThis as unknown as { heard: number } & EventTarget
+    scope.heard = 0
+    scope.addEventListener('push', () => scope.heard++)
+  })
+  const end = performance.now() + soon(30_000)
+  while ((await worker.evaluate(() => (globalThis as unknown as { heard: number }).heard)) === 0) {
+    if (performance.now() > end) throw new Error('the service worker hears no push')
+    await pushed({ type: 'nothing' })
+    await Bun.sleep(100)
+  }
+}
 
 interface Shown {
   title: string
