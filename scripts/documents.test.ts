@@ -77,7 +77,7 @@ test('TypeScript compiles under strict, as it stands', async () => {
   expect(files.length).toBeGreaterThan(3)
   writeApplication(directory.path, Object.fromEntries(files))
   expect(await checkTypes(directory.path)).toBe('')
-}, 90_000)
+}, 240_000)
 
 test('JavaScript can be read, and JSON is JSON', () => {
   const transpiler = new Bun.Transpiler({ loader: 'js' })

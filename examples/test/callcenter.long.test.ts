@@ -242,7 +242,7 @@ test('[PUSH2] [HOOK3] an agent whose page is closed is woken, answers, and both 
   // What it was told is what Ringwire says.
   expect(await ringwire.calls.get(callUuid)).toEqual(steps.at(-1) as never)
   await agent.close()
-}, 120_000)
+}, 240_000)
 
 test('[TICK1] Decline rejects the call, and no page is opened', async () => {
   const callUuid = await callBen()
@@ -254,7 +254,7 @@ test('[TICK1] Decline rejects the call, and no page is opened', async () => {
   expect(agents.context.pages().length).toBe(pages)
   await inHistory(customer, callUuid, 'Declined')
   expect(written(callUuid).map(({ status }) => status)).toEqual(['ringing', 'rejected'])
-}, 120_000)
+}, 240_000)
 
 test('[PUSH2] a call that nobody answers: shown as missed in the browser that was woken, and in the book', async () => {
   const callUuid = await callBen()
@@ -269,7 +269,7 @@ test('[PUSH2] a call that nobody answers: shown as missed in the browser that wa
   const agent = await openPage(agents.context, `/?answer=${callUuid}`)
   await agent.waitForSelector('text=was over before you could answer')
   await agent.close()
-}, 120_000)
+}, 240_000)
 
 test('[HOOK2] what Ringwire has not signed is not written into the book', async () => {
   const data = { call_uuid: 'forged', version: 1, status: 'ended', started_at: '', caller: {}, callee: {} }

@@ -60,7 +60,7 @@ test('Python calls, TypeScript answers, and Python ends the call', async () => {
   ann.type('quit')
   expect(await ann.ended).toBe(0)
   await ben.close()
-}, 60_000)
+}, 240_000)
 
 test('TypeScript calls, Python answers; it comes back after the service was killed, and the call goes on', async () => {
   const dan = startPhone('dan', 'agent', 'customer')
@@ -81,7 +81,7 @@ test('TypeScript calls, Python answers; it comes back after the service was kill
   dan.type('end')
   expect((await again.next('call.ended')).data).toMatchObject({ call_uuid })
   await again.close()
-}, 60_000)
+}, 240_000)
 
 test('what the service refuses is shown with its code; a verb without a call is not sent', async () => {
   const eve = startPhone('eve', 'customer', 'agent')
@@ -90,4 +90,4 @@ test('what the service refuses is shown with its code; a verb without a call is 
   await eve.says('there is no call')
   eve.type(`invite ${'x'.repeat(300)}`)
   await eve.says('call.error INVALID')
-}, 60_000)
+}, 240_000)

@@ -94,5 +94,5 @@ for (const [flavour, { rings, answer, hangUp, over }] of Object.entries(flavours
     await ben.click(hangUp)
     await ann.waitForSelector(over)
     await Promise.all([ann, ben].map((page) => page.context().close()))
-  }, 120_000)
+  }, 240_000)
 }

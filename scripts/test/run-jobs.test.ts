@@ -42,7 +42,7 @@ beforeAll(async () => {
   const runner = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'inherit' })
   output = await new Response(runner.stdout).text()
   expect(await runner.exited).toBe(0)
-}, 90_000)
+}, 240_000)
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 for (const [name, { passed, failed }] of Object.entries(files)) {

@@ -95,4 +95,4 @@ test('[CLOSE] [RES1] a node drains: everybody is recovered on the other one, and
     await network.stop()
     await Promise.all([one.dispose(), two.dispose()])
   }
-}, 90_000)
+}, 240_000)

@@ -56,5 +56,5 @@ for (const [name, outage] of Object.entries(outages)) {
     expect(await stateOf(second.out, 'over')).toMatchObject({ status: 'ended', reason: 'done', by: byCallee })
     const { data } = await two.history(await two.token({ user_id: byCaller.userId ?? '', role: 'customer' }))
     expect(data).toMatchObject([{ call_uuid: first.out.callUuid, status: 'ended', end_reason: 'battery' }])
-  }, 90_000)
+  }, 240_000)
 }

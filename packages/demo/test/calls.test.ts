@@ -26,7 +26,7 @@ test('[END2] reject: the caller reads it and both histories say so', async () =>
   await newestRecord(customer, 'outgoing', 'rejected')
   await newestRecord(agent, 'incoming', 'rejected')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[END2] cancel: the callee stops ringing and finds a missed call', async () => {
   const { customer, agent, close } = await together()
@@ -39,7 +39,7 @@ test('[END2] cancel: the callee stops ringing and finds a missed call', async ()
   await newestRecord(customer, 'missed', 'cancelled')
   await customer.page.waitForSelector('[data-testid=missed]:has-text("1 missed")')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[END1] hang-up from either side ends the call at both', async () => {
   const { customer, agent, close } = await together()
@@ -55,7 +55,7 @@ test('[END1] hang-up from either side ends the call at both', async () => {
     await newestRecord(agent, 'incoming', 'ended')
   }
   await close()
-}, 90_000)
+}, 240_000)
 
 for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] as const)) {
   const who = side === 'both' ? 'both reload' : `the ${side} reloads`
@@ -82,7 +82,7 @@ for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] 
     await customer.click('hangup')
     await bothIdle(customer, agent)
     await close()
-  }, 90_000)
+  }, 240_000)
 }
 
 test('[PLACE2] the caller reloads while it rings: it still rings, and can be answered', async () => {
@@ -94,7 +94,7 @@ test('[PLACE2] the caller reloads while it rings: it still rings, and can be ans
   await agent.click('accept')
   await Promise.all([customer.phase('live'), agent.phase('live')])
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[INV6] both call each other at the same moment: the second invite joins the first', async () => {
   const { customer, agent, close } = await together()
@@ -111,7 +111,7 @@ test('[INV6] both call each other at the same moment: the second invite joins th
   )
   expect(one).toBe(other ?? '')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('mute and camera off stop what is sent, and go back on', async () => {
   const { customer, agent, close } = await together()
@@ -140,7 +140,7 @@ test('mute and camera off stop what is sent, and go back on', async () => {
     ['video', true],
   ])
   await close()
-}, 90_000)
+}, 240_000)
 
 /** From its next load on the page notes each track that it hands to a connection, as it is at that moment. */
 async function noteTracks({ page }: Participant): Promise<() => Promise<string[]>> {
@@ -197,7 +197,7 @@ test('who is muted is muted after a reload, before anything is sent; the next ca
   await buttons(false)
   await page.waitForSelector('[data-testid=stage]:not([data-muted]):not([data-camera-off])')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[INV6] who was muted before the call became the one of the other is muted after a reload, too', async () => {
   const { customer, agent, close } = await together()
@@ -213,7 +213,7 @@ test('[INV6] who was muted before the call became the one of the other is muted 
   await agent.phase('live')
   await agent.page.waitForSelector('[data-testid=stage][data-muted]')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('a camera that goes off leaves no frozen picture behind, and its picture comes back', async () => {
   const { customer, agent, close } = await together()
@@ -239,7 +239,7 @@ test('a camera that goes off leaves no frozen picture behind, and its picture co
   await opacity('1')
   expect(await portrait.isVisible()).toBe(false)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('where neither sound nor picture comes, the page says that, too', async () => {
   const { customer, agent, close } = await together()
@@ -250,4 +250,4 @@ test('where neither sound nor picture comes, the page says that, too', async () 
   await agent.page.waitForSelector('[data-testid=call-state]:has-text("Nothing arrives")')
   await agent.page.waitForSelector('[data-testid=no-picture]')
   await close()
-}, 90_000)
+}, 240_000)

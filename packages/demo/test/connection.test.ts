@@ -64,7 +64,7 @@ test('[CLOSE] 4401: a new token and a new socket; 4409: no socket any more', asy
   await page.evaluate(() => dispatchEvent(new Event('online')))
   expect(await page.getAttribute('[data-testid=connection]', 'data-state')).toBe('stopped')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[INV3] an invite that was lost with its socket is sent again and rings once', async () => {
   const { customer, agent, close } = await together()
@@ -83,7 +83,7 @@ test('[INV3] an invite that was lost with its socket is sent again and rings onc
   await Promise.all([customer.phase('live'), agent.phase('live')])
   expect(await agent.page.getAttribute('[data-testid=stage]', 'data-call')).toBe(lost)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[END1] hanging up while the socket is down ends the call as soon as it is back', async () => {
   const { customer, agent, close } = await together()
@@ -99,7 +99,7 @@ test('[END1] hanging up while the socket is down ends the call as soon as it is 
   down = false
   await agent.note('cancelled the call')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[PLACE5] both reload, and the offer of the first comes before the second is back: they find each other', async () => {
   const { customer, agent, close } = await together()
@@ -117,7 +117,7 @@ test('[PLACE5] both reload, and the offer of the first comes before the second i
   const [window] = await measureFlow(agent.page, 1)
   expect(window?.audio).toBeGreaterThan(0)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[LOG1] the log hides even a token that came in an envelope', async () => {
   const { customer, close } = await together()
@@ -131,4 +131,4 @@ test('[LOG1] the log hides even a token that came in an envelope', async () => {
   expect(log).toContain('Bearer (token)')
   expect(log).not.toContain(token)
   await close()
-}, 90_000)
+}, 240_000)

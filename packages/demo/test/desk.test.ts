@@ -79,7 +79,7 @@ test('a call that rings in a hidden tab is notified; a missed one is counted unt
   expect(await page.getAttribute('[data-testid=stage]', 'data-type')).toBe('video')
   expect(await focused(agent.page)).toBe('Call controls')
   await close()
-}, 90_000)
+}, 240_000)
 
 /** A machine that has no camera. */
 async function withoutCamera(page: Page): Promise<void> {
@@ -136,7 +136,7 @@ test('the stage grows as the log is folded, is whole on a phone on its side, and
   await page.keyboard.press('v')
   await page.waitForSelector('[data-testid=stage][data-muted][data-camera-off]')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[LOG1] the log can be filtered, copied without what is secret, and cleared', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -166,4 +166,4 @@ test('[LOG1] the log can be filtered, copied without what is secret, and cleared
   await customer.click('log-clear')
   expect(await entries('[data-event="call.invite"]').count()).toBe(0)
   await close()
-}, 90_000)
+}, 240_000)

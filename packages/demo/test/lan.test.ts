@@ -28,7 +28,7 @@ async function serve(): Promise<void> {
 beforeAll(async () => {
   await serve()
   browser = await openBrowser()
-}, 90_000)
+}, 240_000)
 afterAll(async () => {
   await browser?.close()
   await service?.stop()
@@ -44,7 +44,7 @@ test('two browsers at the address in the network: a video call', async () => {
   await connect(customer, agent, 'video')
   expect(await customer.page.evaluate('isSecureContext')).toBe(true)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('no name of a site leads to the demo, and no proxy', async () => {
   expect((await ask('/demo/')).status).toBe(200)

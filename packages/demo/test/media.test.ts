@@ -14,7 +14,7 @@ beforeAll(async () => {
   turn = await startTurnServer()
   const settings = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret }
   ;[service, browser] = await Promise.all([new DemoService(settings).start(), openBrowser()])
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -40,7 +40,7 @@ test('[REL1] two browsers hear and see each other, directly', async () => {
     expect(['host', 'prflx']).toContain(remote)
   }
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[ICE1] relay only: coturn carries the call with the credentials of the token response', async () => {
   const { customer, agent, close } = await goOnlineTogether(browser, service.url, { query: '?relay=1' })
@@ -55,4 +55,4 @@ test('[ICE1] relay only: coturn carries the call with the credentials of the tok
     expect(turn.log()).toMatch(new RegExp(`user <${username}>: incoming packet CHANNEL_BIND processed, success`))
   }
   await close()
-}, 90_000)
+}, 240_000)

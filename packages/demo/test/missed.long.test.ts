@@ -13,7 +13,7 @@ test('[RING1] nobody answers: both are told, and the callee finds a missed call'
   await agent.page.waitForSelector('[data-testid=record][data-kind=missed][data-status=missed]')
   await customer.page.waitForSelector('[data-testid=record][data-kind=outgoing][data-status=missed]')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[WS5] the page renews its token before it expires and can still call afterwards', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -25,4 +25,4 @@ test('[WS5] the page renews its token before it expires and can still call after
   await customer.click('accept')
   await agent.phase('live')
   await close()
-}, 90_000)
+}, 240_000)

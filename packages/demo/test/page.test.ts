@@ -66,7 +66,7 @@ test('the keyboard alone is enough: go online, call, accept, hang up, decline', 
   await agent.keyboard.press('Escape')
   await customer.waitForSelector('[data-testid=ended]:has-text("declined")')
   await Promise.all(Object.values(pages).map((page) => page.close()))
-}, 90_000)
+}, 240_000)
 
 test('a phone-sized screen never scrolls sideways', async () => {
   const viewport = { width: 360, height: 740 }
@@ -94,7 +94,7 @@ test('a phone-sized screen never scrolls sideways', async () => {
   const hangUp = await agent.page.locator('[data-testid=hangup]').boundingBox()
   expect(hangUp && hangUp.y + hangUp.height <= 740).toBe(true)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('a long log scrolls in its own box, and the page ends where its content does', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -124,7 +124,7 @@ test('a long log scrolls in its own box, and the page ends where its content doe
     expect(scrolls).toBeLessThanOrEqual(content)
   }
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[LOG1] the log shows every envelope and never a token, and the product secret never reaches the browser', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -156,7 +156,7 @@ test('[LOG1] the log shows every envelope and never a token, and the product sec
   }
   expect(stage.service.out + stage.service.log).not.toContain(stage.service.productSecret)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[END2] two tabs of one person ring; the one that answers silences the other', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url)
@@ -168,4 +168,4 @@ test('[END2] two tabs of one person ring; the one that answers silences the othe
   await second.waitForSelector('[data-testid=ended]:has-text("another of your devices")')
   await customer.phase('live')
   await close()
-}, 90_000)
+}, 240_000)

@@ -45,14 +45,14 @@ beforeAll(async () => {
   const entrypoints = [`${data.path}/readme.ts`]
   const { outputs } = await Bun.build({ entrypoints, target: 'browser', conditions: ['bun'] })
   await Bun.write(`${data.path}/phone.ts`, (await outputs[0]?.text()) ?? '')
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
   await pages?.stop(true)
   await running?.stop()
   await data.remove()
-}, 90_000)
+}, 240_000)
 
 async function shell(script: string, env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn(['sh', '-ec', script], {
@@ -135,7 +135,7 @@ test('[README] a phone that needs nothing but WebSocket: a call with picture, an
   await ann.waitForFunction(() => document.querySelector('video')?.srcObject === null)
   // Whoever stays would answer the next call to Ben.
   for (const page of [ann, ben]) await page.context().close()
-}, 90_000)
+}, 240_000)
 
 test("[guide] a page of one's own: a call with picture, which goes on when a page is loaded again", async () => {
   const key = await makeKey()
@@ -157,7 +157,7 @@ test("[guide] a page of one's own: a call with picture, which goes on when a pag
   await ben.reload()
   for (const page of [ann, ben]) await showsPicture(page)
   await server.stop()
-}, 90_000)
+}, 240_000)
 
 /** What a socket with this token is told first. */
 async function firstWord(token: string): Promise<object> {
@@ -175,7 +175,7 @@ test('[README] a token without a backend opens a socket', async () => {
   expect(command).toStartWith('npx ringwire token')
   const token = /[\w-]+\.[\w-]+\.[\w-]+/.exec(await shell(command))?.[0] ?? ''
   expect(await firstWord(token)).toMatchObject(entered)
-}, 90_000)
+}, 240_000)
 
 test('[guide] the route of a backend gives a token to whoever is signed in, and to nobody else', async () => {
   const key = await makeKey(block(backendGuide, 'sh', 'Make a key'))
@@ -196,14 +196,14 @@ test('[guide] the route of a backend gives a token to whoever is signed in, and 
   expect((await fetch(route, { method: 'POST', headers: { Cookie: 'user=ann' } })).status).toBe(502)
   await wrong.stop()
   expect(wrong.output).toContain('PRODUCT_AUTH_INVALID_SECRET')
-}, 90_000)
+}, 240_000)
 
 test('[guide] an operator checks the settings before the service runs', async () => {
   const [install, check = '', serve] = block(operatorGuide, 'sh', '## Run it').trimEnd().split('\n')
   // A fresh clone is set up in set-up.long.test.ts; the service of these tests is the third one.
   expect([install, serve]).toEqual(['npm ci --omit=dev --no-audit --no-fund', 'npx ringwire serve'])
   expect(await shell(check)).toContain('RINGWIRE_DATA_DIR')
-}, 90_000)
+}, 240_000)
 
 test('[guide] an operator sees that the service lives, and what is in force, without secrets', async () => {
   const probes = block(operatorGuide, 'sh', 'In another terminal').replaceAll('127.0.0.1:8080', new URL(url).host)
@@ -216,4 +216,4 @@ test('[guide] an operator sees that the service lives, and what is in force, wit
     expect(checked).toContain(value)
   }
   expect(checked).not.toContain('the-static-auth-secret-of-coturn')
-}, 90_000)
+}, 240_000)

@@ -18,7 +18,7 @@ beforeAll(async () => {
     new DemoService({ RINGWIRE_PUBLIC_URL: network.url }).start(),
     openBrowser(),
   ])
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -84,7 +84,7 @@ for (const who of ['one', 'both'] as const) {
     })
     await expectGoodEnd(customer, agent, callUuid)
     await close()
-  }, 90_000)
+  }, 240_000)
 }
 
 test('[RES3] kill -9 of the service, and its restart: the sound never stops, and the call is ended normally', async () => {
@@ -99,7 +99,7 @@ test('[RES3] kill -9 of the service, and its restart: the sound never stops, and
   })
   await expectGoodEnd(customer, agent, callUuid)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[RES1] a page is loaded again in mid-call: the same call, and its sound is back within 3 s', async () => {
   const { customer, agent, close } = await goOnlineTogether(browser, service.url)
@@ -119,7 +119,7 @@ test('[RES1] a page is loaded again in mid-call: the same call, and its sound is
   await expectSoundThroughout([customer, agent], 3, async () => {})
   await expectGoodEnd(customer, agent, callUuid)
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[RES1] a page that is gone back to waits for a gesture: nothing is switched on, and the call can be rejoined or ended', async () => {
   const { customer, agent, close } = await goOnlineTogether(browser, service.url, { prepare: countOpenings })
@@ -148,4 +148,4 @@ test('[RES1] a page that is gone back to waits for a gesture: nothing is switche
   await page.waitForSelector('[data-testid=restorable]', { state: 'detached' })
   expect(await page.evaluate(() => window.openings)).toBe(0)
   await close()
-}, 90_000)
+}, 240_000)

@@ -14,14 +14,14 @@ const page = join(import.meta.dir, 'page', 'phone.tsx')
 let browser: Browser
 beforeAll(async () => {
   browser = await openBrowser()
-}, 90_000)
+}, 240_000)
 afterAll(() => browser?.close())
 
 function withSite(runtime: 'react' | 'preact'): { site: Site } {
   const held = {} as { site: Site }
   beforeAll(async () => {
     held.site = await openSite(await bundlePage(page, runtime))
-  }, 90_000)
+  }, 240_000)
   afterAll(() => held.site?.close())
   return held
 }
@@ -122,7 +122,7 @@ describe('on React', () => {
     await picture(ben, 'ended')
     expect(await serious(ben)).toEqual([])
     await two.close()
-  }, 120_000)
+  }, 240_000)
 
   test('the keyboard alone: call, cancel, accept, mute, hang up', async () => {
     const two = await openTwo(browser, held.site)
@@ -176,7 +176,7 @@ describe('on React', () => {
     await ben.keyboard.press('Enter')
     await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
     await two.close()
-  }, 120_000)
+  }, 240_000)
 
   test('the hang-up button is reached and no control is cut off, upright and lying', async () => {
     const two = await openTwo(browser, held.site, { viewport: { width: 390, height: 844 } })
@@ -206,7 +206,7 @@ describe('on React', () => {
     await two.ann.click(at('hangup'))
     await phase(two.ben, 'over')
     await two.close()
-  }, 120_000)
+  }, 240_000)
 
   test('the peer is muted, shares its screen, is lost: told in words, in light and in dark', async () => {
     const two = await openTwo(browser, held.site)
@@ -236,7 +236,7 @@ describe('on React', () => {
     await ben.click(at('hangup'))
     await phase(ben, 'over')
     await two.close()
-  }, 120_000)
+  }, 240_000)
 
   test('a camera that is not allowed is named, before a call and in it, and asked for again', async () => {
     const two = await openTwo(browser, held.site, { query: { preview: '1' } })
@@ -274,7 +274,7 @@ describe('on React', () => {
     await seesPeer(two.ben)
     await ann.click(at('hangup'))
     await two.close()
-  }, 120_000)
+  }, 240_000)
 
   test('a reload goes on with the call; one that comes meanwhile is held until this one is over', async () => {
     const two = await openTwo(browser, held.site, { query: { busy: 'hold' } })
@@ -294,7 +294,7 @@ describe('on React', () => {
     await ben.click(at('accept'))
     await Promise.all([phase(ben, 'live'), phase(cem, 'live')])
     await two.close()
-  }, 120_000)
+  }, 240_000)
 })
 
 describe('on Preact', () => {
@@ -321,5 +321,5 @@ describe('on Preact', () => {
     await ann.click(at('hangup'))
     await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
     await two.close()
-  }, 120_000)
+  }, 240_000)
 })

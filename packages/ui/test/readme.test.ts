@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const runtime of runtimes) {
     sites[runtime] = await openSite(await bundlePage(join(directory.path, 'phone.tsx'), runtime))
   }
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 test('the example has the types of the packages', async () => {
   expect(await checkTypes(directory.path)).toBe('')
-}, 90_000)
+}, 240_000)
 
 /** Of what is in the stage: how high it is, how far its middle is from that of the stage, and how high the stage is. */
 function measure(page: Page, selector: string) {
@@ -62,7 +62,7 @@ for (const runtime of runtimes) {
     await two.ben.click(at('hangup'))
     await phase(two.ann, 'over')
     await two.close()
-  }, 90_000)
+  }, 240_000)
 }
 
 test('the README names every variable with its default, and no other', () => {

@@ -59,7 +59,7 @@ beforeAll(async () => {
     'bot.ts': block('ts', 'A bot'),
   })
   ;[service, browser] = await Promise.all([new MediaService().start(), openBrowser()])
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   for (const server of servers) await server.stop(true)
@@ -124,7 +124,7 @@ async function seesFrames(page: Page): Promise<void> {
 
 test('the examples have the types of the packages', async () => {
   expect(await checkTypes(directory.path)).toBe('')
-}, 90_000)
+}, 240_000)
 
 test('the phone: a call with picture, a reload in mid-call, and the end', async () => {
   const { ann, ben, close } = await open(block('html', 'A phone in the browser'), 'phone.ts')
@@ -137,7 +137,7 @@ test('the phone: a call with picture, a reload in mid-call, and the end', async 
   await ben.click('#hang-up')
   await ann.waitForSelector('#status:has-text("Over: hangup")')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('the React phone: a call with picture, mute, a reload in mid-call, and the end', async () => {
   const page = '<main></main><script type="module" src="phone.js"></script>'
@@ -155,7 +155,7 @@ test('the React phone: a call with picture, mute, a reload in mid-call, and the 
   await ann.click('button:has-text("Hang up")')
   for (const it of [ann, ben]) await it.waitForSelector('button:has-text("Call Ben")')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('the phone and the one of docs/base-clients.md, which knows nothing of the SDK, call each other', async () => {
   const { ann, ben, close } = await open(block('html', 'A phone in the browser'), 'phone.ts', 'plain.js')
@@ -177,7 +177,7 @@ test('the phone and the one of docs/base-clients.md, which knows nothing of the 
   await ben.evaluate('phone.hangUp()')
   await ann.waitForSelector('#status:has-text("Over: hangup")')
   await close()
-}, 90_000)
+}, 240_000)
 
 /** A customer who calls the bot: how the call went. */
 async function callBot(userId: string): Promise<CallState[]> {
@@ -222,7 +222,7 @@ for (const runtime of ['Bun', 'Node'] as const) {
     bot.kill()
     const said = await new Response(bot.stdout).text()
     expect(said.split('\n').slice(0, 3)).toEqual(['connecting', 'online', `customer-${runtime.toLowerCase()} called`])
-  }, 90_000)
+  }, 240_000)
 }
 
 test('media and hooks are as small as the page says, and bring nothing with them', async () => {

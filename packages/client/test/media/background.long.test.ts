@@ -19,7 +19,7 @@ beforeAll(async () => {
     launchThrottlingBrowser('--enable-features=IntensiveWakeUpThrottling:grace_period_seconds/1'),
   ])
   pages = await servePage('phone.ts', (person) => service.tokenFor(person))
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await browser?.close()
@@ -74,4 +74,4 @@ test('a page in the background: the call goes on, what is muted meanwhile is kno
   await hidden.close()
   await close()
   expect(agent.failures).toEqual([])
-}, 180_000)
+}, 240_000)

@@ -106,7 +106,7 @@ test('a camera that another program has, then one that is unplugged in the call'
     ])
     await page.evaluate(() => window.pair.close())
   })
-}, 90_000)
+}, 240_000)
 
 /** This Chromium has no prompts and opens whatever is asked for. Here it asks its own permissions first, as with them. */
 async function heedPermissions(page: Page): Promise<void> {
@@ -160,7 +160,7 @@ test('a camera that is denied and allowed later; both taken away in the call, an
     expect(found).toEqual({ muted: { audio: false, video: true }, receiving: { audio: true, video: false } })
     await page.evaluate(() => window.pair.close())
   })
-}, 90_000)
+}, 240_000)
 
 test('nobody has a device: connected and silent, until somebody has one; the quality is told when it is known', async () => {
   camera.plug()
@@ -190,4 +190,4 @@ test('nobody has a device: connected and silent, until somebody has one; the qua
       ...{ reported: [0, 1], errors: [] },
     })
   })
-}, 90_000)
+}, 240_000)

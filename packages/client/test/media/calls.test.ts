@@ -14,7 +14,7 @@ let phones: Phones
 beforeAll(async () => {
   turn = await startTurnServer()
   phones = await startPhones({ RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_SECRET: turn.secret })
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await phones?.stop()
@@ -36,7 +36,7 @@ test('[REL2] both hear each other in every 500 ms and see each other, and both r
     await page.waitForFunction(() => window.phone.media?.state.name === 'closed')
   }
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[PLACE5] a callee that loads its page again after the offer came is offered anew, with new ICE credentials', async () => {
   const { customer, close } = await phones.open()
@@ -55,7 +55,7 @@ test('[PLACE5] a callee that loads its page again after the offer came is offere
   back.send('call.end', { call_uuid: data.call_uuid })
   await customer.page.waitForFunction(() => window.phone.media?.state.name === 'closed')
   await close()
-}, 90_000)
+}, 240_000)
 
 test('[RES3] the service dies and comes back: media flows on, ICE restarts, and the call ends normally', async () => {
   const { customer, agent, both, connect, expectMedia, close } = await phones.open()
@@ -77,7 +77,7 @@ test('[RES3] the service dies and comes back: media flows on, ICE restarts, and 
   await customer.page.evaluate(() => window.phone.call?.end())
   await agent.page.waitForFunction(() => window.phone.call?.state.name === 'over')
   await close()
-}, 90_000)
+}, 240_000)
 
 for (const [how, cut] of [
   ['', false],
@@ -97,7 +97,7 @@ for (const [how, cut] of [
     // Chromium itself calls the path disconnected after some six seconds.
     if (cut) expect(Date.now() - at).toBeLessThan(soon(6000 + 3 * 600))
     await close()
-  }, 90_000)
+  }, 240_000)
 }
 
 test('[INV6] both call each other at once: one call, and the callee of it gives way in its negotiation too', async () => {
@@ -116,7 +116,7 @@ test('[INV6] both call each other at once: one call, and the callee of it gives 
   expect(calls.map((list) => list[0]?.[1]).sort()).toEqual(['incoming', 'outgoing'])
   await expectMedia(2, ['audio'])
   await close()
-}, 90_000)
+}, 240_000)
 
 for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] as const)) {
   const who = side === 'both' ? 'both pages are' : `the ${side}'s page is`
@@ -139,7 +139,7 @@ for (const side of isLong ? (['caller', 'callee', 'both'] as const) : (['both'] 
     for (const { page } of both) expect(await page.evaluate(() => window.phone.call?.callUuid)).toBe(uuid)
     await expectMedia(2, ['audio', 'video'])
     await close()
-  }, 90_000)
+  }, 240_000)
 }
 
 test('[PLACE2] a page that kept nothing of its session is the same device: its call is given back to it', async () => {
@@ -156,4 +156,4 @@ test('[PLACE2] a page that kept nothing of its session is the same device: its c
   expect(await agent.page.evaluate(() => window.phone.call?.callUuid)).toBe(uuid)
   await expectMedia(2, ['audio'])
   await close()
-}, 90_000)
+}, 240_000)

@@ -71,7 +71,7 @@ test('a muted microphone sends silence, a muted camera sends nothing; both come 
     expect(found.muted.videoPackets).toBe(0)
     expect(found.muted.audioPackets).toBeGreaterThan(0)
   })
-}, 90_000)
+}, 240_000)
 
 test('a camera that is switched twice in one turn is as it was said last', async () => {
   await inPage(async (page) => {
@@ -95,7 +95,7 @@ test('a camera that is switched twice in one turn is as it was said last', async
     })
     expect(found).toEqual({ offAndOn: true, onAndOff: false, errors: [] })
   })
-}, 90_000)
+}, 240_000)
 
 test('another camera goes out without negotiation; the old one is stopped, the mute stays', async () => {
   await inPage(async (page) => {
@@ -134,7 +134,7 @@ test('another camera goes out without negotiation; the old one is stopped, the m
       errors: [],
     })
   })
-}, 90_000)
+}, 240_000)
 
 test('the screen is sent in place of the camera, and stops with it or with the browser’s own bar', async () => {
   await inPage(async (page) => {
@@ -175,7 +175,7 @@ test('the screen is sent in place of the camera, and stops with it or with the b
     expect(found.stopped).toEqual({ sharing: false, kept: 'live' })
     expect(['monitor', 'window', 'browser']).toContain(found.surface ?? '')
   })
-}, 90_000)
+}, 240_000)
 
 test('the sound of a screen is not sent, so it is not recorded; nor is a screen without a picture', async () => {
   await inPage(async (page) => {
@@ -208,7 +208,7 @@ test('the sound of a screen is not sent, so it is not recorded; nor is a screen 
       errors: [],
     })
   })
-}, 90_000)
+}, 240_000)
 
 test('a screen in an audio call is offered to the peer', async () => {
   await inPage(async (page) => {
@@ -224,7 +224,7 @@ test('a screen in an audio call is offered to the peer', async () => {
     })
     expect(errors).toEqual([])
   })
-}, 90_000)
+}, 240_000)
 
 test('a device that ends is replaced by another of its kind; without one the error says so', async () => {
   await inPage(async (page) => {
@@ -249,7 +249,7 @@ test('a device that ends is replaced by another of its kind; without one the err
     expect(found.errors.join()).toContain('The audio device ended')
     expect(found.devices).toBeGreaterThan(0)
   })
-}, 90_000)
+}, 240_000)
 
 test('without a device the start fails with a code, and the peer is heard all the same', async () => {
   await inPage(async (page) => {
@@ -282,7 +282,7 @@ test('without a device the start fails with a code, and the peer is heard all th
     expect(found.closed).toBe('CLOSED')
     expect(found.errors).toEqual([])
   })
-}, 90_000)
+}, 240_000)
 
 test('the end of the call closes the connection and stops what was opened, not what was given', async () => {
   await inPage(async (page) => {
@@ -309,7 +309,7 @@ test('the end of the call closes the connection and stops what was opened, not w
       errors: [],
     })
   })
-}, 90_000)
+}, 240_000)
 
 test('a call that is over opens no device', async () => {
   await inPage(async (page) => {
@@ -326,7 +326,7 @@ test('a call that is over opens no device', async () => {
     })
     expect(found).toEqual({ code: 'CLOSED', opened: 0, state: 'closed' })
   })
-}, 90_000)
+}, 240_000)
 
 test('media that flows is reported until the service has it', async () => {
   await inPage(async (page) => {
@@ -366,7 +366,7 @@ test('media that flows is reported until the service has it', async () => {
     expect(found.done).toEqual([['TIMEOUT', 'CONNECTION_CLOSED', 'SERVICE_UNAVAILABLE', 'ok']])
     expect(found).toMatchObject({ refused: 1, errors: 1 })
   })
-}, 90_000)
+}, 240_000)
 
 test('statistics come at the interval that was asked for', async () => {
   await inPage(async (page) => {
@@ -395,4 +395,4 @@ test('statistics come at the interval that was asked for', async () => {
     expect(last?.outbound.video.bitsPerSecond).toBeGreaterThan(1000)
     expect(last?.picture?.width).toBeGreaterThan(0)
   })
-}, 90_000)
+}, 240_000)

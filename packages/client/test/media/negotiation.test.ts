@@ -30,7 +30,7 @@ test('an offer made while it rings waits for the accept; media flows both ways i
       expect(window.video).toBeGreaterThan(0)
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('before anything may be said the offer is made, and the callee has its connection', async () => {
   await inPage(async (page) => {
@@ -63,7 +63,7 @@ test('before anything may be said the offer is made, and the callee has its conn
     })
     expect(found).toEqual({ early: 0, errors: [], isSame: true, pool: 1, hasCandidates: true })
   })
-}, 60_000)
+}, 240_000)
 
 test('[INV6] a caller whose call becomes the peer’s does not send the offer that it made', async () => {
   await inPage(async (page) => {
@@ -90,7 +90,7 @@ test('[INV6] a caller whose call becomes the peer’s does not send the offer th
     })
     expect(found).toEqual({ before: 0, first: 'offer', errors: [] })
   })
-}, 60_000)
+}, 240_000)
 
 test('candidates that come before their description wait for it', async () => {
   await inPage(async (page) => {
@@ -122,7 +122,7 @@ test('candidates that come before their description wait for it', async () => {
     expect(found.ms).toBeLessThan(soon(4000))
     expect(found.order[0]).toBe('offer')
   })
-}, 90_000)
+}, 240_000)
 
 test('both restart ICE at the same moment: the caller has its way, and media never stops', async () => {
   await inPage(async (page) => {
@@ -162,7 +162,7 @@ test('both restart ICE at the same moment: the caller has its way, and media nev
       expect(window.video).toBeGreaterThan(0)
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('a lost offer, a lost answer: the connection is tried again without being asked', async () => {
   await inPage(async (page) => {
@@ -184,7 +184,7 @@ test('a lost offer, a lost answer: the connection is tried again without being a
       expect(errors).toEqual([])
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('a peer without the SDK, which makes a new connection for every offer, is followed', async () => {
   await inPage(async (page) => {
@@ -227,7 +227,7 @@ test('a peer without the SDK, which makes a new connection for every offer, is f
     })
     expect(found).toEqual({ peers: 3, errors: [] })
   })
-}, 90_000)
+}, 240_000)
 
 test('who sends video in an audio call offers it after the first answer', async () => {
   await inPage(async (page) => {
@@ -245,7 +245,7 @@ test('who sends video in an audio call offers it after the first answer', async 
     })
     expect(errors).toEqual([])
   })
-}, 90_000)
+}, 240_000)
 
 test('before a restart ICE servers are made fresh; new ones that are pushed are taken at once', async () => {
   await inPage(async (page) => {
@@ -283,7 +283,7 @@ test('before a restart ICE servers are made fresh; new ones that are pushed are 
     })
     expect(found).toEqual({ names: ['first', 'pushed', 'fresh'], errors: [] })
   })
-}, 90_000)
+}, 240_000)
 
 test('signals that are lost with a session while it rings, and in a call: ICE starts anew and the call connects', async () => {
   await inPage(async (page) => {
@@ -313,7 +313,7 @@ test('signals that are lost with a session while it rings, and in a call: ICE st
     })
     expect(errors).toEqual([])
   })
-}, 90_000)
+}, 240_000)
 
 test('a callee that was answered before it listened offers itself, where no offer comes', async () => {
   await inPage(async (page) => {
@@ -331,7 +331,7 @@ test('a callee that was answered before it listened offers itself, where no offe
     expect(found).toMatchObject({ early: 0, first: 'incoming', errors: [] })
     expect(found.ms).toBeLessThan(soon(4000))
   })
-}, 90_000)
+}, 240_000)
 
 test('a description is sent before its candidates, also where the environment tells of it late', async () => {
   await inPage(async (page) => {
@@ -356,7 +356,7 @@ test('a description is sent before its candidates, also where the environment te
     })
     expect(found).toEqual({ first: ['offer', 'answer'], errors: [] })
   })
-}, 90_000)
+}, 240_000)
 
 test('a connection that nothing comes through is not reported as connected', async () => {
   await inPage(async (page) => {
@@ -381,4 +381,4 @@ test('a connection that nothing comes through is not reported as connected', asy
       errors: [],
     })
   })
-}, 90_000)
+}, 240_000)

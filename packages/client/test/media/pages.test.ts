@@ -9,7 +9,7 @@ let phones: Phones
 
 beforeAll(async () => {
   phones = await startPhones()
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   await phones?.stop()
@@ -71,7 +71,7 @@ test('both pages are loaded again while it rings, when it is answered and in the
   expect(after.audioPackets).toBeGreaterThan(before.audioPackets)
   expect(await customer.page.evaluate(() => window.phone.media?.state.muted)).toEqual({ audio: false, video: true })
   await close()
-}, 120_000)
+}, 240_000)
 
 test('three devices of one person and two tabs of one of them ring; who does not answer opens no camera', async () => {
   const { customer, agent, close } = await phones.open('silent')
@@ -111,7 +111,7 @@ test('three devices of one person and two tabs of one of them ring; who does not
   expect(await laptop.evaluate(() => window.phone.media?.state.name)).toBe('closed')
   await Promise.all(contexts.map((context) => context.close()))
   await close()
-}, 120_000)
+}, 240_000)
 
 test('a clock that is a day off, either way: the ring has its time left, and the call has media', async () => {
   const { customer, agent, both, close } = await phones.open('silent')
@@ -147,7 +147,7 @@ test('a clock that is a day off, either way: the ring has its time left, and the
   await answer(agent.page)
   await Promise.all(both.map(({ page }) => flowing(page)))
   await close()
-}, 120_000)
+}, 240_000)
 
 test('a page whose scripts stand still, as in the background: media goes on, and so does the page when it is back', async () => {
   const { customer, agent, both, expectMedia, connect, close } = await phones.open()
@@ -163,4 +163,4 @@ test('a page whose scripts stand still, as in the background: media goes on, and
   await expectMedia(2, ['audio'])
   for (const { page } of both) expect(await page.evaluate(() => window.phone.media?.state.name)).toBe('flowing')
   await close()
-}, 120_000)
+}, 240_000)

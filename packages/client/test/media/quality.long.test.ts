@@ -13,7 +13,7 @@ let way: LossyWay
 beforeAll(async () => {
   turn = await startTurnServer()
   way = await startLossyWay(Number(/:(\d+)\?/.exec(turn.url)?.[1]))
-}, 90_000)
+}, 240_000)
 
 afterAll(async () => {
   way?.stop()
@@ -57,4 +57,4 @@ test('a fifth of the datagrams lost is poor at both ends, and good again when no
     expect(await page.evaluate(() => window.pair.errors)).toEqual([])
     await page.evaluate(() => window.pair.close())
   })
-}, 120_000)
+}, 240_000)

@@ -49,7 +49,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
       expect(found.states).toEqual([])
       for (const flow of found.flows) expectFlow(flow, ['audio', 'video'])
     })
-  }, 90_000)
+  }, 240_000)
 }
 
 test('both begin anew at once', async () => {
@@ -73,7 +73,7 @@ test('both begin anew at once', async () => {
     })
     expect(errors).toEqual([])
   })
-}, 90_000)
+}, 240_000)
 
 // Three connections within 20 ms: one in ten of these found no candidate while all had a pool.
 const often = isLong ? 20 : 2
@@ -110,7 +110,7 @@ test('what was sent to the page of before comes to the new one: an old answer is
       expect(found.ms).toBeLessThan(soon(4000))
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('an offer that was answered long ago comes again to the new page: both find to each other at once', async () => {
   await inPage(async (page) => {
@@ -141,7 +141,7 @@ test('an offer that was answered long ago comes again to the new page: both find
       expect(found.ms).toBeLessThan(soon(4000))
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('an offer that only the page of before had seen: the caller makes it again for the new one', async () => {
   await inPage(async (page) => {
@@ -168,7 +168,7 @@ test('an offer that only the page of before had seen: the caller makes it again 
     // Not by a time limit.
     expect(found.ms).toBeLessThan(soon(4000))
   })
-}, 90_000)
+}, 240_000)
 
 test('what is muted stays muted in the page that is loaded again, and none of it is sent before', async () => {
   await inPage(async (page) => {
@@ -218,4 +218,4 @@ test('what is muted stays muted in the page that is loaded again, and none of it
     expect(found.left).toEqual([['ringwire.muted.stub', '{"audio":true,"video":false}']])
     expect(found.after).toBe(0)
   })
-}, 90_000)
+}, 240_000)

@@ -48,7 +48,7 @@ test('a camera is sent as motion, a screen as detail; each with its bound, also 
       ...{ text: { ...screen, hint: 'text' }, errors: [] },
     })
   })
-}, 90_000)
+}, 240_000)
 
 test('what the application makes of a camera is sent in its place; where that fails nothing is', async () => {
   await inPage(async (page) => {
@@ -104,7 +104,7 @@ test('what the application makes of a camera is sent in its place; where that fa
       errors: [],
     })
   })
-}, 90_000)
+}, 240_000)
 
 test('the sound comes out where it is wanted; a browser without the choice says so', async () => {
   await inPage(async (page) => {
@@ -124,7 +124,7 @@ test('the sound comes out where it is wanted; a browser without the choice says 
     })
     expect(found).toEqual({ isSet: true, unknown: 'NOT_FOUND', none: 'NOT_SUPPORTED' })
   })
-}, 90_000)
+}, 240_000)
 
 test('a preview shows and measures the devices, and a call goes on with them as they are', async () => {
   await inPage(async (page) => {
@@ -173,4 +173,4 @@ test('a preview shows and measures the devices, and a call goes on with them as 
       ...{ kept: ['live', 'live'], stopped: ['ended', 'ended'], errors: [] },
     })
   })
-}, 90_000)
+}, 240_000)

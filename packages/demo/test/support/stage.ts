@@ -12,7 +12,7 @@ export function withServiceAndBrowser(settings: Record<string, string> = {}): {
   beforeAll(async () => {
     const [service, browser] = await Promise.all([new DemoService(settings).start(), openBrowser()])
     Object.assign(stage, { service, browser })
-  }, 90_000)
+  }, 240_000)
   afterAll(async () => {
     await stage.browser?.close()
     await stage.service?.dispose()

@@ -134,7 +134,7 @@ test('[END3] in an outage no lost clock runs out, by its timer or by a sweep; ov
   outages = [{ from: now - 4_000, to }]
   expect(await first).toEqual({ type: 'time' })
   expect(Date.now() - to).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
-}, 20_000)
+}, 240_000)
 
 test('[END3] after an outage many clocks run again, so many in a turn of the event loop', async () => {
   const now = Date.now()
@@ -170,7 +170,7 @@ test('[END3] after an outage many clocks run again, so many in a turn of the eve
   await all.promise
   clearImmediate(turns)
   expect(looked.most).toBeLessThanOrEqual(210)
-}, 20_000)
+}, 240_000)
 
 test('[END3] a store that fails again and again restarts no lost clock and keeps no dead call alive', async () => {
   const now = Date.now()
@@ -197,7 +197,7 @@ test('[END3] a store that fails again and again restarts no lost clock and keeps
   expect(Date.now() - now).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
   expect(errors.length).toBeGreaterThan(0)
   expect(asked).toEqual([{ type: 'time' }])
-}, 20_000)
+}, 240_000)
 
 test('[END3] many calls that are due at once are ended so many at a time', async () => {
   const now = Date.now()
@@ -218,7 +218,7 @@ test('[END3] many calls that are due at once are ended so many at a time', async
   for (const call of calls) deadlines.watch(call)
   await all.promise
   expect(most).toBeLessThanOrEqual(100)
-}, 90_000)
+}, 240_000)
 
 test('[END3] a node that dies leaves many calls: living nodes read them page by page, and each ends what is its share; the others step in later', async () => {
   const call = answered(Date.now())
@@ -271,7 +271,7 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
   // Nobody else does its share.
   const { lost } = await lostBy('two', true)
   expect(lost.size).toBe(live.length)
-}, 90_000)
+}, 240_000)
 
 test('[END3] with no node dead a sweep reads one page of the live calls, however many there are', async () => {
   const call = answered(Date.now())
@@ -298,7 +298,7 @@ test('[END3] with no node dead a sweep reads one page of the live calls, however
     onRound: (_: number, found: ReadonlySet<string>) => round.resolve(found),
   })
   expect((await round.promise).size).toBe(live.length)
-}, 90_000)
+}, 240_000)
 
 /** A node of two whose common clock jumps; answers what it asks of a live call in the sweep in which it notices. */
 async function commandsOfJump(self: string, others: readonly string[]): Promise<CallCommand[]> {
@@ -332,4 +332,4 @@ test('[RING1] [END3] of several nodes one moves the deadlines when the clock of 
     commandsOfJump('three', ['one', 'two']),
   ])
   expect(commands).toEqual([[{ type: 'shift', ms: 30_000 }], [], []])
-}, 90_000)
+}, 240_000)

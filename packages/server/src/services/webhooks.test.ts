@@ -173,7 +173,7 @@ test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay 
   for (const [, got] of versions) expect(got.map(({ data }) => data.version)).toEqual([1, 1, 1, 2, 2, 2, 3, 3, 3])
   // Of what waits for it, so many are under way and no more, while none is answered.
   expect(hanging.mostAtOnce()).toBe(10)
-}, 60_000)
+}, 240_000)
 
 test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing more', async () => {
   const one = await receiver()

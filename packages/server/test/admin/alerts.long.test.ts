@@ -38,7 +38,7 @@ beforeAll(async () => {
     caller.send('call.invite', { call_uuid, callee_user_id: calleeId, callee_role: 'agent' })
     caller.send('call.cancel', { call_uuid })
   }, 250)
-}, 120_000)
+}, 240_000)
 afterAll(async () => {
   clearInterval(load)
   await prometheus?.stop()
@@ -56,7 +56,7 @@ async function fires(name: string): Promise<Alert> {
       found = (await prometheus.firing()).find((alert) => nameOf(alert) === name)
       return found !== undefined
     },
-    90_000,
+    240_000,
   )
   return found as Alert
 }
@@ -75,7 +75,7 @@ test('[MET1] no alert fires where all is well', async () => {
   }
   expect(await prometheus.query('up')).toEqual({ one: 1, two: 1 })
   expect(await names()).toEqual([])
-}, 120_000)
+}, 240_000)
 
 test('[MET1] a database that is slow: RingwireStoreSlow, at the node for which it is', async () => {
   for (const link of slow.open) link.delay(200)
@@ -116,4 +116,4 @@ test('[MET1] a node is killed: RingwireNodeGone, for that one', async () => {
   const alert = await fires('RingwireNodeGone two')
   expect(alert.annotations.summary).toBe('two does not answer')
   expect((await names()).filter((name) => name.startsWith('RingwireNodeGone'))).toEqual(['RingwireNodeGone two'])
-}, 120_000)
+}, 240_000)

@@ -110,7 +110,7 @@ test('a backup while calls are made holds all that was answered before, and the 
   expect(history.status).toBe(200)
   const { data } = (await history.json()) as { data: { call_uuid: string }[] }
   expect(data.length).toBeGreaterThanOrEqual(50)
-}, 60_000)
+}, 240_000)
 
 test('what is no place for a backup is refused, and nothing is left behind', async () => {
   const target = join(backups, 'one')

@@ -73,7 +73,7 @@ for (const [shell, complete] of Object.entries(shells)) {
         const compared = line.endsWith(' ') ? offered.filter((word) => !word.startsWith('-')) : offered
         expect([line, compared.sort()]).toEqual([line, [...words].sort()])
       }
-    }, 60_000)
+    }, 240_000)
   })
 }
 
@@ -93,7 +93,7 @@ test('each command of the help is completed, and each of its options', async () 
     const options = [...help.out.matchAll(/^ {2}(?:-h, )?(--[\w-]+)/gm)].map(([, option]) => option)
     expect([path, await shells.bash?.(`ringwire ${path} --`)]).toEqual([path, expect.arrayContaining(options)])
   }
-}, 120_000)
+}, 240_000)
 
 test('a shell that is not known is a wrong usage', async () => {
   expect(await box.run('completion csh')).toMatchObject({ code: 2, err: expect.stringContaining('bash, zsh, fish') })

@@ -80,7 +80,7 @@ for (const [name, { command, ...patterns }] of Object.entries({ npx, 'npm start'
         process.kill(pidOf(patterns[who]), signal)
         await until('nothing of it is left', () => processes().length === 0)
         expect(await isServed(url)).toBe(false)
-      }, 90_000)
+      }, 240_000)
     }
   })
 }
@@ -91,7 +91,7 @@ test('after a kill, the port and the data directory are free', async () => {
   await until('nothing of it is left', () => processes().length === 0)
   const serve = [process.execPath, 'packages/server/src/main.ts', 'serve']
   expect(await start(serve, { RINGWIRE_PORT: new URL(url).port })).toBe(url)
-}, 90_000)
+}, 240_000)
 
 describe('in the background', () => {
   for (const [name, line] of [
@@ -108,6 +108,6 @@ describe('in the background', () => {
       expect(await isServed(url)).toBe(true)
       process.kill(pidOf(/main\.ts serve/), 'SIGTERM')
       await until('nothing of it is left', () => processes().length === 0)
-    }, 90_000)
+    }, 240_000)
   }
 })

@@ -131,6 +131,6 @@ export function registerCallListsContract(name: string, open: () => Promise<Call
         expect(second.calls.map(({ call }) => call.startedAt)).toEqual([2_000_001])
         expect(second.next).toBeUndefined()
       }
-    }, 30_000)
+    }, 240_000)
   })
 }

@@ -211,7 +211,7 @@ export function registerOutboxContract(name: string, open: () => Promise<OutboxH
       await Promise.all([work(outbox()), work(harness.other())])
       expect(seen.size).toBe(10_000)
       expect(await harness.rows()).toBe(0)
-    }, 60_000)
+    }, 240_000)
 
     test('it outlives the process that wrote it', async () => {
       const call = await add()
@@ -253,7 +253,7 @@ export function registerOutboxContract(name: string, open: () => Promise<OutboxH
         const steps = await harness.store().stepsAfter(call, version - 1)
         expect(steps[0]?.call.version).toBe(version)
       }
-    }, 60_000)
+    }, 240_000)
 
     test('where the call is not stored any more that is said', async () => {
       const call = await add()

@@ -121,7 +121,7 @@ describe('PostgreSQL and its faults', () => {
     expect(terminated).toBeGreaterThan(100)
     expect(work.failures.unknown).toBeGreaterThan(0)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
-  }, 90_000)
+  }, 240_000)
 
   test('the server is killed and started again, three times', async () => {
     const work = startWork([harness.store()], 64)
@@ -136,7 +136,7 @@ describe('PostgreSQL and its faults', () => {
     await work.stop()
     await check(work)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
-  }, 90_000)
+  }, 240_000)
 
   test('the server stands still for 20 s: nothing hangs, and then it goes on', async () => {
     const work = startWork([harness.store()], 32)
@@ -160,7 +160,7 @@ describe('PostgreSQL and its faults', () => {
     await check(work)
     expect(work.failures.unknown).toBeGreaterThan(0)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
-  }, 90_000)
+  }, 240_000)
 
   test('the server has no connection left for it: refused within the limit, and then it goes on', async () => {
     await server.query('CREATE ROLE tenant LOGIN')
@@ -181,7 +181,7 @@ describe('PostgreSQL and its faults', () => {
     await work.stop()
     await check(work)
     expect(work.longest).toBeLessThan(soon(limitMs + slackMs))
-  }, 90_000)
+  }, 240_000)
 
   test('[HEALTH1] a database that may only be read takes no write; one that may grows by none of them', async () => {
     const store = harness.store()
@@ -219,7 +219,7 @@ describe('PostgreSQL and its faults', () => {
     expect(['session-1', 'late']).toContain(there(await store.load(call)).callerPlace.sessionId)
     await store.transition(call, (now) => ({ steps: [touched(there(now), 'again')] }))
     expect(there(await store.load(call)).callerPlace.sessionId).toBe('again')
-  }, 90_000)
+  }, 240_000)
 
   test('a value that PostgreSQL refuses hurts its own transition alone', async () => {
     const store = harness.store()

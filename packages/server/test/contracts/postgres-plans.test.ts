@@ -45,7 +45,7 @@ describe('every read finds its rows through an index', () => {
     await sql.unsafe(`
       INSERT INTO call_events (call_id, version, type, at) SELECT id, v, 'ended', 0 FROM calls, generate_series(1, 2) AS v`)
     await sql.unsafe('ANALYZE calls, call_events')
-  }, 90_000)
+  }, 240_000)
   afterAll(async () => {
     await sql.close()
     await harness.close()

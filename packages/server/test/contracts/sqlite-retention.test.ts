@@ -85,4 +85,4 @@ test('with a setting the store does it by itself; what cannot be removed is said
   expect(await failed.promise).toBeInstanceOf(StoreError)
   db.run('ROLLBACK')
   db.close()
-}, 15_000)
+}, 240_000)

@@ -346,6 +346,6 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(lines.length).toBeGreaterThan(250)
       expect(left.length).toBeGreaterThanOrEqual(lines.length)
       for (const line of lines) if (line.endsWith(' 1')) expect(names.has(line)).toBe(true)
-    }, 60_000)
+    }, 240_000)
   })
 }

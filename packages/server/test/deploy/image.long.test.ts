@@ -56,7 +56,7 @@ afterAll(async () => {
   await Promise.all(containers.map((it) => it.remove()))
   await postgres?.dispose()
   rmSync(work, { recursive: true, force: true })
-}, 90_000)
+}, 240_000)
 
 function start(command: readonly string[], env: Record<string, string | undefined>) {
   const child = Bun.spawn([...command], {
@@ -176,7 +176,7 @@ test('HAProxy takes the addresses of compose.yaml, and its health check says whe
   await healthy(() => health('haproxy', {}, here))
   haproxy.kill('SIGTERM')
   await haproxy.exited
-}, 90_000)
+}, 240_000)
 
 test('the health check of PostgreSQL says whether it is there', async () => {
   expect(await health('postgres', { PGPORT: String(postgres.port) })).toBe(0)
@@ -211,7 +211,7 @@ test('a node as Compose starts it serves, on files that it cannot write, and sen
   node.signal('SIGTERM')
   expect((await client.closed).code).toBe(1012)
   expect(await node.process.exited).toBe(0)
-}, 90_000)
+}, 240_000)
 
 /** A token, with the key of the environment file. */
 async function issue(url: string): Promise<TokenResponse> {
@@ -252,4 +252,4 @@ test('coturn takes its configuration, asks for the secret that only it can read,
   const said = await new Response(turn.stdout).text()
   expect(said).not.toMatch(/bad configuration|unknown argument|error/i)
   expect(await health('coturn', {}, here)).not.toBe(0)
-}, 90_000)
+}, 240_000)

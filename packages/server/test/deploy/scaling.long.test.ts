@@ -186,7 +186,7 @@ test('one process, then two nodes: a call goes on while its nodes go and come', 
   const left = readdirSync(work).filter((name) => !clone.includes(name))
   expect(left).toContain('nodes.env')
   expect(left.filter((name) => !ignored.includes(`/${name}`) && !ignored.includes(`${name}/`))).toEqual([])
-}, 120_000)
+}, 240_000)
 
 /** The load balancer serves. */
 async function answers(): Promise<void> {

@@ -80,7 +80,7 @@ test('a first call', async () => {
   expect(caller.output).toContain('call.accepted')
   expect(callee.output).toContain('call.ended')
   expect(await saysSo(look)).toContain('ringwire_calls_ended_total{status="ended",end_reason="hangup"} 1')
-}, 60_000)
+}, 240_000)
 
 test('a first graph', async () => {
   // What Debian installs is not in every PATH.
@@ -103,4 +103,4 @@ test('a first graph', async () => {
   // It reads the alerts, too.
   const rules = await (await fetch(`${api}/rules`)).json()
   expect(rules.data.groups[0].rules).toHaveLength(4)
-}, 90_000)
+}, 240_000)

@@ -8,4 +8,4 @@ test('docs/base-clients.md shows what the service says', async () => {
   for (const [title, text] of await play()) {
     expect({ title, text: block('docs/base-clients.md', 'text', `\n### ${title}\n`) }).toEqual({ title, text })
   }
-}, 60_000)
+}, 240_000)

@@ -161,7 +161,7 @@ describe('a node that stops while another one serves', () => {
         expect(counts.resumes).toBe(leaving.length + idle.length)
         for (const client of [...talking, ...idle]) client.stop()
       }),
-    90_000,
+    240_000,
   )
 
   test(
@@ -189,7 +189,7 @@ describe('a node that stops while another one serves', () => {
         await two.connect({ user_id: calleeId, role: 'agent' })
         expect(await request(again, 'call.end', { call_uuid: callUuid })).toBeUndefined()
       }),
-    90_000,
+    240_000,
   )
 
   test(
@@ -225,7 +225,7 @@ describe('a node that stops while another one serves', () => {
         expect(performance.now() - begin).toBeLessThan(soon(spreadMs))
         await Promise.all([caller.closed, callee.closed])
       }),
-    90_000,
+    240_000,
   )
 })
 
@@ -245,7 +245,7 @@ test(
       }
       expect(await exited).toBe(0)
     }),
-  90_000,
+  240_000,
 )
 
 describe('a node that stops while Redis does not serve it', () => {
@@ -283,7 +283,7 @@ describe('a node that stops while Redis does not serve it', () => {
       } finally {
         await redis.stop()
       }
-    }, 90_000)
+    }, 240_000)
   }
 
   test('[CLOSE] it takes its time for everything: who is still on the way in is not waited for until it is out again', async () => {
@@ -310,7 +310,7 @@ describe('a node that stops while Redis does not serve it', () => {
       proxy.stop()
       await redis.stop()
     }
-  }, 90_000)
+  }, 240_000)
 })
 
 const uuidOf = ({ data }: { data: { call_uuid: string } }) => data.call_uuid

@@ -80,7 +80,7 @@ beforeAll(async () => {
       pairs.push({ habit, callerId, calleeId, callerToken, calleeToken, caller, callee })
     }),
   )
-}, 90_000)
+}, 240_000)
 afterAll(() => service.dispose())
 
 async function connect(token: string): Promise<Client> {
@@ -294,7 +294,7 @@ test(`[RES3] killed ${rounds} times with ${leastInFlight} transitions in flight:
   expect(counts.verified).toBe(told.size)
   expect(counts.wentOn).toBeGreaterThan(rounds)
   expect(counts.missed).toBeGreaterThan(0)
-}, 120_000)
+}, 240_000)
 
 /** The file itself: sound, every version once and without gaps, one end for every call. Answers how many calls. */
 function checkDatabase(): number {

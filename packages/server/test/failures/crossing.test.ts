@@ -35,7 +35,7 @@ test(`[INV6] ${pairs * rounds} pairs of crossing invites over two nodes: one cal
   )
   expect(counted).toEqual({ calls: pairs * rounds, uuids: pairs * rounds })
   stopAll(...people)
-}, 90_000)
+}, 240_000)
 
 type Asked = readonly [client: ExtendedClient, reply: ExtendedMessage]
 

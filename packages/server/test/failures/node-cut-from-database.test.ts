@@ -68,4 +68,4 @@ test('[END3] [PLACE3] nodes that are cut from PostgreSQL alone, refused or in si
   expect(three.log).not.toContain('a node is gone')
   stopAll(...pairs)
   await finish(three)
-}, 90_000)
+}, 240_000)

@@ -72,4 +72,4 @@ test('[END3] [RES3] a node is killed: whoever does not come back is lost in time
   await one.start()
   await becomesReady(one)
   stopAll(staying, calling, together, returning)
-}, 90_000)
+}, 240_000)

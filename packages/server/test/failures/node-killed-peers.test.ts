@@ -27,4 +27,4 @@ test('[PEER1] [MEDIA1] a node is killed: its clients are away to who stays, and 
   await one.start()
   await becomesReady(one)
   stopAll(pair)
-}, 90_000)
+}, 240_000)

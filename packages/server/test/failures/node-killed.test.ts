@@ -139,7 +139,7 @@ test('[RES1] [RES3] [EXT4] a node is killed during calls in every state: all com
   await one.start()
   await becomesReady(one)
   stopAll(inviting, ringing, accepting, accepted, connected, ending, asked)
-}, 90_000)
+}, 240_000)
 
 test('[PLACE2] [RES3] base clients come back on the other node with the device that they had, and can hang up', async () => {
   const { one, two } = world()
@@ -157,7 +157,7 @@ test('[PLACE2] [RES3] base clients come back on the other node with the device t
   expect((await back.next('call.ended')).data).toMatchObject({ call_uuid: call, reason: 'hangup' })
   await one.start()
   await becomesReady(one)
-}, 90_000)
+}, 240_000)
 
 test('[RING1] ring timers of a node that is killed fire on the other one within 1 s of their time', async () => {
   const { one, two } = world()
@@ -183,4 +183,4 @@ test('[RING1] ring timers of a node that is killed fire on the other one within 
   await one.start()
   await becomesReady(one)
   stopAll(...calls.map(({ pair }) => pair))
-}, 90_000)
+}, 240_000)

@@ -74,4 +74,4 @@ test('[EXT3] a node is killed between the commit and the news of it: the other o
   await inviting.callee.next('call.ringing', aboutCall(late))
   for (const [client, event, call] of told) expect([event, toldOf(client, event, call)]).toEqual([event, 1])
   stopAll(ending, accepting, rejecting, inviting)
-}, 90_000)
+}, 240_000)

@@ -8,4 +8,4 @@ test('[PLACE4] two nodes under one id: the one that began earlier says so', asyn
   const complaint = 'another process runs under the id of this node'
   await until('one of the two says so', () => (one.log + two.log).includes(complaint))
   expect([one.log, two.log].filter((log) => log.includes(complaint))).toHaveLength(1)
-}, 90_000)
+}, 240_000)

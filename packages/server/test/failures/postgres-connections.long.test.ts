@@ -92,4 +92,4 @@ test('[INV3] [END1] [EXT4] connections are ended in a storm: whoever asks again 
     }
     return calls
   }
-}, 90_000)
+}, 240_000)

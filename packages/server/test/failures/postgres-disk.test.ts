@@ -76,4 +76,4 @@ test('[EXT3] [INV3] [HEALTH1] the disk of PostgreSQL is full: what is not writte
   expect(toldOf(calling.callee, 'call.ringing', data.call_uuid)).toBe(1)
   expect(toldOf(calling.caller, 'call.rejected', data.call_uuid)).toBe(1)
   stopAll(standing, calling)
-}, 90_000)
+}, 240_000)

@@ -15,4 +15,4 @@ test('[LOG1] the history cannot be read while PostgreSQL is away: 500 in time, a
   await postgres.up()
   await becomesReady(one, two)
   expect((await fetch(`${one.url}/v1/calls/history`, { headers })).status).toBe(200)
-}, 90_000)
+}, 240_000)

@@ -113,7 +113,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     expect(one.log + two.log).not.toContain('a node is gone')
     stopAll(apart, answering, ending, losing, ringing)
     stranger.stop()
-  }, 90_000)
+  }, 240_000)
 
   test(`[END3] PostgreSQL ${name}: who does not come back is lost afterwards`, async () => {
     const { one, two } = world()
@@ -127,7 +127,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     const ended = await pair.caller.next('call.ended', aboutCall(call))
     expect(ended.data).toMatchObject({ reason: 'peer_lost' })
     stopAll(pair)
-  }, 90_000)
+  }, 240_000)
 }
 
 async function refusesTokens(service: Service): Promise<void> {

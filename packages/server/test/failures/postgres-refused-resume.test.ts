@@ -33,4 +33,4 @@ test('[RES2] [END3] who was turned away as the database stood still, and stays a
   expect(toldOf(coming.caller, 'call.ended', kept)).toBe(0)
   await hangUp(one, coming, kept)
   stopAll(staying, coming)
-}, 90_000)
+}, 240_000)

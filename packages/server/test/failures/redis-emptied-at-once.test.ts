@@ -34,7 +34,7 @@ test('[RES4] a relay from the other node is what finds a session evicted: it is 
   expect(numbersTo(pair.callee, call)).toEqual([0, 1, 2])
   await hangUp(two, pair, call)
   stopAll(pair)
-}, 90_000)
+}, 240_000)
 
 test('[END3] [RES4] FLUSHALL while peers on two nodes speak: what is acknowledged arrives, and they hear how the call ends', async () => {
   const { one, two, redis } = world()
@@ -60,7 +60,7 @@ test('[END3] [RES4] FLUSHALL while peers on two nodes speak: what is acknowledge
   expect(await storedCalls(world(), ...calls)).toEqual(before)
   await Promise.all(pairs.map((pair, i) => hangUp(one, pair, calls[i] ?? '')))
   stopAll(...pairs)
-}, 90_000)
+}, 240_000)
 
 test('[END1] FLUSHALL while it rings: who is rung hears that the caller has hung up', async () => {
   const { one, two, redis } = world()
@@ -70,7 +70,7 @@ test('[END1] FLUSHALL while it rings: who is rung hears that the caller has hung
   await insist(pair.caller, 'call.cancel', { call_uuid: call })
   await pair.callee.next('call.cancelled', aboutCall(call))
   stopAll(pair)
-}, 90_000)
+}, 240_000)
 
 test('[INV4] FLUSHALL before an invite: who has a socket is rung', async () => {
   const { one, two, redis } = world()
@@ -87,4 +87,4 @@ test('[INV4] FLUSHALL before an invite: who has a socket is rung', async () => {
   await base.next('call.ringing', aboutCall(call))
   caller.stop()
   callee.stop()
-}, 90_000)
+}, 240_000)

@@ -30,7 +30,7 @@ test('[PLACE3] [PLACE4] Redis is emptied, and another session asks for the place
     expect(await errorCode(caller, 'call.end', { call_uuid: call })).toBeUndefined()
     await Promise.all([caller, tab, callee].map((client) => client.die()))
   }
-}, 90_000)
+}, 240_000)
 
 test('[PLACE3] [PLACE4] Redis is emptied, and a session of the same device arrives on the other node: the place stays', async () => {
   const { two, redis } = world()
@@ -45,4 +45,4 @@ test('[PLACE3] [PLACE4] Redis is emptied, and a session of the same device arriv
     second.stop()
     await Promise.all([caller, callee].map((client) => client.die()))
   }
-}, 90_000)
+}, 240_000)

@@ -26,4 +26,4 @@ test('[EXT5] credentials that could not be pushed when they were due are pushed 
   expect(performance.now() - since).toBeLessThan(soon(7_000))
   await becomesReady(one, two)
   ann.stop()
-}, 90_000)
+}, 240_000)

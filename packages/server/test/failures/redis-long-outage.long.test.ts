@@ -67,7 +67,7 @@ test('[EXT3] [END1] what ended at the begin of an outage of minutes is told when
   await Promise.all(told.map(([client, event, call]) => client.next(event, about(call))))
   for (const [client, event, call] of told) expect([event, toldOf(client, event, call)]).toEqual([event, 1])
   stopAll(hangingUp, declining, cancelling)
-}, 90_000)
+}, 240_000)
 
 test('[END3] [RING1] while Redis is away lost clocks stand still and rings do not; back, they start in full', async () => {
   const { one, two } = world()
@@ -109,4 +109,4 @@ test('[END3] [RING1] while Redis is away lost clocks stand still and rings do no
   expect(toldOf(back.caller, 'call.ended', kept)).toBe(0)
   await hangUp(two, back, kept)
   stopAll(unanswered, lost, back, hidden)
-}, 90_000)
+}, 240_000)

@@ -127,7 +127,7 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     expect(toldOf(answering.caller, 'call.accepted', answered)).toBe(1)
     stopAll(together, apart, leaving, declining, answering)
     stranger.stop()
-  }, 90_000)
+  }, 240_000)
 
   test(`[RES1] [RES2] [HIST1] [TOK5] Redis ${name}: nobody is left to wait, and who lost the socket comes back afterwards`, async () => {
     const { one, two } = world()
@@ -167,5 +167,5 @@ export function registerOutage(name: string, world: () => World, outage: Outage)
     }
     await hangUp(two, staying, call ?? '')
     stopAll(staying, before, during)
-  }, 90_000)
+  }, 240_000)
 }

@@ -16,4 +16,4 @@ test('[RES2] who comes back as a new session, for its log was lost, gets what it
   await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':31'))
   await hangUp(one, pair, call)
   stopAll(pair)
-}, 90_000)
+}, 240_000)

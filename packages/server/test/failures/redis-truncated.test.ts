@@ -19,4 +19,4 @@ test('[RES2] who was away meanwhile is not told that it missed nothing: its log 
   expect(hello.data.epoch).not.toBe(before?.epoch)
   await hangUp(one, pair, call)
   stopAll(pair)
-}, 90_000)
+}, 240_000)

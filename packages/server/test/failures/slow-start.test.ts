@@ -45,4 +45,4 @@ test('[END3] [RES3] a service that was away for an hour starts on a slow store: 
   await service.dispose()
   await slow.stop()
   await postgres.dispose()
-}, 60_000)
+}, 240_000)

@@ -38,7 +38,7 @@ test('[LOG2] the log says that a store is lost, and that it is back, also where 
   disk.clear()
   await back
   await saysLostAndBack('database', service)
-}, 60_000)
+}, 240_000)
 
 test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {
   const other = new Database(join(disk.path, databaseFile))

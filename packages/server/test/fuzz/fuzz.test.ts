@@ -96,4 +96,4 @@ test('[HTTP1] [ENV1] [LOG1] requests, messages and frames that nobody would send
   for (const line of lines) expect(() => JSON.parse(line), line.slice(0, 300)).not.toThrow()
   expect(lines.filter((line) => line.includes('"level":"error"'))).toEqual([])
   expect(await service.terminate()).toBe(0)
-}, 180_000)
+}, 240_000)

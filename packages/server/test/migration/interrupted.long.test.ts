@@ -69,7 +69,7 @@ describe('ringwire migrate, interrupted', () => {
     const { code, out } = await migrate('--json')
     expect([code, JSON.parse(out)]).toMatchObject([0, { copied: true, calls: 20_010 }])
     expect(await countCalls()).toBe(20_010)
-  }, 90_000)
+  }, 240_000)
 
   test('by kill -9 while it commits: run again it finds all of it there', async () => {
     await fillLarge(move.box.dataDir, 1000)
@@ -92,7 +92,7 @@ describe('ringwire migrate, interrupted', () => {
     await open()
     expect(await countCalls()).toBe(0)
     expect((await migrate()).code).toBe(0)
-  }, 90_000)
+  }, 240_000)
 })
 
 test('40,000 calls of 260 MiB go through little memory', async () => {
@@ -108,4 +108,4 @@ test('40,000 calls of 260 MiB go through little memory', async () => {
   expect(Bun.file(join(move.box.dataDir, databaseFile)).size / 2 ** 20).toBeGreaterThan(250)
   const large = await rss()
   expect(large - small).toBeLessThan(200)
-}, 90_000)
+}, 240_000)

@@ -170,7 +170,7 @@ describe('is refused, and changes nothing,', () => {
     await ending.close()
     expect(await migrating).toMatchObject({ code: 0, err: expect.stringContaining('DATABASE_URL') })
     expect(await countCalls()).toBe(3)
-  }, 90_000)
+  }, 240_000)
 
   test('without a database, and without anything to copy', async () => {
     await fill(move.box.dataDir, 1)

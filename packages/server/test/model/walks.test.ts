@@ -28,4 +28,4 @@ test('[PLACE1] [PLACE2] [PLACE3] [END1] [END2] [END3] [INV3] [INV5] [INV6] [INV7
     throw new Error(`RINGWIRE_TEST_SEED=${result.seed}, shrunk ${result.numShrinks} times: ${fault}`)
   }
   expect(total.longest).toBeGreaterThan(longest / 2)
-}, 120_000)
+}, 240_000)

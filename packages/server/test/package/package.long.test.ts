@@ -89,7 +89,7 @@ test('the first command packs what a package needs, and nothing else', async () 
       expect(paths.some((path) => path.startsWith('sql/sqlite/'))).toBe(true)
     }
   }
-}, 90_000)
+}, 240_000)
 
 test('the second command installs the SDK into an empty folder, where Node and strict TypeScript use it', async () => {
   const application = join(work, 'application')
@@ -201,14 +201,14 @@ test('an application of the guide, beside what was installed: its page is bundle
     signalGroup(child.pid!, 'SIGTERM')
     await exited
   }
-}, 90_000)
+}, 240_000)
 
 test('npx ringwire version and --help', async () => {
   const version = await run(project, ['npx', 'ringwire', 'version'])
   expect(version.out).toMatch(/^ringwire \d+\.\d+\.\d+ \(Bun \d/)
   const help = await run(project, ['npx', 'ringwire', '--help'])
   for (const command of ['serve', 'keys', 'token', 'config']) expect(help.out).toContain(command)
-}, 90_000)
+}, 240_000)
 
 test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order', async () => {
   const child = spawn('npx', ['ringwire', 'serve'], {
@@ -266,4 +266,4 @@ test('npx ringwire serve: a token, auth.ok, the demo page, and an end in order',
   expect((await client.closed).code).toBe(1012)
   await exited
   expect(log).not.toContain('"level":"error"')
-}, 90_000)
+}, 240_000)

@@ -17,12 +17,12 @@ beforeAll(() => {
   for (const file of listed.stdout.toString().trim().split('\n')) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(clone, file))
   }
-}, 60_000)
+}, 240_000)
 
 afterAll(async () => {
   await Promise.all(running.map((process) => process.stop()))
   await directory.remove()
-}, 60_000)
+}, 240_000)
 
 function start(name: string): RunningProcess {
   const env = { RINGWIRE_PORT: '0', RINGWIRE_DATA_DIR: join(directory.path, name) }

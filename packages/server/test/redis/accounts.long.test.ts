@@ -173,7 +173,7 @@ test('the same account at the servers that Sentinel watches, also at the one tha
     for (const admin of admins) admin.disconnect()
     await group.stop()
   }
-}, 90_000)
+}, 240_000)
 
 /** Sentinel and the replica keep a password for themselves; nobody else gets in without an account. */
 async function closeDefaultAccount(group: SentinelGroup, admins: readonly Redis[]): Promise<void> {

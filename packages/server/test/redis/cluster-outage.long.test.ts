@@ -32,7 +32,7 @@ beforeAll(async () => {
   await until('every master has heard of the proxies', async () => {
     return (await Promise.all(masters.map(isKnown))).every(Boolean)
   })
-}, 90_000)
+}, 240_000)
 afterAll(async () => {
   for (const { admin } of masters) admin.disconnect()
   await Promise.all(masters.map(({ proxy }) => proxy.stop()))
@@ -166,4 +166,4 @@ test('[ORD2] a master that hangs takes no connection to another one away', async
     return String(await outcomeOf(() => relays(node.sessions, sick.seen.id, 'c', [0]))) === 'sent'
   })
   await Promise.all(hanging)
-}, 90_000)
+}, 240_000)

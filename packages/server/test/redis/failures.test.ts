@@ -128,7 +128,7 @@ test('a store that does not answer: nothing waits for more than 5 s, and it goes
   await node.settled()
   // What was unknown was done, or not: never twice, and never after what came later.
   expect([[2], [1, 2]]).toContainEqual(numbersOf(seen.socket))
-}, 90_000)
+}, 240_000)
 
 test('[ORD2] appends of three nodes at once: each once, in the order of the log', async () => {
   const [one, two, three] = [await startNode(), await startNode(), await startNode()]
@@ -154,7 +154,7 @@ test('[ORD2] what was said while a subscription was lost is read from the log', 
   await relays(two.sessions, seen.id, 'c', upTo(20))
   for (let tries = 0; tries < 400 && seen.socket.told.length < 20; tries++) await Bun.sleep(25)
   expect(numbersOf(seen.socket)).toEqual(upTo(20))
-}, 90_000)
+}, 240_000)
 
 test('[PLACE4] a node that died holds no socket that gives a sign of life', async () => {
   const [one, two] = [await startNode(), await startNode()]
@@ -167,7 +167,7 @@ test('[PLACE4] a node that died holds no socket that gives a sign of life', asyn
     if ((await (await two.sessions.sinkOf(seen.id))?.probe()) === false) return
   }
   throw new Error('the node that is gone counts as alive')
-}, 90_000)
+}, 240_000)
 
 test('[RES1] a session whose socket another node has taken meanwhile is let go, and nobody waits for it', async () => {
   const node = await startNode()

@@ -151,11 +151,11 @@ test('[EXT3] [REL2] [RES1] [ORD2] [HIST2] two nodes on a cluster: whole calls ac
       master.disconnect()
     }
   })
-}, 90_000)
+}, 240_000)
 
 test('[EXT3] [REL2] [RES1] [ORD2] [HIST2] two nodes on servers that Sentinel watches: whole calls across them', async () => {
   await withNodes(await onSentinel(), async (one, two) => void (await wholeCalls(one, two)))
-}, 90_000)
+}, 240_000)
 
 test('[RES4] [END3] two nodes on servers that Sentinel watches: the master dies, a call across them goes on', async () => {
   await withNodes(await onSentinel(), async (one, two) => {
@@ -181,4 +181,4 @@ test('[RES4] [END3] two nodes on servers that Sentinel watches: the master dies,
     await hangUp(two, pair, call)
     stopAll(pair)
   })
-}, 90_000)
+}, 240_000)

@@ -176,7 +176,7 @@ describe('the database of the URL', () => {
       store.close()
       await other.stop()
     }
-  }, 90_000)
+  }, 240_000)
 
   test('a server of a cluster is spoken to as a cluster, and has none but database 0', async () => {
     const cluster = await startCluster()
@@ -222,7 +222,7 @@ test('a server that goes away: why is told once for each time, not with each att
     store.close()
     await other.stop()
   }
-}, 90_000)
+}, 240_000)
 
 test('[HEALTH1] whether a write would be taken is asked of the server, and given up after a second', async () => {
   await withStore(server.url, async (store) => {
@@ -240,7 +240,7 @@ test('[HEALTH1] whether a write would be taken is asked of the server, and given
     }
     await store.tryWrite()
   })
-}, 90_000)
+}, 240_000)
 
 test('[HEALTH1] a server that answers and takes no write fails it, and nothing is written by asking', async () => {
   const replicas = await admin.config('GET', 'min-replicas-to-write')

@@ -29,7 +29,7 @@ beforeEach(async () => {
   group = await startSentinelGroup()
   nodes = []
   lost.length = 0
-}, 90_000)
+}, 240_000)
 afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close().catch(() => {})))
   await group.stop()
@@ -112,7 +112,7 @@ for (const [how, signal] of [
     await relays(two.sessions, here.id, 'c', [12])
     const back = await comeBack(one.sessions, { ...here, epoch: lost[0]?.epoch ?? '' }, 2)
     expect(back && numbersOf(back.socket)).toEqual([11, 12])
-  }, 90_000)
+  }, 240_000)
 }
 
 test('[TOK5] limits and readiness follow the promotion', async () => {
@@ -151,7 +151,7 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   expect(told).toEqual(['away', 'back'])
   counters.close()
   store.close()
-}, 90_000)
+}, 240_000)
 
 test('an account at the Sentinel of its own', async () => {
   const sentinel = new Redis({ port: group.sentinelPort, enableReadyCheck: false })
@@ -193,4 +193,4 @@ test('Sentinel and servers with TLS, also after the promotion', async () => {
     await secure.stop()
     await certificates.remove()
   }
-}, 90_000)
+}, 240_000)

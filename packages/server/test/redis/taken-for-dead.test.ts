@@ -32,7 +32,7 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
   silent.onScript = sendAll
   await until('the other one is there again', () => isLive(base), 4_000)
   expect(base.socket.closes).toEqual([])
-}, 90_000)
+}, 240_000)
 
 test('[ORD1] [CLOSE] a node that did not hear what became of its sessions finds out by asking, and closes those that moved', async () => {
   const { sessions } = await nodes.start(server.url)

@@ -90,7 +90,7 @@ test('where one side alone speaks TLS, the start says what the URL would be', as
   } finally {
     await plain.stop()
   }
-}, 90_000)
+}, 240_000)
 
 test('a cluster with TLS', async () => {
   const { ca, server: own } = certificates
@@ -108,7 +108,7 @@ test('a cluster with TLS', async () => {
   } finally {
     await cluster.stop()
   }
-}, 90_000)
+}, 240_000)
 
 test('a file that is not there is named', () => {
   expect(() => createStore(urlOf('ca=/nowhere/ca.pem'), () => {})).toThrow('/nowhere/ca.pem')

@@ -29,7 +29,7 @@ beforeAll(async () => {
     })
   nodes = ['one', 'two', 'three'].map(node)
   await Promise.all(nodes.map((each) => each.start()))
-}, 60_000)
+}, 240_000)
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.dispose()))
   await Promise.all([databases.dispose(), redis.stop()])
@@ -93,4 +93,4 @@ test('[TOK2] [TOK5] a new key is added, promoted and the old one removed, node b
   await people.stop()
   expect(people.codes.get('in')).toBeGreaterThan(50)
   expect(people.codes.get(4401)).toBeUndefined()
-}, 120_000)
+}, 240_000)

@@ -153,4 +153,4 @@ test('the receiver of docs/webhooks.md takes what is signed, and nothing else', 
     await again.exited
     rmSync(folder, { recursive: true, force: true })
   }
-}, 60_000)
+}, 240_000)

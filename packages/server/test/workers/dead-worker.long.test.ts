@@ -52,7 +52,7 @@ describe('a worker that dies', () => {
     } finally {
       await service.dispose()
     }
-  }, 90_000)
+  }, 240_000)
 
   test('one that hangs is ended and started again; the others are not', async () => {
     const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
@@ -71,7 +71,7 @@ describe('a worker that dies', () => {
     } finally {
       await service.dispose()
     }
-  }, 90_000)
+  }, 240_000)
 
   test('a process that stood still with its workers judges none of them', async () => {
     const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
@@ -91,7 +91,7 @@ describe('a worker that dies', () => {
     } finally {
       await service.dispose()
     }
-  }, 90_000)
+  }, 240_000)
 
   test('again and again: the pauses grow, and the log says so', async () => {
     const service = await startWorkers({ RINGWIRE_WORKERS: '2' })
@@ -110,5 +110,5 @@ describe('a worker that dies', () => {
     } finally {
       await service.dispose()
     }
-  }, 90_000)
+  }, 240_000)
 })

@@ -12,7 +12,7 @@ export function withLoopback(
 
   beforeAll(async () => {
     ;[browser, pages] = await Promise.all([open(), servePage('loopback.ts')])
-  }, 90_000)
+  }, 240_000)
 
   afterAll(async () => {
     await browser?.close()

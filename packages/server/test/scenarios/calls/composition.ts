@@ -32,7 +32,7 @@ function opened<T>(open: () => Promise<T>, close: (it: T) => Promise<void>): () 
   let it: T | undefined
   beforeAll(async () => {
     it = await open()
-  }, 90_000)
+  }, 240_000)
   afterAll(async () => it !== undefined && (await close(it)))
   return () => it as T
 }

@@ -112,5 +112,5 @@ test(
       }
       expect(await invite((callers[0] as (typeof callers)[0]).caller, 'somebody')).toBeString()
     }),
-  90_000,
+  240_000,
 )

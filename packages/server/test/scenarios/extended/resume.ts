@@ -245,7 +245,7 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
       } finally {
         await finish(service)
       }
-    }, 90_000)
+    }, 240_000)
   }
 
   test('[EXT3] a reply to a transition: it is there after kill -9 directly after the reply', async () => {
@@ -266,7 +266,7 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
     } finally {
       await finish(service)
     }
-  }, 90_000)
+  }, 240_000)
 
   test('[RES3] 2,000 sessions in 100 calls come back at once after kill -9: every call is alive', async () => {
     const service = await start({ RINGWIRE_PEER_LOST_MS: '60000' })
@@ -296,5 +296,5 @@ function registerRestarts(start: Start, areSessionsKept: boolean): void {
     } finally {
       await finish(service)
     }
-  }, 90_000)
+  }, 240_000)
 }
