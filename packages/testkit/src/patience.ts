@@ -1,8 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os'
 
-/** A disk that flushes or a neighbour may hold everything up for so long, with a core free, in ms. */
-const stallMs = 500
-
 /** How many processes want to run for each core; 1 where a core is free. */
 export function busyness(): number {
   return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
@@ -13,5 +10,5 @@ export function busyness(): number {
  * processes want to run than there are cores. Whoever waits for a core waits longer, and that is nobody's fault.
  */
 export function soon(ms: number): number {
-  return ms * busyness() + stallMs
+  return ms * busyness()
 }
