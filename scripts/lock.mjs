@@ -1,6 +1,6 @@
 // One process of this machine at a time, for a directory. Plain Node, no dependencies.
-import { createHash } from 'node:crypto'
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 
@@ -8,9 +8,8 @@ import { join } from 'node:path'
 export function withLock(directory, work) {
   const name = createHash('sha256').update(`${userInfo().uid} ${directory}`).digest('hex').slice(0, 16)
   // Not inside the directory: `npm ci` empties node_modules, and a clean checkout stays clean.
-  const path = join(tmpdir(), `ringwire-${name}.lock`)
-  acquire(path)
-  const release = () => rmSync(path, { force: true })
+  const claim = acquire(`ringwire-${name}.lock.`)
+  const release = () => rmSync(claim, { force: true })
   // process.exit() and signals end the work as well.
   process.once('exit', release)
   const onSignal = () => process.exit(1)
@@ -24,43 +23,39 @@ export function withLock(directory, work) {
   }
 }
 
-function acquire(path) {
+/**
+ * Whoever wants it claims it with a file of its own, and has it where there is no other claim then: of two, the one that
+ * claims later sees the other. So no file is ever taken away from a process that lives.
+ */
+function acquire(prefix) {
   let told = false
   for (;;) {
-    const holder = tryAcquire(path)
-    if (holder === undefined) return
-    if (holder === 0) continue
-    if (isAlive(holder)) {
-      if (!told) console.error(`Waiting for the set-up by process ${holder} …`)
+    let holder = livingHolder(prefix)
+    if (holder === undefined) {
+      const claim = join(tmpdir(), `${prefix}${process.pid}.${randomBytes(6).toString('hex')}`)
+      writeFileSync(claim, '')
+      holder = livingHolder(prefix, claim)
+      if (holder === undefined) return claim
+      rmSync(claim, { force: true })
+    } else if (!told) {
+      console.error(`Waiting for the set-up by process ${holder} …`)
       told = true
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
-    } else removeStale(path, holder)
+    }
+    // Two that claimed at once have both given way: not so again.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 + 180 * Math.random())
   }
 }
 
-/** The process id of the holder, 0 where it gave the lock back just now, or undefined where the lock is ours. */
-function tryAcquire(path) {
-  // Written first and then linked, so that a lock never exists without its holder.
-  const own = `${path}.${process.pid}`
-  writeFileSync(own, String(process.pid))
-  try {
-    linkSync(own, path)
-    return undefined
-  } catch (error) {
-    if (error.code !== 'EEXIST') throw error
-    return readHolder(path)
-  } finally {
-    rmSync(own, { force: true })
+/** The process id of somebody else who claims it; claims of the dead are removed. */
+function livingHolder(prefix, own) {
+  for (const name of readdirSync(tmpdir())) {
+    const path = join(tmpdir(), name)
+    if (!name.startsWith(prefix) || path === own) continue
+    const holder = Number(name.slice(prefix.length).split('.')[0])
+    if (isAlive(holder)) return holder
+    rmSync(path, { force: true })
   }
-}
-
-function readHolder(path) {
-  try {
-    return Number(readFileSync(path, 'utf8'))
-  } catch (error) {
-    if (error.code !== 'ENOENT') throw error
-    return 0
-  }
+  return undefined
 }
 
 function isAlive(pid) {
@@ -69,23 +64,5 @@ function isAlive(pid) {
     return true
   } catch (error) {
     return error.code === 'EPERM'
-  }
-}
-
-/** Takes a dead holder's lock away. Where another process did so first, what was taken is its lock: it goes back. */
-function removeStale(path, holder) {
-  const taken = `${path}.${process.pid}.stale`
-  try {
-    renameSync(path, taken)
-  } catch (error) {
-    if (error.code === 'ENOENT') return
-    throw error
-  }
-  try {
-    if (readHolder(taken) !== holder) linkSync(taken, path)
-  } catch (error) {
-    if (error.code !== 'EEXIST') throw error
-  } finally {
-    rmSync(taken, { force: true })
   }
 }

@@ -2,8 +2,11 @@
 import { root } from '../setup.mjs'
 import { requireSystem } from '../system.mjs'
 import { findJobs, usesService } from './jobs.ts'
+import { placeProgram } from './program.ts'
 import { runJobs, type Total } from './run-jobs.ts'
 import { startSharedServers } from './servers.ts'
+
+const fewJobs = 10
 
 function finish({ passed, failed, failedJobs }: Total): void {
   if (failedJobs.length > 0) console.log('\nFailed:')
@@ -42,13 +45,26 @@ else {
     ...(all ? (['chromium-tabs'] as const) : []),
   ])
   const servers = await startSharedServers()
+  // For a few it is not worth to build the service.
+  const program = jobs.length > fewJobs ? placeProgram(root) : undefined
+  const stop = async (): Promise<void> => {
+    program?.remove()
+    await servers.stop()
+  }
   // What still runs ends with this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => void servers.stop().finally(() => process.exit(1)))
+    process.once(signal, () => void stop().finally(() => process.exit(1)))
   }
   try {
-    finish(await runJobs({ root, jobs, env: { ...servers.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) } }))
+    await program?.build()
+    finish(
+      await runJobs({
+        root,
+        jobs,
+        env: { ...servers.env, ...program?.env, ...(all ? { RINGWIRE_TEST_LONG: '1' } : {}) },
+      }),
+    )
   } finally {
-    await servers.stop()
+    await stop()
   }
 }

@@ -1,9 +1,10 @@
-// Runs jobs, each in a process of its own, one more at a time than there are cores, for most of them wait: one that
-// crashes or never ends fails alone. A test that is skipped, left to do or missing counts as failed.
+// Runs jobs, each in a process of its own, one more at a time than there are cores, for most of them wait, and one beside
+// that does nothing else: one that crashes or never ends fails alone. A test that is skipped, left to do or missing counts
+// as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Job, usesBrowser } from './jobs.ts'
+import { type Job, onlyWaits, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
@@ -108,6 +109,9 @@ function digestOf(output: string): readonly string[] {
 export async function runJobs(options: RunOptions): Promise<Total> {
   const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, ...options }
   const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
+  const removeReports = () => rmSync(reports, { recursive: true, force: true })
+  // Also where a signal ends the run.
+  process.once('exit', removeReports)
   const total: Total = { passed: 0, failed: 0, failedJobs: [] }
   const runOne = async (job: Job) => {
     const startedAt = performance.now()
@@ -119,15 +123,16 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     total.failed += verdict.failed
     if (verdict.failed > 0) total.failedJobs.push({ name: job.name, digest: digestOf(result.output) })
   }
-  const queue = [...given.jobs]
+  const waiting = given.jobs.filter(onlyWaits)
+  const queue = given.jobs.filter((job) => !onlyWaits(job))
   let browsing = false
   /** Never two in the browser at once; whoever finds nothing else ends, and the one there goes on. */
   function takeNext(): Job | undefined {
     const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
-    return at < 0 ? undefined : queue.splice(at, 1)[0]
+    return at < 0 ? waiting.shift() : queue.splice(at, 1)[0]
   }
-  const inTurn = async () => {
-    for (let job = takeNext(); job !== undefined; job = takeNext()) {
+  const inTurn = async (take: () => Job | undefined) => {
+    for (let job = take(); job !== undefined; job = take()) {
       const isInBrowser = usesBrowser(job)
       browsing ||= isInBrowser
       await runOne(job)
@@ -136,9 +141,11 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   }
   const atOnce = Math.min(availableParallelism() + 1, mostAtOnce)
   try {
-    await Promise.all(Array.from({ length: atOnce }, inTurn))
+    const lanes = Array.from({ length: atOnce }, () => inTurn(takeNext))
+    await Promise.all([...lanes, inTurn(() => waiting.shift())])
   } finally {
-    rmSync(reports, { recursive: true, force: true })
+    removeReports()
+    process.off('exit', removeReports)
   }
   return total
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { Client, type ClientOptions } from './client.ts'
 import { type RunningProcess, startProcess } from './process.ts'
+import { program } from './program.ts'
 
-const mainFile = new URL('../../server/src/main.ts', import.meta.url).pathname
 export const productKey = { id: 'test', secret: 'a-secret-that-only-tests-know-0123456789' }
 
 /** Who a token is for; everything else has a default. */
@@ -25,7 +25,7 @@ export class Service {
   /** What it is configured with, where that is not the default of these tests. */
   readonly env: Readonly<Record<string, string>>
   /** What runs it. */
-  protected readonly command: readonly string[] = [process.execPath, mainFile]
+  protected readonly command: readonly string[] = program
   /** Its own address, once it has been started. */
   protected address = ''
   /** What it logged itself, where it is no process. */
@@ -111,6 +111,8 @@ export class Service {
   async issue(wish: TokenWish): Promise<TokenResponse> {
     const response = await fetch(`${this.url}/v1/call/session-token`, {
       method: 'POST',
+      // The service closes a connection that was idle for 10 s, perhaps just when it is used again.
+      keepalive: false,
       headers: {
         'Content-Type': 'application/json',
         'X-SVC-Product-Key-ID': productKey.id,
@@ -137,6 +139,7 @@ export class Service {
   async history(token: string, query = ''): Promise<any> {
     const response = await fetch(`${this.url}/v1/calls/history${query}`, {
       headers: { Authorization: `Bearer ${token}` },
+      keepalive: false,
     })
     return response.json()
   }

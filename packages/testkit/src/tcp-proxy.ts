@@ -67,7 +67,8 @@ class Flow {
 export class Link {
   /** Resolves when both ends are gone. */
   readonly gone: Promise<void>
-  /** Resolves when the server has let go of the connection. */
+  /** Resolves when the client, or the server, has let go of the connection. */
+  readonly clientGone: Promise<void>
   readonly serverGone: Promise<void>
   /** The client's port: it names the connection. */
   readonly clientPort: number
@@ -84,7 +85,9 @@ export class Link {
     }
     const closed = (socket: Socket) => new Promise<void>((resolve) => socket.on('close', () => resolve()))
     this.gone = Promise.all([closed(client), closed(server)]).then(() => {})
-    this.serverGone = Promise.race([closed(server), new Promise<void>((end) => server.on('end', () => end()))])
+    const ended = (socket: Socket) => new Promise<void>((resolve) => socket.on('end', () => resolve()))
+    this.clientGone = Promise.race([closed(client), ended(client)])
+    this.serverGone = Promise.race([closed(server), ended(server)])
   }
 
   private each(to: End | undefined, work: (flow: Flow) => void): void {

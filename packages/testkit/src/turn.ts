@@ -5,11 +5,12 @@ import { systemProgram } from './system.ts'
 
 export interface TurnServer {
   readonly url: string
+  /** The first of those that it takes. */
   readonly secret: string
   /** What the TURN server itself says that it did. */
   log(): string
   /** Its allocations are gone, and with them every path that it carried. */
-  restart(): Promise<void>
+  restart(secrets?: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -35,30 +36,38 @@ async function answers(port: number): Promise<void> {
 }
 
 /** The real coturn, checking the credentials that the service makes from the secret they share [ICE1]. */
-export async function startTurnServer(): Promise<TurnServer> {
+export async function startTurnServer(secret: string = crypto.randomUUID()): Promise<TurnServer> {
   const directory = await makeTemporaryDirectory()
-  const secret = crypto.randomUUID()
+  let secrets: readonly string[] = [secret]
   // coturn cannot be told "any".
-  const port = await freeUdpPort()
+  let port = await freeUdpPort()
 
-  async function launch(): Promise<RunningProcess> {
+  async function launch(isFirst = false): Promise<RunningProcess> {
     const started = startProcess([
       ...[systemProgram('coturn'), '-n', '-L', '127.0.0.1', '-p', String(port), '-m', '1'],
       ...['--verbose', '--log-file', 'stdout', '--no-cli', '--no-tls', '--no-dtls', '--allow-loopback-peers'],
-      ...['--use-auth-secret', `--static-auth-secret=${secret}`, '--realm=ringwire.test'],
-      ...['--userdb', join(directory.path, 'turndb'), '--pidfile', join(directory.path, 'pid')],
+      ...['--use-auth-secret', ...secrets.map((each) => `--static-auth-secret=${each}`)],
+      ...['--realm=ringwire.test', '--userdb', join(directory.path, 'turndb')],
+      ...['--pidfile', join(directory.path, 'pid')],
     ])
     await started.waitFor(/UDP listener opened on\s*: 127\.0\.0\.1/)
+    // It listens over TCP, too, and answers nobody while somebody else has that port.
+    if (isFirst && started.output.includes('Cannot bind')) {
+      await started.stop('SIGKILL')
+      port = await freeUdpPort()
+      return launch(true)
+    }
     await answers(port)
     return started
   }
 
-  let running = await launch()
+  let running = await launch(true)
   return {
     url: `turn:127.0.0.1:${port}?transport=udp`,
     secret,
     log: () => running.output,
-    async restart() {
+    async restart(others = secrets) {
+      secrets = others
       await running.stop('SIGKILL')
       running = await launch()
     },
