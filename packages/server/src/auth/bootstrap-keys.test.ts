@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite, type SqliteStores } from '../adapters/sqlite/open.ts'
 import { createSilentLogger } from '../observability/logger.ts'
+import { defaultProductSettings } from '../ports/product-store.ts'
 import { applyBootstrapKeys, ensureDemoKey } from './bootstrap-keys.ts'
 import { createProductAuth, hashSecret } from './product-auth.ts'
 
@@ -86,6 +87,16 @@ test('[TOK4] keys of the command line and of the demo are never touched', async 
   await apply()
   expect((await authenticate('cli', 'x')).ok).toBe(true)
   expect((await authenticate(demo.keyId, demo.secret)).ok).toBe(true)
+})
+
+test('[PRES1] the people of the demo see each other, whatever else its product is set to', async () => {
+  await stores.products.putSettings('demo', { ...defaultProductSettings, busy: 'reject' })
+  for (let start = 0; start < 2; start++) {
+    await ensureDemoKey(stores.products, { dataDir }, now + start)
+    expect(await stores.products.settings('demo')).toEqual({
+      ...{ ...defaultProductSettings, busy: 'reject', presence: 'peers' },
+    })
+  }
 })
 
 test('the demo key: made once, its secret kept for the owner alone', async () => {

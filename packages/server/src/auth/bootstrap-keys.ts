@@ -2,7 +2,8 @@
  * Product keys that exist from the start.
  *
  *   applyBootstrapKeys(products, config, now, logger): the keys of RINGWIRE_BOOTSTRAP_KEYS, and no others of that origin
- *   ensureDemoKey(products, config, now) → { keyId, secret, product }: the key of the demo page (RINGWIRE_DEMO=1)
+ *   ensureDemoKey(products, config, now) → { keyId, secret, product }: the key of the demo page (RINGWIRE_DEMO=1), whose
+ *                                          people see each other [PRES1]
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
@@ -64,5 +65,7 @@ export async function ensureDemoKey(
     { keyId: key.keyId, secretHash: hashSecret(secret), products: [key.product], origin: 'demo' },
     now,
   )
+  const settings = await products.settings(key.product)
+  if (settings.presence !== 'peers') await products.putSettings(key.product, { ...settings, presence: 'peers' })
   return key
 }

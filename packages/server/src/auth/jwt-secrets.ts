@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Config, JwtSecret } from '../config/config.ts'
-import { jwtSecrets } from '../config/values.ts'
+import { jwtSecrets } from '../config/jwt-secrets.ts'
 
 export const jwtSecretsFile = 'jwt-secrets'
 
@@ -38,9 +38,13 @@ export function hasJwtSecrets(config: Pick<Config, 'jwtSecrets' | 'dataDir'>): b
   return config.jwtSecrets !== null || existsSync(join(config.dataDir, jwtSecretsFile))
 }
 
-/** The ring in one line; it is all that anybody needs to issue tokens. */
+/** The ring in one line; with the files that it names, it is all that anybody needs to issue tokens. */
 export function writeJwtSecrets(secrets: readonly JwtSecret[]): string {
-  return secrets.map(({ kid, key }) => `${kid}:${Buffer.from(key).toString('base64url')}`).join(',')
+  return secrets
+    .map(({ kid, key, file }) =>
+      key instanceof Uint8Array ? `${kid}:${Buffer.from(key).toString('base64url')}` : `${kid}:file:${file}`,
+    )
+    .join(',')
 }
 
 /**

@@ -1,20 +1,22 @@
+import { createPublicKey } from 'node:crypto'
 import { createSigner, createVerifier } from 'fast-jwt'
+import { algorithmOf, type TokenKey } from './signing-key.ts'
 
-/** The keys of JWTs that this service makes for itself, signed with HS256: the first signs, all verify [TOK2]. */
+/** The keys of JWTs that this service makes for itself: the first signs, all verify [TOK2]. */
 export interface KeyRing {
   sign(payload: object): string
   /** The payload of an authentic token; undefined where none of the keys signed it. Its claims are not looked at. */
   read(token: string): unknown
 }
 
-export function createKeyRing(secrets: readonly { readonly kid: string; readonly key: Uint8Array }[]): KeyRing {
+export function createKeyRing(secrets: readonly { readonly kid: string; readonly key: TokenKey }[]): KeyRing {
   const [first] = secrets
   if (first === undefined) throw new Error('createKeyRing needs at least one secret')
   const verifiers = new Map(secrets.map(({ kid, key }) => [kid, createKeyVerifier(key)] as const))
   // Tokens of ours that one key signed begin alike, and then nothing needs to be decoded to find that key.
   const byHeader = new Map(secrets.map(({ kid, key }) => [headerOf(kid, key), verifiers.get(kid)] as const))
   return {
-    sign: createSigner({ algorithm: 'HS256', key: Buffer.from(first.key), kid: first.kid }),
+    sign: signerOf(first.kid, first.key),
     read(token) {
       const header = token.slice(0, token.indexOf('.'))
       const verifier = byHeader.get(header) ?? verifiers.get(kidOf(header) ?? '')
@@ -28,21 +30,26 @@ export function createKeyRing(secrets: readonly { readonly kid: string; readonly
 }
 
 /**
- * One verifier per key, its algorithm pinned. Claims are checked by whoever reads them: the library fixes its clock when
- * the verifier is made, it cannot say of one token that it is expired and otherwise good, and its own checks of claims
- * cost a third of a verification.
+ * One verifier per key, which knows no algorithm but that of its key. Claims are checked by whoever reads them: the
+ * library fixes its clock when the verifier is made, it cannot say of one token that it is expired and otherwise good, and
+ * its own checks of claims cost a third of a verification.
  */
-function createKeyVerifier(key: Uint8Array): (token: string) => unknown {
+function createKeyVerifier(key: TokenKey): (token: string) => unknown {
   return createVerifier({
-    algorithms: ['HS256'],
-    key: Buffer.from(key),
+    algorithms: [algorithmOf(key)],
+    key: key instanceof Uint8Array ? Buffer.from(key) : createPublicKey(key).export({ format: 'pem', type: 'spki' }),
     ignoreExpiration: true,
     ignoreNotBefore: true,
   })
 }
 
-function headerOf(kid: string, key: Uint8Array): string {
-  const token = createSigner({ algorithm: 'HS256', key: Buffer.from(key), kid })({})
+function signerOf(kid: string, key: TokenKey): (payload: object) => string {
+  const taken = key instanceof Uint8Array ? Buffer.from(key) : key.export({ format: 'pem', type: 'pkcs8' })
+  return createSigner({ algorithm: algorithmOf(key), key: taken, kid })
+}
+
+function headerOf(kid: string, key: TokenKey): string {
+  const token = signerOf(kid, key)({})
   return token.slice(0, token.indexOf('.'))
 }
 

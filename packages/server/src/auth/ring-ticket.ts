@@ -10,6 +10,7 @@
  */
 import type { CallRef, Participant } from '../call/call.ts'
 import { createKeyRing } from './key-ring.ts'
+import type { TokenKey } from './signing-key.ts'
 import { tokenIssuer } from './tokens.ts'
 
 const ticketAudience = 'ringwire-ring'
@@ -29,7 +30,7 @@ export interface RingTickets {
 }
 
 export interface RingTicketsOptions {
-  readonly secrets: readonly { readonly kid: string; readonly key: Uint8Array }[]
+  readonly secrets: readonly { readonly kid: string; readonly key: TokenKey }[]
   readonly now: () => number
 }
 

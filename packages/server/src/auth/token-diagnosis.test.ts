@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync, sign as signBytes } from 'node:crypto'
 import { diagnoseToken } from './token-diagnosis.ts'
 import { createTokens } from './tokens.ts'
 
@@ -10,6 +10,8 @@ const secrets = [
   { kid: 'k1', key },
   { kid: 'k2', key: Buffer.alloc(32, 2) },
 ]
+const ed = generateKeyPairSync('ed25519')
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const header = { alg: 'HS256', typ: 'JWT', kid: 'k1' }
 const payload = {
@@ -51,4 +53,30 @@ test('[TOK2] each reason why a token is refused has its words', () => {
     expect(diagnoseToken(token, secrets, now)).toMatch(words)
   }
   expect(tokens.verify(good).ok).toBe(true)
+})
+
+test('[KEY1] so has a token of a private key', () => {
+  const ring = [...secrets, { kid: 'ed', key: ed.privateKey }, { kid: 'ec', key: ec.privateKey }]
+  const tokens = createTokens({ secrets: ring, ttlS: 1, now: () => now })
+  const body = (alg: string, kid: string, claims: object = payload) =>
+    `${encode({ alg, typ: 'JWT', kid })}.${encode(claims)}`
+  const signed = (text: string, key = ed.privateKey) => {
+    const hash = key === ed.privateKey ? null : 'sha256'
+    const signature = signBytes(hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' })
+    return `${text}.${signature.toString('base64url')}`
+  }
+  const over = { ...payload, exp: seconds - 60 }
+  const cases: [string, RegExp][] = [
+    [sign({ ...header, kid: 'ed' }, payload), /alg is not EdDSA, which is that of the key ed\./],
+    [signed(body('EdDSA', 'ec')), /alg is not ES256, which is that of the key ec\./],
+    [signed(body('ES256', 'ec')), /not one of the key ec /],
+    [signed(body('EdDSA', 'ed', over)).slice(0, -2), /not one of the key ed /],
+    [signed(body('EdDSA', 'ed', over)), /expired since/],
+    [signed(body('ES256', 'ec', over), ec.privateKey), /expired since/],
+  ]
+  for (const [token, words] of cases) {
+    expect(tokens.verify(token).ok).toBe(false)
+    expect(diagnoseToken(token, ring, now)).toMatch(words)
+  }
+  expect(tokens.verify(signed(body('EdDSA', 'ed'))).ok).toBe(true)
 })

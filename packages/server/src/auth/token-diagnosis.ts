@@ -3,8 +3,9 @@
  *
  *   diagnoseToken(token, secrets, now) → one sentence or two; never a part of the token but its kid and times
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import type { JwtSecret } from '../config/config.ts'
+import { algorithmOf, type TokenKey } from './signing-key.ts'
 import { type ClaimProblem, readClaims, tokenAudience, tokenIssuer } from './tokens.ts'
 
 export function diagnoseToken(token: string, secrets: readonly JwtSecret[], now: number): string {
@@ -16,12 +17,15 @@ export function diagnoseToken(token: string, secrets: readonly JwtSecret[], now:
   }
   const header = readJson(head)
   if (header === undefined) return 'The token is malformed: its header is no JSON object.'
-  if (header.alg !== 'HS256') return 'The token is signed in another way: its alg is not HS256.'
   if (typeof header.kid !== 'string') return 'The token does not name its key: it has no kid.'
   const secret = secrets.find(({ kid }) => kid === header.kid)
   if (secret === undefined) {
     const known = secrets.map(({ kid }) => kid).join(', ')
     return `The token is signed by an unknown kid, ${JSON.stringify(header.kid.slice(0, 64))}. Known here: ${known}.`
+  }
+  const alg = algorithmOf(secret.key)
+  if (header.alg !== alg) {
+    return `The token is signed in another way: its alg is not ${alg}, which is that of the key ${secret.kid}.`
   }
   if (!isSignedBy(secret.key, `${head}.${body}`, signature)) {
     return `The signature is not one of the key ${secret.kid} that is here: the token was changed or cut short, or another service has a key of the same name.`
@@ -56,7 +60,12 @@ function readJson(part: string): Record<string, unknown> | undefined {
   }
 }
 
-function isSignedBy(key: Uint8Array, signed: string, signature: string): boolean {
+function isSignedBy(key: TokenKey, signed: string, signature: string): boolean {
+  if (!(key instanceof Uint8Array)) {
+    const hash = algorithmOf(key) === 'EdDSA' ? null : 'sha256'
+    const options = { key: createPublicKey(key), dsaEncoding: 'ieee-p1363' } as const
+    return verify(hash, Buffer.from(signed), options, Buffer.from(signature, 'base64url'))
+  }
   const expected = createHmac('sha256', key).update(signed).digest('base64url')
   // As text: another encoding of the same bytes is another token.
   return expected.length === signature.length && timingSafeEqual(Buffer.from(expected), Buffer.from(signature))

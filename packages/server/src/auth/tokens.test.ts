@@ -111,6 +111,7 @@ describe('verify', () => {
         issuedAt: Math.floor(start / 1000) * 1000,
         expiresAt: start + 3_600_000,
         tokenId: expect.any(String),
+        key: null,
       },
     })
   })

@@ -1,5 +1,5 @@
 /**
- * Session tokens: JWTs signed with HS256 [TOK2]. Both functions are synchronous, because a WebSocket upgrade cannot wait.
+ * Session tokens: JWTs [TOK2]. Both functions are synchronous, because a WebSocket upgrade cannot wait.
  *
  *   const tokens = createTokens({ secrets: [{ kid, key }], ttlS, now })
  *   tokens.issue({ participant, displayName, … }) → { token, expiresAt }
@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { type AllowedAction, allowedActions } from '@ringwire/protocol/rest'
 import type { Participant } from '../call/call.ts'
 import { createKeyRing } from './key-ring.ts'
+import type { TokenKey } from './signing-key.ts'
 
 /** Who issues and who is meant: the service itself, both times. */
 export const tokenIssuer = 'ringwire'
@@ -32,6 +33,8 @@ export interface SessionClaims {
   readonly issuedAt: number
   readonly expiresAt: number
   readonly tokenId: string
+  /** The tag of the product key that it was issued with [KEY1]; null: with none, as `ringwire token` does. */
+  readonly key: string | null
 }
 
 export interface TokenInput {
@@ -42,6 +45,7 @@ export interface TokenInput {
   readonly allowedPeerRoles: readonly string[]
   readonly deviceId?: string | null
   readonly appVersion?: string | null
+  readonly key?: string | null
   /** The service's own lifetime where it is not given. */
   readonly ttlS?: number
 }
@@ -58,11 +62,11 @@ export interface Tokens {
 
 export interface TokensOptions {
   /** The first signs, all verify. */
-  readonly secrets: readonly { readonly kid: string; readonly key: Uint8Array }[]
+  readonly secrets: readonly { readonly kid: string; readonly key: TokenKey }[]
   readonly ttlS: number
   readonly now: () => number
-  /** Whether a token that is good otherwise was taken back [SRV2]. */
-  readonly isRevoked?: (claims: Pick<SessionClaims, 'participant' | 'issuedAt'>) => boolean
+  /** Whether a token that is good otherwise was taken back [SRV2], or its product key is disabled [KEY1]. */
+  readonly isRevoked?: (claims: Pick<SessionClaims, 'participant' | 'issuedAt' | 'key'>) => boolean
 }
 
 const invalid: Verification = { ok: false, expired: false }
@@ -85,7 +89,7 @@ export function createTokens(options: TokensOptions): Tokens {
 }
 
 function payloadOf(input: TokenInput, issuedAt: number, expiresAtS: number) {
-  const { participant, deviceId, appVersion } = input
+  const { participant, deviceId, appVersion, key } = input
   return {
     iss: tokenIssuer,
     aud: tokenAudience,
@@ -103,6 +107,7 @@ function payloadOf(input: TokenInput, issuedAt: number, expiresAtS: number) {
     allowed_actions: allowedActions satisfies readonly AllowedAction[],
     ...(deviceId == null ? {} : { device_id: deviceId }),
     ...(appVersion == null ? {} : { app_version: appVersion }),
+    ...(key == null ? {} : { key }),
   }
 }
 
@@ -145,7 +150,7 @@ const wrong = (claim: string): ReadClaims => ({ problem: { kind: 'claim', claim 
 /** The claims of a session, or the name of the first that is missing or of another type. */
 function readSession(claims: Record<string, unknown>, issuedAt: number, expiresAt: number): SessionClaims | string {
   const { sub, jti, product, role, display_name, context_type, context_id } = claims
-  const { allowed_peer_roles, allowed_actions, device_id = null, app_version = null } = claims
+  const { allowed_peer_roles, allowed_actions, device_id = null, app_version = null, key = null } = claims
   if (!isName(sub)) return 'sub'
   if (!isName(product)) return 'product'
   if (!isName(role)) return 'role'
@@ -157,6 +162,7 @@ function readSession(claims: Record<string, unknown>, issuedAt: number, expiresA
   if (!isTexts(allowed_actions)) return 'allowed_actions'
   if (device_id !== null && !isName(device_id)) return 'device_id'
   if (app_version !== null && !isText(app_version)) return 'app_version'
+  if (key !== null && !isText(key)) return 'key'
   return {
     participant: { product, role, userId: sub },
     displayName: display_name,
@@ -169,6 +175,7 @@ function readSession(claims: Record<string, unknown>, issuedAt: number, expiresA
     issuedAt,
     expiresAt,
     tokenId: jti,
+    key,
   }
 }
 

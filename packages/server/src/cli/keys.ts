@@ -43,11 +43,13 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
     .action((options) => list(surroundings, options))
   keys
     .command('disable <key-id>')
-    .description('Refuse a key from now on. Tokens that it has already asked for stay valid.')
+    .description(
+      'Refuse a key from now on, and the tokens that it was asked for; their sockets are closed within a second.',
+    )
     .action((id: string) => setDisabled(surroundings, id, true))
   keys
     .command('enable <key-id>')
-    .description('Accept a disabled key again.')
+    .description('Accept a disabled key again, and its tokens.')
     .action((id: string) => setDisabled(surroundings, id, false))
   keys
     .command('rotate <key-id>')

@@ -7,9 +7,10 @@ import {
   type TokenResponse,
 } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
+import { keyTag } from '../auth/key-tag.ts'
 import type { ProductAuth } from '../auth/product-auth.ts'
 import type { Tokens } from '../auth/tokens.ts'
-import type { IceServersOf } from '../ice/ice-servers.ts'
+import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ProductKey } from '../ports/product-store.ts'
 import type { Limits } from '../services/limits.ts'
@@ -25,6 +26,7 @@ export interface SessionTokenDeps {
   readonly tokens: Tokens
   readonly limits: Limits
   readonly iceServers: IceServersOf
+  readonly isRelayOnly: (product: string) => boolean
   readonly authenticate: ProductAuth
   readonly wsUrl: (requestUrl: string) => string
 }
@@ -85,6 +87,7 @@ export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
       expires_at: new Date(issued.expiresAt).toISOString(),
       ws_url: deps.wsUrl(requestUrl),
       ice_servers: deps.iceServers(issued.participant, deps.clock.now()),
+      ...(deps.isRelayOnly(issued.participant.product) && relayPolicy),
       user: { user_id: body.user_id, role: body.role, display_name: body.display_name },
       allowed_actions: [...allowedActions],
     }
@@ -121,6 +124,7 @@ function issue(tokens: Tokens, body: Given, key: ProductKey): Issued {
     allowedPeerRoles: [body.allowed_peer_role],
     deviceId: body.device_id || null,
     appVersion: body.app_version || null,
+    key: keyTag(key.keyId),
   })
   return { ...issued, participant }
 }

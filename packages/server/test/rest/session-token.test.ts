@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { allowedActions, TokenResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
 import { hashSecret } from '../../src/auth/product-auth.ts'
@@ -68,6 +68,7 @@ describe('success', () => {
       allowed_actions: [...allowedActions],
       device_id: 'phone',
       app_version: '1.2.3',
+      key: createHash('sha256').update(keys.shop.id).digest('base64url').slice(0, 16),
     })
   })
 
@@ -93,6 +94,13 @@ describe('success', () => {
   test('[TOK1] a key of several products takes the one that is named', async () => {
     const { token } = await tokenOf(await rest.ask({ ...goodBody, product: 'clinic' }, credentials(keys.both)))
     expect(rest.tokens.verify(token)).toMatchObject({ ok: true, claims: { participant: { product: 'clinic' } } })
+  })
+
+  test('[PRIV1] the policy is beside the ICE servers where the product relays alone, and else not there', async () => {
+    const tokenFor = async (product: string) =>
+      tokenOf(await rest.ask({ ...goodBody, product }, credentials(keys.both)))
+    expect((await tokenFor('clinic')).ice_transport_policy).toBe('relay')
+    expect(Object.keys(await tokenFor('shop'))).not.toContain('ice_transport_policy')
   })
 
   test('[TOK1] product null or blank is not given', async () => {

@@ -1,5 +1,6 @@
+import { jwtSecrets } from '../jwt-secrets.ts'
 import { duration, setting, unset } from '../setting.ts'
-import { type BootstrapKey, bootstrapKeys, integer, jwtSecrets } from '../values.ts'
+import { type BootstrapKey, bootstrapKeys, integer } from '../values.ts'
 
 /** What signs session tokens, who may ask for them, and how long they last. */
 export const tokens = {
@@ -8,7 +9,7 @@ export const tokens = {
     jwtSecrets(),
     null,
     'unset: made once in the data directory',
-    'Keys of session tokens, 32 bytes or more each; the first signs, all verify.',
+    'Keys of session tokens: secrets of 32 bytes or more (HS256), or files with a private key of Ed25519 (EdDSA) or P-256 (ES256), PEM. The first signs, all verify.',
     { secret: true },
   ),
   bootstrapKeys: unset(
