@@ -1,4 +1,4 @@
-/** `ringwire products …`: what a product sets for itself [INV2, INV5, RING1]. */
+/** `ringwire products …`: what a product sets for itself [INV2, INV5, PRES1, PRIV1, RING1]. */
 import { type Command, Option } from 'commander'
 import type { ProductSettings } from '../ports/product-store.ts'
 import {
@@ -39,6 +39,18 @@ export function addProductCommands(program: Command, surroundings: Surroundings)
       'how long calls ring, in ms: 5000 to 180000, or default, that of the service (default: as it is)',
       ringTimeout,
     )
+    .addOption(
+      new Option(
+        '--media <how>',
+        "relay: media goes through the TURN server alone, and peers never learn each other's address; at first all (default: as it is)",
+      ).choices(['all', 'relay']),
+    )
+    .addOption(
+      new Option(
+        '--presence <who>',
+        'peers: participants see whether those are there whom they may call; at first off (default: as it is)',
+      ).choices(['off', 'peers']),
+    )
     .option('--json', 'print JSON instead of text')
     .action((product: string, options) => set(surroundings, product, options))
 }
@@ -66,13 +78,16 @@ interface SetOptions {
   busy?: ProductSettings['busy']
   revealBusy?: boolean
   ringTimeoutMs?: number | 'default'
+  media?: ProductSettings['media']
+  presence?: ProductSettings['presence']
   json?: boolean
 }
 
 async function set(surroundings: Surroundings, product: string, options: SetOptions): Promise<void> {
-  const { busy, revealBusy, ringTimeoutMs, json } = options
-  if (busy === undefined && revealBusy === undefined && ringTimeoutMs === undefined) {
-    throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy or --ring-timeout-ms.')
+  const { json, ...given } = options
+  const { busy, revealBusy, ringTimeoutMs, media, presence } = given
+  if (Object.values(given).every((value) => value === undefined)) {
+    throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy, --ring-timeout-ms, --media or --presence.')
   }
   const settings = await withNewStore(surroundings, async (store) => {
     const before = await store.products.settings(product)
@@ -80,6 +95,8 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
       busy: busy ?? before.busy,
       revealBusy: revealBusy ?? before.revealBusy,
       ringTimeoutMs: ringTimeoutMs === 'default' ? null : (ringTimeoutMs ?? before.ringTimeoutMs),
+      media: media ?? before.media,
+      presence: presence ?? before.presence,
     }
     await store.products.putSettings(product, after)
     return after
@@ -88,13 +105,14 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
   printTable(surroundings, heading, [row(product, settings)])
 }
 
-const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS']
+const heading = ['PRODUCT', 'BUSY', 'REVEAL BUSY', 'RING TIMEOUT MS', 'MEDIA', 'PRESENCE']
 
 function row(product: string, settings: ProductSettings): string[] {
-  return [product, settings.busy, String(settings.revealBusy), String(settings.ringTimeoutMs ?? 'default')]
+  const { busy, revealBusy, ringTimeoutMs, media, presence } = settings
+  return [product, busy, String(revealBusy), String(ringTimeoutMs ?? 'default'), media, presence]
 }
 
 function describe(product: string, settings: ProductSettings) {
-  const { busy, revealBusy, ringTimeoutMs } = settings
-  return { product, busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs }
+  const { busy, revealBusy, ringTimeoutMs, media, presence } = settings
+  return { product, busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs, media, presence }
 }

@@ -1,12 +1,13 @@
 /** POST /v1/call/ice-servers [EXT5]. */
 import type { IceServersResponse } from '@ringwire/protocol/rest'
-import type { IceServersOf } from '../ice/ice-servers.ts'
+import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
 import { json } from './replies.ts'
 
 export interface IceServersDeps extends BearerDeps {
   readonly iceServers: IceServersOf
+  readonly isRelayOnly: (product: string) => boolean
   readonly turnExpiry: (now: number) => number | null
   readonly clock: Clock
 }
@@ -17,6 +18,7 @@ export function createIceServersEndpoint(deps: IceServersDeps) {
     const expiresAt = deps.turnExpiry(now)
     return json(200, {
       ice_servers: deps.iceServers(participant, now),
+      ...(deps.isRelayOnly(participant.product) && relayPolicy),
       expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
     } satisfies IceServersResponse)
   })

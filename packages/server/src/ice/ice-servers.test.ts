@@ -8,7 +8,7 @@ type TurnConfig = Parameters<typeof createIceServers>[0]
 const none: TurnConfig = {
   stunUrls: [],
   turnUrls: [],
-  turnSecret: null,
+  turnSecrets: null,
   turnUsername: null,
   turnCredential: null,
   turnTtlS: null,
@@ -17,7 +17,7 @@ const none: TurnConfig = {
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }
 const now = Date.UTC(2026, 0, 1) + 999
 const nowS = Math.floor(now / 1000)
-const turn: TurnConfig = { ...none, turnUrls: ['turn:t.test:3478?transport=udp'], turnSecret: 'north-south' }
+const turn: TurnConfig = { ...none, turnUrls: ['turn:t.test:3478?transport=udp'], turnSecrets: ['north-south'] }
 
 function turnEntry(config: TurnConfig, participant = ann, at = now) {
   const entry = createIceServers(config)(participant, at).at(-1)
@@ -76,14 +76,14 @@ test('[EXT5] the expiry is what the user name says, and null where nothing runs 
   }
   expect(turnExpiry(none, now)).toBeNull()
   expect(turnExpiry({ ...none, stunUrls: ['stun:a.test'] }, now)).toBeNull()
-  expect(turnExpiry({ ...none, turnSecret: 'north-south' }, now)).toBeNull()
+  expect(turnExpiry({ ...none, turnSecrets: ['north-south'] }, now)).toBeNull()
   const fixed = { ...none, turnUrls: ['turn:t.test'], turnUsername: 'u', turnCredential: 'c', turnTtlS: 7 }
   expect(turnExpiry(fixed, now)).toBeNull()
 })
 
 test('[ICE1] the user name is the same for one participant, another for each other, and shows no user_id', () => {
   const name = (participant: typeof ann, secret = 'north-south') =>
-    turnEntry({ ...turn, turnSecret: secret }, participant).username.split(':')[1] ?? ''
+    turnEntry({ ...turn, turnSecrets: [secret] }, participant).username.split(':')[1] ?? ''
   expect(name(ann)).toBe(name({ ...ann }))
   const others = [
     { ...ann, userId: 'bob' },
@@ -93,6 +93,13 @@ test('[ICE1] the user name is the same for one participant, another for each oth
   expect(new Set([ann, ...others].map((participant) => name(participant))).size).toBe(4)
   expect(name(ann, 'another secret')).not.toBe(name(ann))
   expect(Buffer.from(name(ann), 'base64url').toString('latin1')).not.toContain('ann')
+})
+
+test('[KEY1] of two secrets the first makes the credentials', () => {
+  const both = (...turnSecrets: string[]) => turnEntry({ ...turn, turnSecrets })
+  expect(both('new', 'old')).toEqual(both('new'))
+  expect(both('old', 'new')).toEqual(both('old'))
+  expect(both('new')).not.toEqual(both('old'))
 })
 
 test('[ICE1] fixed credentials are given as they are', () => {

@@ -11,13 +11,16 @@ import type { Config } from '../config/config.ts'
 
 type IceConfig = Pick<
   Config,
-  'stunUrls' | 'turnUrls' | 'turnSecret' | 'turnUsername' | 'turnCredential' | 'tokenTtlS' | 'turnTtlS'
+  'stunUrls' | 'turnUrls' | 'turnSecrets' | 'turnUsername' | 'turnCredential' | 'tokenTtlS' | 'turnTtlS'
 >
 
 const hour = 3600
 /** A call outlives its token, so its credentials do too. */
 const minTtlS = 4 * hour
 const maxTtlS = 24 * hour
+
+/** Beside the ICE servers of a product whose media goes through a TURN server alone [PRIV1]. */
+export const relayPolicy = { ice_transport_policy: 'relay' } as const
 
 export type IceServersOf = (participant: Participant, now: number) => IceServer[]
 
@@ -34,7 +37,7 @@ export function createIceServers(config: IceConfig): IceServersOf {
 
 /** When TURN credentials that are made now run out, in ms since the epoch; null where there are none that do. */
 export function turnExpiry(config: IceConfig, now: number): number | null {
-  if (config.turnUrls.length === 0 || config.turnSecret === null) return null
+  if (config.turnUrls.length === 0 || config.turnSecrets === null) return null
   return (Math.floor(now / 1000) + turnTtlS(config)) * 1000
 }
 
@@ -44,10 +47,11 @@ function turnTtlS(config: IceConfig): number {
 
 type Credentials = { username: string; credential: string }
 
-/** The TURN REST scheme of coturn's `use-auth-secret`, or what is configured. */
+/** The TURN REST scheme of coturn's `use-auth-secret`, with the first of the secrets, or what is configured. */
 function turnCredentials(config: IceConfig): (participant: Participant, now: number) => Credentials {
-  const { turnSecret, turnUsername, turnCredential } = config
-  if (turnSecret === null) {
+  const { turnSecrets, turnUsername, turnCredential } = config
+  const [turnSecret] = turnSecrets ?? []
+  if (turnSecret === undefined) {
     return () => ({ username: turnUsername ?? '', credential: turnCredential ?? '' })
   }
   const ttlS = turnTtlS(config)

@@ -12,16 +12,36 @@ export interface ProductKey {
   readonly createdAt: number
 }
 
-/** What a product may set for itself [INV5, RING1]. */
+/** What a product may set for itself [INV5, PRES1, PRIV1, RING1]. */
 export interface ProductSettings {
   readonly busy: 'allow' | 'reject'
   /** Whether `call.invited` says `callee_busy` [INV2]. */
   readonly revealBusy: boolean
   /** 5 000 to 180 000, or null for the service's own. */
   readonly ringTimeoutMs: number | null
+  /** `relay`: media goes through a TURN server alone, and peers never learn each other's address [PRIV1]. */
+  readonly media: 'all' | 'relay'
+  /** `peers`: participants see whether those are there whom their token allows them to call [PRES1]. */
+  readonly presence: 'off' | 'peers'
 }
 
-export const defaultProductSettings: ProductSettings = { busy: 'allow', revealBusy: false, ringTimeoutMs: null }
+export const defaultProductSettings: ProductSettings = {
+  busy: 'allow',
+  revealBusy: false,
+  ringTimeoutMs: null,
+  media: 'all',
+  presence: 'off',
+}
+
+/** What every process knows of all products and keys, because what goes by it waits for no store. */
+export interface Policies {
+  /** Products whose media goes through a TURN server alone [PRIV1]. */
+  readonly relayOnly: readonly string[]
+  /** Products whose participants see whether their peers are there [PRES1]. */
+  readonly presence: readonly string[]
+  /** Keys that are disabled now [KEY1]. */
+  readonly disabledKeys: readonly string[]
+}
 
 /** Tokens of a participant that were issued before an instant do not count [SRV2]. */
 export interface Revocation {
@@ -32,6 +52,8 @@ export interface Revocation {
   readonly changedAt: number
 }
 
+/** A revocation is kept for so long after its instant, in ms: no token lasts longer than a day, and clocks differ [SRV2]. */
+export const revocationKeptMs = 2 * 86_400_000
 /** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */
 export const revocationOverlapMs = 10_000
 
@@ -57,9 +79,15 @@ export interface ProductStore {
   settings(product: string): MaybePromise<ProductSettings>
   listSettings(): MaybePromise<{ product: string; settings: ProductSettings }[]>
   putSettings(product: string, settings: ProductSettings): MaybePromise<void>
+  policies(): MaybePromise<Policies>
   /** Takes tokens back; an earlier instant than the one that is known changes nothing but when it was written. */
   revoke(participant: string, before: number, now: number): MaybePromise<void>
   /** What was written at an instant or later. */
   revocations(since: number): MaybePromise<readonly Revocation[]>
+  /**
+   * Removes those of tokens that were issued before an instant, but for the one that was written last: what is written after it
+   * is found after it, also by a clock that went back. Answers how many.
+   */
+  pruneRevocations(before: number): MaybePromise<number>
   close(): MaybePromise<void>
 }

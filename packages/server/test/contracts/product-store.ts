@@ -116,15 +116,43 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
     })
 
     test('settings read back and are replaced', async () => {
-      const settings = { busy: 'reject', revealBusy: true, ringTimeoutMs: 5000 } as const
+      const settings = {
+        busy: 'reject',
+        revealBusy: true,
+        ringTimeoutMs: 5000,
+        media: 'relay',
+        presence: 'peers',
+      } as const
       await store().putSettings('p1', settings)
       expect(await store().settings('p1')).toEqual(settings)
-      await store().putSettings('p1', { ...settings, revealBusy: false, ringTimeoutMs: null })
-      expect(await store().settings('p1')).toEqual({ busy: 'reject', revealBusy: false, ringTimeoutMs: null })
-      expect(await store().listSettings()).toContainEqual({
-        product: 'p1',
-        settings: { busy: 'reject', revealBusy: false, ringTimeoutMs: null },
+      await store().putSettings('p1', {
+        ...settings,
+        revealBusy: false,
+        ringTimeoutMs: null,
+        media: 'all',
+        presence: 'off',
       })
+      const after = { busy: 'reject', revealBusy: false, ringTimeoutMs: null, media: 'all', presence: 'off' } as const
+      expect(await store().settings('p1')).toEqual(after)
+      expect(await store().listSettings()).toContainEqual({ product: 'p1', settings: after })
+    })
+
+    test('[PRIV1] [KEY1] who asks for policies hears of products that relay alone and of keys that are disabled', async () => {
+      const { other } = harness
+      await put('k8')
+      await put('k9')
+      await store().putSettings('p8', { ...defaultProductSettings, media: 'relay', presence: 'peers' })
+      await store().putSettings('p9', defaultProductSettings)
+      await store().setDisabled('k8', true, 1000)
+      const policies = async () => {
+        const { relayOnly, presence, disabledKeys } = await other.policies()
+        const ours = [relayOnly, presence].map((all) => all.filter((name) => /^p[89]$/.test(name)))
+        return [...ours, disabledKeys.filter((id) => /^k[89]$/.test(id))]
+      }
+      expect(await policies()).toEqual([['p8'], ['p8'], ['k8']])
+      await store().putSettings('p8', defaultProductSettings)
+      await store().setDisabled('k8', false, 1000)
+      expect(await policies()).toEqual([[], [], []])
     })
 
     test('[SRV2] tokens that were taken back: the latest instant stays, and what is written later is found later', async () => {
@@ -153,6 +181,30 @@ export function registerProductStoreContract(name: string, open: () => Promise<P
       // Also by a clock that went back.
       await store().revoke('eve', 1, -1_000_000)
       expect((await since(last)).get('eve')).toBe(1)
+    })
+
+    test('[SRV2] what no token can be of any more is removed, but for what was written last', async () => {
+      const left = async () => {
+        const found = await harness.other.revocations(0)
+        return found.map(({ participant }) => participant).filter((name) => name.startsWith('old-'))
+      }
+      for (const [name, before] of [
+        ['old-1', 1000],
+        ['old-2', 2000],
+        ['old-3', 3000],
+        ['old-4', 1000],
+      ] as const) {
+        await store().revoke(name, before, 10)
+      }
+      // What was written in the same millisecond as the last one stays, too.
+      await Bun.sleep(2)
+      await store().revoke('old-5', 1500, 1_000_000)
+      await store().pruneRevocations(2000)
+      expect((await left()).sort()).toEqual(['old-2', 'old-3', 'old-5'])
+      await Bun.sleep(2)
+      await store().revoke('old-6', 9000, 2_000_000)
+      expect(await store().pruneRevocations(3001)).toBe(3)
+      expect(await left()).toEqual(['old-6'])
     })
 
     test('what another process changes is seen by the next read', async () => {

@@ -3,7 +3,9 @@ import {
   type ProductKey,
   type ProductSettings,
   type ProductStore,
+  revocationKeptMs,
 } from '../../ports/product-store.ts'
+import { policiesOf, policiesSql } from '../sql/policies.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
 /** The secrets that are valid at an instant, the current one first. */
@@ -48,12 +50,16 @@ const rotateKeySql = `
 
 const setDisabledSql = 'UPDATE product_keys SET disabled = $2::boolean WHERE key_id = $1 RETURNING key_id'
 // Named, also for the day on which a newer version has added a column: a prepared statement keeps its columns.
-const listSettingsSql = 'SELECT product, busy, reveal_busy, ring_timeout_ms FROM product_settings ORDER BY product'
-const settingsSql = 'SELECT busy, reveal_busy, ring_timeout_ms FROM product_settings WHERE product = $1'
+const listSettingsSql =
+  'SELECT product, busy, reveal_busy, ring_timeout_ms, media, presence FROM product_settings ORDER BY product'
+const settingsSql =
+  'SELECT busy, reveal_busy, ring_timeout_ms, media, presence FROM product_settings WHERE product = $1'
 const putSettingsSql = `
-  INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES ($1, $2, $3::boolean, $4::int)
+  INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms, media, presence)
+  VALUES ($1, $2, $3::boolean, $4::int, $5, $6)
   ON CONFLICT (product) DO UPDATE
-  SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`
+  SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms,
+    media = excluded.media, presence = excluded.presence`
 const revokeSql = `
   INSERT INTO revocations (participant, not_before, changed_at)
   VALUES ($1, $2::float8::bigint, greatest(
@@ -64,11 +70,19 @@ const revokeSql = `
 const revocationsSql = `
   SELECT participant, not_before::float8 AS "before", changed_at::float8 AS "changedAt"
   FROM revocations WHERE changed_at >= $1::float8::bigint`
+/** A node's own clock may be wrong: what is young by the database's stays. */
+const pruneRevocationsSql = `
+  DELETE FROM revocations
+  WHERE not_before < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - ${revocationKeptMs})::bigint
+    AND changed_at < (SELECT max(changed_at) FROM revocations)
+  RETURNING 1`
 
 interface SettingsRow {
   busy: ProductSettings['busy']
   reveal_busy: boolean
   ring_timeout_ms: number | null
+  media: ProductSettings['media']
+  presence: ProductSettings['presence']
 }
 
 /** Product keys and settings, each read from the database: what another process changed is seen at once. */
@@ -96,8 +110,10 @@ export function createProductStore(connections: Connections, close: () => Promis
       await run(revokeSql, [participant, before])
     },
     revocations: (since) => run(revocationsSql, [since]),
-    async putSettings(product, { busy, revealBusy, ringTimeoutMs }) {
-      await run(putSettingsSql, [product, busy, revealBusy, ringTimeoutMs])
+    pruneRevocations: async (before) => (await run(pruneRevocationsSql, [before])).length,
+    policies: async () => policiesOf(await run(policiesSql, [])),
+    async putSettings(product, { busy, revealBusy, ringTimeoutMs, media, presence }) {
+      await run(putSettingsSql, [product, busy, revealBusy, ringTimeoutMs, media, presence])
     },
     close,
   }
@@ -125,5 +141,6 @@ function keysOf(rows: readonly Row[]): ProductKey[] {
 }
 
 function settingsOf(row: SettingsRow): ProductSettings {
-  return { busy: row.busy, revealBusy: row.reveal_busy, ringTimeoutMs: row.ring_timeout_ms }
+  const { busy, reveal_busy: revealBusy, ring_timeout_ms: ringTimeoutMs, media, presence } = row
+  return { busy, revealBusy, ringTimeoutMs, media, presence }
 }

@@ -7,6 +7,7 @@ import {
   type ProductStore,
   type Revocation,
 } from '../../ports/product-store.ts'
+import { type PolicyKind, policiesOf, policiesSql } from '../sql/policies.ts'
 import { sqlFailure } from './connection.ts'
 
 interface KeyRow {
@@ -23,6 +24,8 @@ interface SettingsRow {
   busy: ProductSettings['busy']
   reveal_busy: number
   ring_timeout_ms: number | null
+  media: ProductSettings['media']
+  presence: ProductSettings['presence']
 }
 
 /** The secrets that are valid at an instant, the current one first. */
@@ -42,6 +45,8 @@ const revokeSql = `
   ON CONFLICT (participant) DO UPDATE SET not_before = max(not_before, excluded.not_before), changed_at = excluded.changed_at`
 const revocationsSql =
   'SELECT participant, not_before AS "before", changed_at AS changedAt FROM revocations WHERE changed_at >= ?'
+const pruneRevocationsSql =
+  'DELETE FROM revocations WHERE not_before < ? AND changed_at < (SELECT max(changed_at) FROM revocations)'
 
 export function createProductStore(db: Database): ProductStore {
   const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))
@@ -62,11 +67,14 @@ export function createProductStore(db: Database): ProductStore {
   const settings = db.query<SettingsRow, [string]>('SELECT * FROM product_settings WHERE product = ?')
   const listSettings = db.query<SettingsRow, []>('SELECT * FROM product_settings ORDER BY product')
   const putSettings = db.query(`
-    INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms) VALUES (?, ?, ?, ?)
+    INSERT INTO product_settings (product, busy, reveal_busy, ring_timeout_ms, media, presence) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (product) DO UPDATE
-    SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms`)
+    SET busy = excluded.busy, reveal_busy = excluded.reveal_busy, ring_timeout_ms = excluded.ring_timeout_ms,
+      media = excluded.media, presence = excluded.presence`)
+  const policies = db.query<{ kind: PolicyKind; name: string }, []>(policiesSql)
   const revoke = db.query<unknown, [string, number, number]>(revokeSql)
   const revocations = db.query<Revocation, [number]>(revocationsSql)
+  const pruneRevocations = db.query<unknown, [number]>(pruneRevocationsSql)
 
   return {
     findKey: (keyId, now) => attempt(() => keysOf(findKey.all(keyId, now))[0]),
@@ -100,13 +108,15 @@ export function createProductStore(db: Database): ProductStore {
     },
     listSettings: () =>
       attempt(() => listSettings.all().map((row) => ({ product: row.product, settings: settingsOf(row) }))),
-    putSettings(product, { busy, revealBusy, ringTimeoutMs }) {
+    putSettings(product, { busy, revealBusy, ringTimeoutMs, media, presence }) {
       return attempt(() => {
-        putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs)
+        putSettings.run(product, busy, revealBusy ? 1 : 0, ringTimeoutMs, media, presence)
       })
     },
+    policies: () => attempt(() => policiesOf(policies.all())),
     revoke: (participant, before, now) => attempt(() => void revoke.run(participant, before, now)),
     revocations: (since) => attempt(() => revocations.all(since)),
+    pruneRevocations: (before) => attempt(() => pruneRevocations.run(before).changes),
     close: () => db.close(),
   }
 }
@@ -132,7 +142,8 @@ function keysOf(rows: readonly KeyRow[]): ProductKey[] {
 }
 
 function settingsOf(row: SettingsRow): ProductSettings {
-  return { busy: row.busy, revealBusy: row.reveal_busy !== 0, ringTimeoutMs: row.ring_timeout_ms }
+  const { busy, reveal_busy, ring_timeout_ms: ringTimeoutMs, media, presence } = row
+  return { busy, revealBusy: reveal_busy !== 0, ringTimeoutMs, media, presence }
 }
 
 function attempt<T>(action: () => T): MaybePromise<T> {

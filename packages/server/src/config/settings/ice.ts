@@ -1,5 +1,5 @@
 import { unset } from '../setting.ts'
-import { iceUrls, integer, text } from '../values.ts'
+import { iceUrls, integer, oneOrTwo, text } from '../values.ts'
 
 /** Which STUN and TURN servers clients are told of. */
 export const ice = {
@@ -17,12 +17,12 @@ export const ice = {
     'unset: none',
     'TURN servers for clients; needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and RINGWIRE_TURN_CREDENTIAL.',
   ),
-  turnSecret: unset(
+  turnSecrets: unset(
     'RINGWIRE_TURN_SECRET',
-    text(),
+    oneOrTwo(text('secret'), 'holds two secrets: credentials are made with the first'),
     null,
     'unset',
-    'The secret shared with the TURN servers (static-auth-secret of coturn): each token gets credentials of its own.',
+    'The secret shared with the TURN servers (static-auth-secret of coturn): each token gets credentials of its own. Two while one is replaced: the first one makes them.',
     { secret: true },
   ),
   turnUsername: unset(
