@@ -2,8 +2,10 @@ import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
 import { connectionName } from '../../ports/node-name.ts'
+import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
+import type { TimelineStore } from '../../ports/timeline.ts'
 import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createStepRows } from '../sql/step-rows.ts'
@@ -13,12 +15,15 @@ import { createCallReads } from './call-reads.ts'
 import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
 import { createDevices } from './devices.ts'
+import { createCallRows } from './erasure.ts'
 import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
+import { createOnlineStore } from './online.ts'
 import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
 import { createRemoval } from './retention.ts'
+import { createTimelineStore } from './timeline.ts'
 import { createWebhookStore } from './webhooks.ts'
 
 export interface PostgresOptions extends RetentionSettings {
@@ -43,6 +48,8 @@ export interface PostgresStores {
   readonly products: ProductStore
   readonly devices: Devices
   readonly webhooks: WebhookStore
+  readonly timeline: TimelineStore
+  readonly online: OnlineStore
   /** Commits of calls so far. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -97,6 +104,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
       reads: createCallReads(readers),
       lists: createCallLists(readers),
       commits,
+      erasable: createCallRows(readers),
       stepRows,
       subscribers,
       tryWrite,
@@ -108,6 +116,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     products: createProductStore(readers, close),
     devices: createDevices(readers),
     webhooks: createWebhookStore(readers, subscribers),
+    timeline: createTimelineStore(readers, retentionMs),
+    online: createOnlineStore(readers, subscribers),
     counts: () => commits.counts,
     prune: retention.prune,
     close,

@@ -3,24 +3,29 @@ import { isExecutable, packageRoot } from '../../config/package-root.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
+import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
 import { StoreError } from '../../ports/store-error.ts'
+import type { TimelineStore } from '../../ports/timeline.ts'
 import type { WebhookStore } from '../../ports/webhooks.ts'
 import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
 import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
 import { createCallStore, createReadOnlyCallStore } from './call-store.ts'
-import { fileFailure, openConnection, openReader, patiently, type Synchronous } from './connection.ts'
+import { fileFailure, openConnection, openReader, patiently, type Synchronous, sqlFailure } from './connection.ts'
 import { type DataDir, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { createDevices } from './devices.ts'
+import { createCallRows, type EraseWrites } from './erasure.ts'
 import { type CommitCounts, GroupCommit } from './group-commit.ts'
 import { createLiveCalls } from './live-calls.ts'
 import { migrate } from './migrations.ts'
+import { createOnlineStore, type OnlineWrites } from './online.ts'
 import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
-import { createWebhookStore, type HookWrites } from './webhooks.ts'
+import { createTimelineStore, type TimelineWrites } from './timeline.ts'
+import { createHookWriter, createWebhookStore, type HookWrites, type Staged } from './webhooks.ts'
 
 export interface SqliteOptions extends RetentionSettings {
   /** Made where it is missing, for its owner alone. */
@@ -47,6 +52,8 @@ export interface SqliteStores {
   readonly products: ProductStore
   readonly devices: Devices
   readonly webhooks: WebhookStore
+  readonly timeline: TimelineStore
+  readonly online: OnlineStore
   /** Commits of calls so far; zeros where calls are only read. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -55,6 +62,8 @@ export interface SqliteStores {
 }
 
 const commitLimitMs = 5000
+/** A command that writes much leaves the lock alone for so long after each transaction, in ms: longer than one takes. */
+const turnMs = 50
 const noOutbox: Outbox = {
   rowOf: () => undefined,
   remove() {},
@@ -62,9 +71,29 @@ const noOutbox: Outbox = {
   release() {},
   oldest: () => undefined,
 }
-/** Deliveries are attempted by the process that serves. */
-const noHookWrites: HookWrites = {
-  hooks: () => Promise.reject(new StoreError('unavailable', 'Webhooks are delivered by the serving process alone.')),
+/** Deliveries are attempted, and timelines are written, by the process that serves. */
+function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites & OnlineWrites {
+  const write = createHookWriter(db)
+  return {
+    hooks: async (errand) => {
+      // What a command reads or removes is all of it.
+      if (errand.type === 'settle' && errand.attempted.length === 0) {
+        try {
+          const isMore = write(errand)
+          // The writer of the service has its turn.
+          if (isMore === 1) await Bun.sleep(turnMs)
+          return isMore
+        } catch (error) {
+          throw sqlFailure(error)
+        }
+      }
+      throw new StoreError('unavailable', 'Webhooks are delivered by the serving process alone.')
+    },
+    timeline: () =>
+      Promise.reject(new StoreError('unavailable', 'Timelines are written by the serving process alone.')),
+    erase: () => Promise.reject(new StoreError('unavailable', 'The serving process alone erases.')),
+    online: () => Promise.reject(new StoreError('unavailable', 'The serving process alone knows who is connected.')),
+  }
 }
 const noCommits: CommitCounts = { commits: 0, transitions: 0, writersStarted: 0 }
 
@@ -77,14 +106,18 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
     const beside = openBeside(dir)
     const products = createProductStore(beside)
     const devices = openDevices(dir)
-    const { calls, outbox, counts, remove, subscribers, hookWrites } = await openCalls(dir, options).catch(
-      async (error) => {
-        await products.close()
-        await devices.close()
-        throw error
-      },
-    )
-    const webhooks = createWebhookStore(beside, hookWrites, subscribers, options.clock ?? { now: Date.now })
+    const { calls, outbox, counts, remove, subscribers, staged, writes, reader } = await openCalls(
+      dir,
+      options,
+      beside,
+    ).catch(async (error) => {
+      await products.close()
+      await devices.close()
+      throw error
+    })
+    const webhooks = createWebhookStore(beside, writes, subscribers, staged, options.clock ?? { now: Date.now })
+    const timeline = createTimelineStore(reader, beside, writes)
+    const online = createOnlineStore(reader, writes, subscribers)
     const retention = createRetention({ ...options, clock: options.clock ?? { now: Date.now }, remove })
     retention.start()
     const close = async () => {
@@ -94,7 +127,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       await devices.close()
       lock?.release()
     }
-    return { calls, outbox, products, devices, webhooks, counts, prune: retention.prune, close }
+    return { calls, outbox, products, devices, webhooks, timeline, online, counts, prune: retention.prune, close }
   } catch (error) {
     lock?.release()
     throw error
@@ -113,7 +146,7 @@ async function migrateDatabase(dir: DataDir, clock: Pick<Clock, 'now'>): Promise
   }
 }
 
-async function openCalls(dir: DataDir, options: SqliteOptions) {
+async function openCalls(dir: DataDir, options: SqliteOptions, beside: Database) {
   const db = openReader(dir.database)
   const reads = createCallReads(db)
   const lists = createCallLists(db)
@@ -125,10 +158,13 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
       counts: () => noCommits,
       remove: async () => 0,
       subscribers,
-      hookWrites: noHookWrites,
+      staged: { isAny: true },
+      writes: writesBeside(beside),
+      reader: db,
     }
   }
   const live = createLiveCalls()
+  const staged: Staged = { isAny: true }
   const commits = new GroupCommit({
     startWorker: options.startWorker ?? startWorker,
     open: { type: 'open', path: dir.database, synchronous: options.synchronous },
@@ -151,8 +187,9 @@ async function openCalls(dir: DataDir, options: SqliteOptions) {
     if (count > 0) live.dropOver(before)
     return count
   }
-  const calls = createCallStore({ reads, lists, live, commits, outbox, subscribers, close })
-  return { calls, outbox, counts: () => commits.counts, remove, subscribers, hookWrites: commits }
+  const erasable = createCallRows(db, commits)
+  const calls = createCallStore({ reads, lists, live, commits, erasable, outbox, subscribers, staged, close })
+  return { calls, outbox, counts: () => commits.counts, remove, subscribers, staged, writes: commits, reader: db }
 }
 
 function startWorker(): Worker {

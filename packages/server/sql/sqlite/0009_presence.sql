@@ -1,0 +1,2 @@
+-- Whether participants of a product see if their peers are there: 'off' or 'peers' [PRES1].
+ALTER TABLE product_settings ADD COLUMN presence TEXT NOT NULL DEFAULT 'off';

@@ -1,0 +1,95 @@
+import type { Database } from 'bun:sqlite'
+import { mostComing, type OnlineStore } from '../../ports/online.ts'
+import {
+  type ComingRow,
+  comingRows,
+  type OnlineHook,
+  type OnlineRow,
+  onlineHooks,
+  participantOfRow,
+} from '../sql/online-rows.ts'
+import type { Subscribers } from '../sql/subscribers.ts'
+import { sqlFailure } from './connection.ts'
+
+/** What the writer thread does for who comes and goes. */
+export type OnlineErrand =
+  | {
+      readonly type: 'online'
+      readonly node: string
+      readonly people: readonly ComingRow[]
+      readonly hooks: readonly OnlineHook[]
+    }
+  | { readonly type: 'eraseOnline'; readonly row: OnlineRow }
+
+export interface OnlineWrites {
+  online(errand: OnlineErrand): Promise<number>
+}
+
+export const nodesSql = 'SELECT node, count(*) AS count FROM online GROUP BY node'
+export const ofNodeSql = `SELECT product, role, user_id FROM online WHERE node = ? LIMIT ${mostComing}`
+
+export function createOnlineStore(
+  reader: Database,
+  writes: OnlineWrites,
+  subscribers: Pick<Subscribers, 'wanting'>,
+): OnlineStore {
+  const nodes = reader.query<{ node: string; count: number }, []>(nodesSql)
+  const ofNode = reader.query<OnlineRow, [string]>(ofNodeSql)
+
+  function attempt<T>(action: () => T): T | Promise<T> {
+    try {
+      return action()
+    } catch (error) {
+      return Promise.reject(sqlFailure(error))
+    }
+  }
+
+  return {
+    async write(node, people, at) {
+      const hooks = onlineHooks(people, subscribers, at)
+      await writes.online({ type: 'online', node, people: comingRows(people), hooks })
+    },
+    nodes: () => attempt(() => new Map(nodes.all().map(({ node, count }) => [node, count]))),
+    of: (node) => attempt(() => ofNode.all(node).map(participantOfRow)),
+    async erase({ product, role, userId }) {
+      await writes.online({ type: 'eraseOnline', row: { product, role, user_id: userId } })
+    },
+  }
+}
+
+/** Of the writer thread: each errand is one transaction; answers how many came, went or were removed. */
+export function createOnlineWriter(db: Database): (errand: OnlineErrand) => number {
+  const isThere = db.query<unknown, string[]>(
+    'SELECT 1 FROM online WHERE product = ? AND role = ? AND user_id = ? LIMIT 1',
+  )
+  const add = db.query<unknown, string[]>(
+    'INSERT OR IGNORE INTO online (product, role, user_id, node) VALUES (?, ?, ?, ?)',
+  )
+  const remove = db.query<unknown, string[]>(
+    'DELETE FROM online WHERE product = ? AND role = ? AND user_id = ? AND node = ?',
+  )
+  const erase = db.query<unknown, string[]>('DELETE FROM online WHERE product = ? AND role = ? AND user_id = ?')
+  const tell = db.query<unknown, (string | number)[]>(`
+    INSERT INTO webhook_deliveries (id, endpoint_id, subject, version, type, body, created_at)
+    SELECT ?1, ?2, ?3, 1 + coalesce((
+      SELECT max(version) FROM webhook_deliveries WHERE endpoint_id = ?2 AND subject = ?3 AND status = 'pending'
+    ), 0), ?4, ?5, ?6`)
+
+  const run = db.transaction((errand: OnlineErrand) => {
+    if (errand.type === 'eraseOnline') {
+      const { product, role, user_id } = errand.row
+      return erase.run(product, role, user_id).changes
+    }
+    const changed = new Set<number>()
+    for (const { n, product, role, user_id, comes } of errand.people) {
+      const before = isThere.get(product, role, user_id) !== null
+      const write = comes ? add : remove
+      write.run(product, role, user_id, errand.node)
+      if (before !== (isThere.get(product, role, user_id) !== null)) changed.add(n)
+    }
+    for (const { n, id, endpoint_id, subject, type, body, created_at } of errand.hooks)
+      if (changed.has(n)) tell.run(id, endpoint_id, subject, type, body, created_at)
+    return changed.size
+  })
+  return (errand) => run.immediate(errand)
+}
