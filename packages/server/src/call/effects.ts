@@ -1,3 +1,4 @@
+import type { CallQuality } from '@ringwire/protocol/backend'
 import type {
   CallAccepted,
   CallMissed,
@@ -54,6 +55,8 @@ export interface CallEvent {
   readonly moved?: readonly PlaceMove[]
   /** What a side hears of the other's absence, beside the notices [PEER1]. */
   readonly peers?: readonly PeerNews[]
+  /** How the media was, as far as it was reported when the call ended: told to endpoints, and stored elsewhere [STAT1]. */
+  readonly quality?: CallQuality | null
   /** Why a backend ended the call, in its own words; nobody in the call is shown it [SRV2]. */
   readonly note?: string
 }

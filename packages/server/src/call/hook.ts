@@ -1,5 +1,5 @@
-import type { CallHookType, HookType } from '@ringwire/protocol/backend'
-import { type Call, isLive } from './call.ts'
+import type { CallHookType, HookType, ParticipantHookType } from '@ringwire/protocol/backend'
+import { type Call, isLive, type Participant } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 import { callView } from './view.ts'
 
@@ -48,7 +48,12 @@ export function hookBody(type: string, at: number, data: object): string {
 
 /** That of `call.wake` has no ticket yet: what opens something is not stored. */
 export function callHookBody(type: CallHookType, { call, event }: Step): string {
-  const view = callView(call, event.by)
+  const quality = type === 'call.ended' ? { quality: event.quality ?? null } : {}
+  const view = { ...callView(call, event.by), ...quality }
   const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
   return hookBody(type, event.at, data)
+}
+
+export function presenceHookBody(type: ParticipantHookType, at: number, { role, userId }: Participant): string {
+  return hookBody(type, at, { user_id: userId, role })
 }

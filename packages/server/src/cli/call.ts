@@ -1,8 +1,9 @@
 /** `ringwire call …`: what the store says about calls. */
-import type { CallView } from '@ringwire/protocol/backend'
+import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
 import { createHistory } from '../services/history.ts'
 import { createSeenCalls } from '../services/seen-calls.ts'
+import { createTimelines } from '../services/timelines.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -10,8 +11,10 @@ import {
   printTable,
   type Surroundings,
   type Tones,
+  visible,
   withStore,
 } from './command.ts'
+import { addLiveCallCommands } from './live-calls.ts'
 import { name, whole } from './options.ts'
 
 /** Of the statuses of calls. */
@@ -56,6 +59,14 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((options) => list(surroundings, options))
+  call
+    .command('trace')
+    .description('What happened to a call, and why a phone did not ring.')
+    .argument('<call>', 'its call_uuid')
+    .requiredOption('--product <name>', 'product namespace', name)
+    .option('--json', 'print JSON, as the REST answer, instead of text')
+    .action((callUuid, options) => trace(surroundings, callUuid, options))
+  addLiveCallCommands(call, surroundings)
 }
 
 interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
@@ -85,6 +96,35 @@ function rowOf({ started_at, status, end_reason, caller, callee, call_uuid }: Ca
   const [from, to] = [caller, callee].map(({ role, user_id }) => `${role}/${user_id}`)
   return [started_at, status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
 }
+
+interface TraceOptions {
+  product: string
+  json?: boolean
+}
+
+async function trace(surroundings: Surroundings, callUuid: string, { product, json }: TraceOptions): Promise<void> {
+  const shown = await withStore(surroundings, (store) => createTimelines(store).of(product, callUuid))
+  if (shown === undefined)
+    throw new CommandFailure(exitCodes.negative, `The product ${product} has no call ${callUuid}.`)
+  if (json) return printJson(surroundings, { success: true, ...shown })
+  const start = Date.parse(shown.entries[0]?.at ?? '')
+  if (shown.entries[0] !== undefined) surroundings.out(`Since ${shown.entries[0].at}\n`)
+  printTable(
+    surroundings,
+    ['AFTER', 'WHAT', 'WHO', 'DEVICE', 'DETAIL'],
+    shown.entries.map((entry) => entryOf(entry, start)),
+    tones,
+  )
+  surroundings.out(`${visible(shown.summary)}\n`)
+}
+
+function entryOf({ at, what, who, device_id, detail }: TimelineEntry, start: number): string[] {
+  const after = `${((Date.parse(at) - start) / 1_000).toFixed(3)} s`
+  const said = Object.entries(detail).flatMap(([key, value]) => (key === 'version' ? [] : [`${key}=${textOf(value)}`]))
+  return [after, what, who === undefined ? '' : `${who.role}/${who.user_id}`, device_id ?? '', said.join(' ')]
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 async function history(surroundings: Surroundings, options: HistoryOptions): Promise<void> {
   const { product, user, role, limit, cursor, json } = options

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
+import type { Devices } from '../ports/devices.ts'
 import type { ProductStore } from '../ports/product-store.ts'
+import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Migrated, MigrationOptions } from '../services/migration.ts'
 
@@ -11,7 +13,9 @@ import type { Migrated, MigrationOptions } from '../services/migration.ts'
 export interface OpenStore {
   readonly calls: CallStore
   readonly products: ProductStore
+  readonly devices: Devices
   readonly webhooks: WebhookStore
+  readonly timeline: TimelineStore
   close(): void | Promise<void>
 }
 

@@ -1,8 +1,10 @@
-/** `ringwire participant …`: somebody is sent away, as by the backend of the product. */
+/** `ringwire participant …`: somebody is shown, sent away or erased, as by the backend of the product. */
+import type { ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
 import { readInstant } from '../services/seen-calls.ts'
 import { participantHash } from '../session/session-id.ts'
-import { CommandFailure, exitCodes, printJson, type Surroundings, withStore } from './command.ts'
+import { type AskOptions, askService, withServiceOptions } from './asking.ts'
+import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
 import { name } from './options.ts'
 
 interface DisconnectOptions {
@@ -14,11 +16,29 @@ interface DisconnectOptions {
 }
 
 export function addParticipantCommands(program: Command, surroundings: Surroundings): void {
-  program
-    .command('participant')
-    .description('Participants of calls.')
+  const participant = program.command('participant').description('Participants of calls.')
+  const asking = (command: string, description: string) =>
+    withServiceOptions(
+      participant
+        .command(command)
+        .description(description)
+        .argument('<role>', 'role of the participant', name)
+        .argument('<user>', 'user_id of the participant', name)
+        .requiredOption('--product <name>', 'product namespace', name),
+    ).option('--json', 'print JSON, as the REST answer, instead of text')
+  asking(
+    'show',
+    'Whether a participant is connected, with which devices, and its live calls. Asks the running service, with a product key.',
+  ).action((role, user, options) => show(surroundings, role, user, options))
+  asking(
+    'erase',
+    'Erase what is kept of a participant, for good: calls keep their times, without names. Asks the running service, with a product key.',
+  ).action((role, user, options) => erase(surroundings, role, user, options))
+  participant
     .command('disconnect')
-    .description('Close the sockets of a participant, and take its tokens back. A running service hears of it at once.')
+    .description(
+      'Close the sockets of a participant, take its tokens back, forget its devices. A running service hears of it at once.',
+    )
     .requiredOption('--product <name>', 'product namespace', name)
     .requiredOption('--user <id>', 'user_id of the participant', name)
     .requiredOption('--role <role>', 'role of the participant', name)
@@ -34,10 +54,51 @@ async function disconnect(surroundings: Surroundings, options: DisconnectOptions
     throw new CommandFailure(exitCodes.usage, '--until must be an ISO 8601 instant with its offset.')
   const now = Date.now()
   const before = Math.max(now, until)
-  await withStore(surroundings, (store) =>
-    store.products.revoke(participantHash({ product, role, userId }), before, now),
-  )
+  const participant = { product, role, userId }
+  await withStore(surroundings, async ({ products, devices }) => {
+    await products.revoke(participantHash(participant), before, now)
+    // As the server API does: who may come back registers again [PUSH1].
+    await devices.forgetAll(participant)
+  })
   const tokensFrom = new Date(before).toISOString()
   if (json) return printJson(surroundings, { success: true, tokens_from: tokensFrom })
   surroundings.out(`Tokens of ${role}/${userId} that were issued before ${tokensFrom} do not count any more.\n`)
 }
+
+interface AskingOptions extends AskOptions {
+  json?: boolean
+}
+
+const pathOf = (role: string, user: string) => `participants/${encodeURIComponent(role)}/${encodeURIComponent(user)}`
+/** What there is of somebody may be much. */
+const eraseMs = 60_000
+
+async function show(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
+  const asked = { method: 'GET', path: pathOf(role, user) } as const
+  const view = await askService<ParticipantView>(surroundings, options, asked)
+  if (view === undefined) throw nobody(role, user)
+  if (options.json) return printJson(surroundings, view)
+  const { online, sessions, devices, live_calls } = view
+  surroundings.out(`${role}/${user} is ${online ? 'online' : 'offline'}.\n`)
+  const rows = [
+    ...sessions.map((one) => ['session', one.connected_at, one.device_id ?? '', one.session_id]),
+    ...devices.map((one) => ['device', one.registered_at, one.device_id, one.platform]),
+    ...live_calls.map((one) => ['call', one.started_at, one.status, one.call_uuid]),
+  ]
+  if (rows.length > 0) printTable(surroundings, ['WHAT', 'SINCE', 'OF', 'WHICH'], rows, {})
+}
+
+async function erase(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
+  const asked = { method: 'DELETE', path: pathOf(role, user), limitMs: eraseMs } as const
+  const erased = await askService<ParticipantErased>(surroundings, options, asked)
+  if (erased === undefined) throw nobody(role, user)
+  if (options.json) return printJson(surroundings, erased)
+  const { calls, devices, timeline_entries, webhook_deliveries } = erased
+  surroundings.out(
+    `${role}/${user} is erased: of ${calls} calls, ${devices} devices, ${timeline_entries} timeline entries, ${webhook_deliveries} webhooks.\n`,
+  )
+}
+
+/** The service takes no such name. */
+const nobody = (role: string, user: string) =>
+  new CommandFailure(exitCodes.negative, `There can be no participant ${role}/${user}.`)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { actorOf, callLife } from '../../test/contracts/call-life.ts'
@@ -91,6 +91,7 @@ describe('help and usage', () => {
       'products',
       'token',
       'call',
+      'vapid',
       'config',
       'version',
       'Exit codes',
@@ -131,6 +132,7 @@ describe('help and usage', () => {
       'products set shop --busy maybe',
       'products set shop --ring-timeout-ms 4999',
       'products set shop --reveal-busy perhaps',
+      'products set shop --media none',
       'products set shop',
       'token --product shop',
       'token verify',
@@ -361,13 +363,40 @@ describe('products', () => {
       busy: 'reject',
       reveal_busy: false,
       ring_timeout_ms: null,
+      media: 'all',
+      presence: 'off',
     })
     await json('products set shop --reveal-busy true --ring-timeout-ms 20000')
     await json('products set shop --ring-timeout-ms default')
+    await json('products set shop --media relay')
+    await json('products set shop --presence peers')
     expect(await json<object[]>('products list')).toEqual([
-      { product: 'shop', busy: 'reject', reveal_busy: true, ring_timeout_ms: null },
+      { product: 'shop', busy: 'reject', reveal_busy: true, ring_timeout_ms: null, media: 'relay', presence: 'peers' },
     ])
-    expect((await run('products list')).out).toMatch(/shop +reject +true +default/)
+    expect((await run('products list')).out).toMatch(/shop +reject +true +default +relay +peers/)
+  })
+})
+
+describe('vapid', () => {
+  test('[PUSH2] prints a pair that the settings take, another one each time, and stores nothing', async () => {
+    const { code, out, err } = await run('vapid')
+    const env = Object.fromEntries(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=')),
+    )
+    expect([code, Object.keys(env)]).toEqual([0, ['RINGWIRE_VAPID_PRIVATE_KEY', 'RINGWIRE_VAPID_PUBLIC_KEY']])
+    expect(err).not.toContain(env.RINGWIRE_VAPID_PRIVATE_KEY)
+    const subject = { RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com' }
+    expect((await run('config check', { env: { ...env, ...subject } })).code).toBe(0)
+    const other = await json<{ private_key: string; public_key: string }>('vapid')
+    // The public key of another pair does not fit.
+    const mixed = { ...env, RINGWIRE_VAPID_PUBLIC_KEY: other.public_key, ...subject }
+    expect((await run('config check', { env: mixed })).code).not.toBe(0)
+    const second = { RINGWIRE_VAPID_PRIVATE_KEY: other.private_key, RINGWIRE_VAPID_PUBLIC_KEY: other.public_key }
+    expect((await run('config check', { env: { ...second, ...subject } })).code).toBe(0)
+    expect(readdirSync(dataDir)).toEqual([])
   })
 })
 
@@ -609,4 +638,27 @@ test('a data directory that cannot be used: 1, and one line', async () => {
   const { code, err } = await run('keys create --product shop', { env: { RINGWIRE_DATA_DIR: join(file, 'below') } })
   expect(code).toBe(1)
   expect(err.trim().split('\n')).toHaveLength(1)
+})
+
+test('[SRV2] participant disconnect takes tokens back and forgets devices, of nobody else', async () => {
+  await run('keys create --product shop')
+  const store = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: false })
+  try {
+    const [ann, ben] = ['ann', 'ben'].map((userId) => ({ product: 'shop', role: 'customer', userId }))
+    if (ann === undefined || ben === undefined) throw new Error('nobody')
+    for (const participant of [ann, ben]) {
+      const address = { platform: 'fcm', token: participant.userId } as const
+      await store.devices.put({ participant, deviceId: 'phone', address, registeredAt: Date.now() })
+    }
+    const begin = Date.now()
+    const { tokens_from } = await json<{ tokens_from: string }>(
+      'participant disconnect --product shop --role customer --user ann',
+    )
+    expect(Date.parse(tokens_from)).toBeGreaterThanOrEqual(begin)
+    expect((await store.products.revocations(0)).map(({ before }) => before)).toEqual([Date.parse(tokens_from)])
+    const counts = await Promise.all([ann, ben].map(async (who) => (await store.devices.of(who, Date.now())).length))
+    expect(counts).toEqual([0, 1])
+  } finally {
+    await store.close()
+  }
 })

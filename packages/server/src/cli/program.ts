@@ -12,6 +12,7 @@ import { CommandFailure, exitCodes, requireConfig, type Surroundings, visibleLin
 import { findSlip, isHidden } from './command-table.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands, fileProblems, fileWarnings } from './config.ts'
+import { addJwtKeyCommand } from './jwt-key.ts'
 import { addKeyCommands } from './keys.ts'
 import { lanEnvironment } from './lan.ts'
 import { addMigrateCommand } from './migrate.ts'
@@ -19,6 +20,8 @@ import { addParticipantCommands } from './participant.ts'
 import { addPhoneCommand } from './phone/phone.ts'
 import { addProductCommands } from './products.ts'
 import { addTokenCommands } from './token.ts'
+import { addTurnCommands } from './turn.ts'
+import { addVapidCommand } from './vapid.ts'
 import { addWebhookCommands } from './webhooks.ts'
 import { launchedOption, workerOption } from './worker-process.ts'
 
@@ -104,6 +107,9 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
   addPhoneCommand(program, surroundings, exit)
   addCallCommands(program, surroundings)
   addParticipantCommands(program, surroundings)
+  addJwtKeyCommand(program, surroundings)
+  addTurnCommands(program, surroundings)
+  addVapidCommand(program, surroundings)
   addConfigCommands(program, surroundings)
   addMigrateCommand(program, surroundings)
   addBackupCommand(program, surroundings)

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { program } from '@ringwire/testkit/program'
 
-const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 export const launcher = new URL('../../bin/ringwire.mjs', import.meta.url).pathname
-export const direct = [process.execPath, mainFile]
+export const direct = [...program]
 /** The Node that the machine has. */
 export const throughNode = ['node', launcher]
 

@@ -16,10 +16,14 @@ const [
   ofAnn = '',
   one = '',
   end = '',
+  timeline = '',
   participant = '',
   disconnect = '',
   until = '',
+  exported = '',
+  erase = '',
   cli = '',
+  asking = '',
 ] = commands
 
 const dir = mkdtempSync(join(tmpdir(), 'ringwire-backend-'))
@@ -53,7 +57,7 @@ async function sh(text: string): Promise<string> {
 const ask = async (text: string) => JSON.parse(await sh(text))
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(9)
+  expect(commands).toHaveLength(13)
 })
 
 test('[SRV2] calls: listed, shown, ended', async () => {
@@ -66,6 +70,8 @@ test('[SRV2] calls: listed, shown, ended', async () => {
   for (const command of [live, ofAnn]) expect((await ask(command)).data).toMatchObject([{ call_uuid: call }])
   expect((await ask(one)).call).toMatchObject({ status: 'ringing', by: { user_id: 'ann' } })
   expect((await ask(end)).call).toMatchObject({ status: 'cancelled', end_reason: 'ended_by_server' })
+  const { call: shown, entries } = await ask(timeline)
+  expect([shown.status, entries[0].what]).toEqual(['cancelled', 'invited'])
   for (const client of [ann, callee]) expect((await client.next('call.cancelled')).data.reason).toBe('ended_by_server')
 })
 
@@ -84,13 +90,37 @@ test('[SRV2] the same on the command line, beside the service, which hears of it
   while (Math.floor(Date.now() / 1000) === begun) await Bun.sleep(20)
   const ann = await service.connect({ user_id: 'ann', role: 'customer' })
   await service.connect({ user_id: 'eve', role: 'customer' })
-  const [list = '', away = ''] = cli.trim().split('\n')
+  const [list = '', trace = '', away = ''] = cli.trim().split('\n')
   expect(await sh(list.replace('ended', 'cancelled'))).toContain(call)
   expect(await sh(list)).not.toContain(call)
   expect(await ask(`${list.replace('ended', 'cancelled')} --json`)).toMatchObject({
     success: true,
     data: [{ call_uuid: call }],
   })
+  const shown = await ask(timeline)
+  const { success: _, call: __, summary } = shown
+  const printed = await sh(trace)
+  expect(printed).toMatch(/^Since \S+\nAFTER +WHAT +WHO +DEVICE +DETAIL\n0\.000 s +invited +customer\/ann/)
+  expect(printed).toEndWith(`\n${summary}\n`)
+  expect(await ask(`${trace} --json`)).toEqual(shown)
   expect(await sh(away)).toContain('before')
   expect((await ann.closed).code).toBe(4403)
+})
+
+test('[SRV2] what is kept of a participant: exported, and erased; the command line asks the service for the same', async () => {
+  const { calls } = await ask(exported)
+  expect(calls.map((one: { call: { call_uuid: string } }) => one.call.call_uuid)).toEqual([call])
+  const [show = '', eraseAgain = ''] = asking.trim().split('\n')
+  const begun = Math.floor(Date.now() / 1000)
+  while (Math.floor(Date.now() / 1000) === begun) await Bun.sleep(20)
+  const ann = await service.connect({ user_id: 'ann', role: 'customer', device_id: 'phone' })
+  expect(await sh(show)).toMatch(/^customer\/ann is online\.\nWHAT +SINCE +OF +WHICH\nsession +\S+Z +phone +\S+\n$/)
+  expect(await ask(`${show} --json`)).toEqual(await ask(participant))
+  expect(await ask(erase)).toMatchObject({ success: true, calls: 1, devices: 0 })
+  expect((await ann.closed).code).toBe(4403)
+  expect((await ask(one)).call.caller).toEqual({ user_id: '', role: 'customer', display_name: null })
+  expect((await ask(exported)).calls).toEqual([])
+  expect(await sh(eraseAgain)).toBe('customer/ann is erased: of 0 calls, 0 devices, 0 timeline entries, 0 webhooks.\n')
+  expect((await ask(`${eraseAgain} --json`)).calls).toBe(0)
+  expect(await sh(show)).toBe('customer/ann is offline.\n')
 })

@@ -46,6 +46,16 @@ class Stage {
     this.lines.splice(0, this.lines.length, `(${text})`)
   }
 
+  /** As a backend does, with its product key [SRV2]. */
+  async endByBackend(): Promise<void> {
+    const path = `/v1/server/calls/${this.callUuid}/end`
+    const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+    const body = JSON.stringify({ product: this.product })
+    const response = await fetch(this.service.url + path, { method: 'POST', headers, body })
+    if (response.status !== 200) throw new Error(`the backend: ${response.status}`)
+    this.lines.push('(The backend ends the call.)')
+  }
+
   private line(who: string, arrow: string, message: object): void {
     this.lines.push(`${who} ${arrow} ${JSON.stringify(message, settled)}`)
   }
@@ -180,6 +190,26 @@ export const conversations: Readonly<Record<string, (stage: Stage) => Promise<vo
     await tablet.hear('call.cancelled')
     tablet.send('call.accept')
     await tablet.hear('call.error')
+  },
+  async 'Declined on another device'(stage) {
+    const ann = await stage.enter('Ann')
+    const phone = await stage.enter('Ben', 'ben-phone', 'Ben’s phone')
+    const tablet = await stage.enter('Ben', 'ben-tablet', 'Ben’s tablet')
+    ann.send('call.invite', callee)
+    await ann.hear('call.invited')
+    await phone.hear('call.ringing')
+    await tablet.hear('call.ringing')
+    stage.soFar('Ann calls, and it rings on both devices of Ben.')
+    tablet.send('call.reject')
+    await ann.hear('call.rejected')
+    await phone.hear('call.cancelled')
+  },
+  async 'Ended by the backend'(stage) {
+    const { ann, ben } = await answer(stage)
+    stage.soFar('Ann called, and Ben answered.')
+    await stage.endByBackend()
+    await ann.hear('call.ended')
+    await ben.hear('call.ended')
   },
   async 'A socket is lost in the call'(stage) {
     const { ann, ben } = await answer(stage)

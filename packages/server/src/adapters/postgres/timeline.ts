@@ -1,0 +1,103 @@
+import { mostEntries } from '../../call/observed.ts'
+import { refusedKeptMs, type TimelineStore } from '../../ports/timeline.ts'
+import {
+  latest,
+  type StoredEntry,
+  type StoredRefusal,
+  timelineColumns,
+  timelineRowOf,
+  timelineValues,
+} from '../sql/timeline-rows.ts'
+import type { Connections, SqlParameter } from './connections.ts'
+
+/** So few that nothing else waits for long. */
+const batchSize = 500
+
+export const entriesSql = `
+  SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
+  WHERE product = $1 AND call_uuid = $2 ORDER BY at, id LIMIT $3::int`
+/**
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. Two nodes that write of one
+ * call at once may pass its bound by what they write; nobody reads more than that.
+ */
+export const addSql = `
+  INSERT INTO call_timeline (${timelineColumns})
+  SELECT ${timelineColumns.map((column) => `given.${column}`)} FROM (
+    SELECT row.*, row_number() OVER (PARTITION BY product, call_uuid ORDER BY at, id) AS number
+    FROM json_to_recordset($1::text::json) AS row (
+      product text, call_uuid text, id text, at bigint, side text, role text, user_id text, entry text)
+  ) AS given
+  WHERE coalesce((
+      SELECT CASE given.side WHEN 'caller' THEN c.caller_user_id WHEN 'callee' THEN c.callee_user_id ELSE '-' END
+      FROM calls AS c WHERE c.call_uuid = given.call_uuid AND c.product = given.product), given.role) <> ''
+    AND (given.number + (
+      SELECT count(*) FROM call_timeline AS t WHERE t.product = given.product AND t.call_uuid = given.call_uuid
+    ) <= ${mostEntries}
+    OR EXISTS (
+      SELECT FROM call_timeline AS t
+      WHERE t.product = given.product AND t.call_uuid = given.call_uuid AND t.id = given.id))
+  ORDER BY given.product COLLATE "C", given.call_uuid COLLATE "C", given.id COLLATE "C"
+  ON CONFLICT (product, call_uuid, id) DO UPDATE SET entry = excluded.entry`
+export const forgetSides = (['caller', 'callee'] as const).map(
+  (side) => `
+  DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
+    SELECT t.product, t.call_uuid, t.id FROM calls AS c
+    JOIN call_timeline AS t ON t.product = c.product AND t.call_uuid = c.call_uuid AND t.side = '${side}'
+    WHERE c.${side}_user_id = $1 AND c.${side}_role = $2 AND c.product = $3 LIMIT $4::int)
+  RETURNING 1`,
+)
+export const forgetRefusedSql = `
+  DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
+    SELECT product, call_uuid, id FROM call_timeline
+    WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 LIMIT $4::int)
+  RETURNING 1`
+export const refusedSql = `
+  SELECT call_uuid, id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
+  WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 AND (at, id) < ($4::float8::bigint, $5)
+  ORDER BY at DESC, id DESC LIMIT $6::int`
+/** A node's own clock may be wrong: what is young by the database's stays. */
+export const pruneRefusedSql = `
+  DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
+    SELECT product, call_uuid, id FROM call_timeline
+    WHERE role <> ''
+      AND at < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - $3::float8)::bigint
+    ORDER BY at LIMIT $2::int FOR UPDATE SKIP LOCKED)
+  RETURNING 1`
+
+/** Entries in the database, beside the commits: none of them waits for one. Calls are kept for `retentionMs`; 0: for ever. */
+export function createTimelineStore(connections: Connections, retentionMs: number): TimelineStore {
+  const keptMs = Math.min(refusedKeptMs, retentionMs || refusedKeptMs)
+  const run = (text: string, values: readonly SqlParameter[]) =>
+    // Each of the writes leaves the same behind when it is done twice.
+    connections.run(text, values, { repeatable: true })
+
+  return {
+    async add(rows) {
+      if (rows.length > 0) await run(addSql, [JSON.stringify(rows.map(objectOf))])
+    },
+    async of(ref) {
+      const rows: StoredEntry[] = await run(entriesSql, [ref.product, ref.callUuid, mostEntries])
+      return rows.map((row) => timelineRowOf(ref, row))
+    },
+    async refusedOf({ product, role, userId }, limit, before = latest) {
+      const values = [userId, role, product, before.at, before.id, limit]
+      const rows: StoredRefusal[] = await run(refusedSql, values)
+      return rows.map((row) => timelineRowOf({ product, callUuid: row.call_uuid }, row))
+    },
+    async forgetParticipant({ product, role, userId }) {
+      let count = 0
+      for (const sql of [...forgetSides, forgetRefusedSql]) {
+        for (let last = batchSize; last === batchSize; count += last) {
+          last = (await run(sql, [userId, role, product, batchSize])).length
+        }
+      }
+      return count
+    },
+    pruneRefused: async (before) => (await run(pruneRefusedSql, [before, batchSize, keptMs])).length,
+  }
+}
+
+function objectOf(row: Parameters<typeof timelineValues>[0]): Record<string, string | number | undefined> {
+  const values = timelineValues(row)
+  return Object.fromEntries(timelineColumns.map((column, index) => [column, values[index]]))
+}

@@ -1,0 +1,41 @@
+import type { CallRef, Participant, Side } from './call.ts'
+
+/** What was seen of a call beside its transitions, which its events hold [TRACE1]. */
+export type Seen =
+  /** A text of the ring was handed to a socket; and, the second, its client was proven to have received it. */
+  | 'rung'
+  | 'proven'
+  | 'alerting'
+  | 'socket_lost'
+  | 'socket_found'
+  /** What became of a push to a device, and of an attempt to tell a webhook endpoint. */
+  | 'push'
+  | 'webhook'
+  /** An invite that was refused before there was a call. */
+  | 'refused'
+  /** What one side sent through one process, counted. */
+  | 'relays'
+  /** Media quality as one side reported it to one process, from its least to its greatest [STAT1]. */
+  | 'quality'
+
+/** What an entry says of itself: never an address, an SDP or a token. */
+export type Detail = Readonly<Record<string, unknown>>
+
+/** One entry of a call's timeline, as it is stored. */
+export interface TimelineRow extends CallRef {
+  /** Of the call, once: who writes it again replaces it. Later entries of one process have greater ones. */
+  readonly id: string
+  /** By the clock that calls go by, in ms since the epoch. */
+  readonly at: number
+  readonly what: Seen
+  /** Whose it is; null: of neither. What the entry says goes when that participant is erased. */
+  readonly side: Side | null
+  /** Of an invite that was refused: who asked. There may be no call that would say so. */
+  readonly asker?: Pick<Participant, 'role' | 'userId'> | undefined
+  readonly sessionId?: string | undefined
+  readonly deviceId?: string | undefined
+  readonly detail: Detail
+}
+
+/** So many entries of a call are kept: later ones are not written, but those that are there can be replaced. */
+export const mostEntries = 500

@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'bun:test'
+import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
+import fc from 'fast-check'
+import { summaryOf } from './summary.ts'
+
+const start = Date.UTC(2026, 2, 2, 9)
+const at = (ms: number) => new Date(start + ms).toISOString()
+const ann = { user_id: 'ann', role: 'customer' }
+const ben = { user_id: 'ben', role: 'agent' }
+
+/** A call of Ann's to Ben that nobody answered within 45 s. */
+function call(fields: Partial<CallView> = {}): CallView {
+  return {
+    call_uuid: crypto.randomUUID(),
+    version: 2,
+    status: 'missed',
+    end_reason: 'no_answer',
+    caller: { ...ann, display_name: 'Ann' },
+    callee: { ...ben, display_name: null },
+    call_type: 'audio',
+    context_type: 'order',
+    context_id: '1',
+    metadata: null,
+    started_at: at(0),
+    accepted_at: null,
+    connected_at: null,
+    ended_at: at(45_000),
+    by: null,
+    ...fields,
+  }
+}
+
+const entry = (what: string, ms: number, fields: Partial<TimelineEntry> = {}): TimelineEntry => ({
+  at: at(ms),
+  what,
+  who: ben,
+  detail: {},
+  ...fields,
+})
+const rung = (session_id = 's1', device_id = 'phone') => entry('rung', 5, { session_id, device_id })
+const proven = (session_id = 's1') => entry('proven', 90, { session_id, device_id: 'phone' })
+const push = (result: string, reason: string, platform = 'fcm') =>
+  entry('push', 210, { device_id: 'phone', detail: { type: 'call.wake', platform, result, reason, after_ms: 190 } })
+const lost = (cause: string, ms: number, session_id = 's1', who = ben) =>
+  entry('socket_lost', ms, { session_id, who, detail: { cause } })
+const refused = (detail: TimelineEntry['detail']) => entry('refused', 0, { who: ann, detail })
+
+/** Each way in which a phone does not ring: what is said of it. */
+const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry[], said: string][] = [
+  [
+    'offline, without a device',
+    call(),
+    [],
+    "Agent ben's phone was offline, and has no device that can be woken; nobody answered within 45 s.",
+  ],
+  [
+    'offline, the push refused',
+    call(),
+    [push('refused', '403 SENDER_ID_MISMATCH')],
+    "Agent ben's phone was offline; push refused by FCM (403 SENDER_ID_MISMATCH), no client came within 45 s.",
+  ],
+  [
+    'offline, the device given up by its push service',
+    call(),
+    [push('gone', '410 Unregistered', 'apns')],
+    "Agent ben's phone was offline; APNs has given its device up (410 Unregistered), no client came within 45 s.",
+  ],
+  [
+    'offline, no push came through',
+    call(),
+    [push('expired', 'timeout', 'webpush')],
+    "Agent ben's phone was offline; no push came through to Web Push in time (timeout), no client came within 45 s.",
+  ],
+  [
+    'the push accepted, and nobody came',
+    call(),
+    [push('refused', '403'), push('accepted', '200')],
+    "Agent ben's phone was offline; push accepted by FCM after 0.2 s, no client came within 45 s.",
+  ],
+  [
+    'the socket dead, and found dead only by a ping',
+    call(),
+    [rung(), lost('no pong to a keep-alive', 20_400), entry('socket_found', 44_000)],
+    "Agent ben's socket was dead, and found so 20.4 s later (no pong to a keep-alive); nobody answered within 45 s.",
+  ],
+  [
+    'the same with a push beside it',
+    call(),
+    [rung(), push('accepted', '200'), lost('no pong after a push', 12_000)],
+    "Agent ben's socket was dead, and found so 12 s later (no pong after a push); push accepted by FCM after 0.2 s, no client came within 45 s.",
+  ],
+  [
+    'sent, and never proven',
+    call(),
+    [rung()],
+    'The ring was sent to agent ben, whose client was never proven to have received it; nobody answered within 45 s.',
+  ],
+  [
+    'reached, but never alerting',
+    call(),
+    [rung(), proven()],
+    "The ring reached agent ben's client (phone), which never said that it alerts; nobody answered within 45 s.",
+  ],
+  [
+    'it rang, and nobody answered',
+    call(),
+    [rung(), proven(), entry('alerting', 300, { device_id: 'phone' })],
+    "Agent ben's phone (phone) rang; nobody answered within 45 s.",
+  ],
+  [
+    'declined elsewhere',
+    call({ status: 'rejected', end_reason: 'rejected', ended_at: at(3_200), by: ben }),
+    [rung('s1'), rung('s2', 'desk'), entry('rejected', 3_200, { session_id: 's2', device_id: 'desk' })],
+    'Agent ben declined on desk after 3.2 s, so it stopped ringing at 1 other session.',
+  ],
+  [
+    'declined where it rang alone, with a reason',
+    call({ status: 'rejected', end_reason: 'in_meeting', ended_at: at(3_000), by: ben }),
+    [rung('s1'), entry('rejected', 3_000, { session_id: 's1' })],
+    'Agent ben declined after 3 s (in_meeting).',
+  ],
+  [
+    'busy',
+    call({ status: 'busy', end_reason: 'busy', ended_at: at(0) }),
+    [],
+    'Agent ben was in another call, and the product refuses a second one.',
+  ],
+  [
+    'the caller gone',
+    call({ status: 'cancelled', end_reason: 'caller_lost', ended_at: at(24_000) }),
+    [rung(), proven(), lost('the connection was lost', 4_000, 's9', ann)],
+    "Ann was gone: its socket was lost (the connection was lost), and nobody came back; the ring reached agent ben's client (phone), which never said that it alerts.",
+  ],
+  [
+    'the caller gave up',
+    call({ status: 'cancelled', end_reason: 'cancelled', ended_at: at(2_000), by: ann }),
+    [rung(), proven(), entry('alerting', 100)],
+    "Ann gave up after 2 s; agent ben's phone rang.",
+  ],
+  [
+    'over a limit',
+    null,
+    [refused({ code: 'RATE_LIMITED', limit: 'pair_invites', peer_role: 'agent' })],
+    'No call began: the invite of customer ann was refused, over the limit pair_invites.',
+  ],
+  [
+    'the wrong role',
+    null,
+    [refused({ code: 'CALL_PEER_ROLE_NOT_ALLOWED', peer_role: 'doctor' })],
+    'No call began: the invite of customer ann was refused, for its token allows no calls to the role doctor.',
+  ],
+  [
+    'both called at once',
+    null,
+    [refused({ code: 'CALL_GLARE', peer_role: 'agent' })],
+    'No call began: the invite of customer ann was refused, for the other side was just calling.',
+  ],
+  [
+    'an action that the token does not allow',
+    null,
+    [refused({ code: 'ACTION_NOT_ALLOWED', peer_role: 'agent' })],
+    'No call began: the invite of customer ann was refused with ACTION_NOT_ALLOWED.',
+  ],
+]
+
+describe('[TRACE1] why a phone did not ring', () => {
+  for (const [way, of, entries, said] of ways) test(way, () => expect(summaryOf(of, entries)).toBe(said))
+
+  test('no two ways are told alike', () => {
+    expect(new Set(ways.map(([, , , said]) => said)).size).toBe(ways.length)
+  })
+})
+
+test('[TRACE1] calls that were answered: how they ended, and whether media was there', () => {
+  const talked = {
+    accepted_at: at(4_000),
+    connected_at: at(5_000),
+    ended_at: at(64_000),
+    callee: { ...ben, display_name: 'Ben' },
+  }
+  const ended = (fields: Partial<CallView>) => summaryOf(call({ status: 'ended', ...talked, ...fields }), [])
+  expect(ended({ end_reason: 'hangup', by: ben })).toBe('Ben hung up after 60 s.')
+  expect(ended({ end_reason: 'hangup', by: ann })).toBe('Ann hung up after 60 s.')
+  expect(ended({ end_reason: 'peer_lost', connected_at: null })).toBe(
+    'One side lost its connection and did not come back, so the call ended after 60 s; no media was reported.',
+  )
+  expect(ended({ end_reason: 'ended_by_server' })).toBe('The backend ended the call after 60 s.')
+  expect(ended({ end_reason: 'max_duration' })).toBe('The call reached the longest time that calls may take, 60 s.')
+  expect(summaryOf(call({ status: 'connected', ...talked, ended_at: null, end_reason: null }), [])).toBe(
+    'The call goes on: Ben answered after 4 s.',
+  )
+})
+
+test('[TRACE1] of whatever was seen: one sentence, and names that were erased are not missed', () => {
+  const what = fc.constantFrom(
+    'rung',
+    'proven',
+    'alerting',
+    'push',
+    'socket_lost',
+    'rejected',
+    'refused',
+    'new',
+    'relays',
+  )
+  const detail = fc.record(
+    {
+      type: fc.constantFrom('call.wake', 'call.wake_cancelled'),
+      result: fc.constantFrom('accepted', 'gone', 'refused', 'expired', 'new'),
+      platform: fc.constantFrom('fcm', 'apns', 'webpush', 'new'),
+      cause: fc.string(),
+      after_ms: fc.oneof(fc.integer(), fc.constant(null)),
+    },
+    { requiredKeys: [] },
+  )
+  const session_id = fc.constantFrom('s1', 's2')
+  const entries = fc.array(
+    fc.record({ what, detail, session_id, at: fc.constant(at(1)) }, { requiredKeys: ['what', 'detail', 'at'] }),
+  )
+  const status = fc.constantFrom<CallView['status']>(
+    ...(['ringing', 'accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed', 'busy'] as const),
+  )
+  const reason = fc.constantFrom(
+    'no_answer',
+    'caller_lost',
+    'superseded',
+    'ended_by_server',
+    'peer_lost',
+    'max_duration',
+    'x',
+    null,
+  )
+  const nobody = { user_id: '', role: '', display_name: null }
+  fc.assert(
+    fc.property(entries, status, reason, fc.boolean(), (seen, status, end_reason, isCall) => {
+      const said = summaryOf(isCall ? call({ status, end_reason, caller: nobody, callee: nobody }) : null, seen)
+      expect(said).toMatch(/^[^a-z\s].*[^.]\.$/s)
+      expect(said).not.toContain('undefined')
+    }),
+  )
+})

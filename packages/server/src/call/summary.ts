@@ -1,0 +1,150 @@
+/** What became of a call, in one sentence for who asks why a phone did not ring [TRACE1]. Pure. */
+import type { CallView, TimelineEntry } from '@ringwire/protocol/backend'
+
+const services: Readonly<Record<string, string>> = { fcm: 'FCM', apns: 'APNs', webpush: 'Web Push' }
+
+/** `call`: null where an invite was refused before there was one. `entries` in their order. */
+export function summaryOf(call: CallView | null, entries: readonly TimelineEntry[]): string {
+  const text = call === null ? refusalOf(entries) : outcomeOf(call, entries)
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
+}
+
+function refusalOf(entries: readonly TimelineEntry[]): string {
+  const refused = entries.filter(({ what }) => what === 'refused').at(-1)
+  if (refused === undefined) return 'nothing is known of it'
+  const { code, limit, peer_role } = refused.detail
+  const asker = refused.who === undefined ? 'somebody' : `${refused.who.role} ${refused.who.user_id}`
+  const text = `no call began: the invite of ${asker} was refused`
+  if (code === 'RATE_LIMITED') return `${text}, over the limit ${word(limit)}`
+  if (code === 'CALL_PEER_ROLE_NOT_ALLOWED')
+    return `${text}, for its token allows no calls to the role ${word(peer_role)}`
+  if (code === 'CALL_GLARE') return `${text}, for the other side was just calling`
+  return `${text} with ${word(code)}`
+}
+
+function outcomeOf(call: CallView, entries: readonly TimelineEntry[]): string {
+  const { caller, callee, status, end_reason: reason } = call
+  const [a, b] = [nameOf(caller, 'the caller'), nameOf(callee, 'the callee')]
+  const lasted = `after ${seconds(call.started_at, call.ended_at)}`
+  switch (status) {
+    case 'busy':
+      return `${b} was in another call, and the product refuses a second one`
+    case 'rejected':
+      return declined(call, entries, b, lasted)
+    case 'missed':
+      return unanswered(call, entries, b)
+    case 'cancelled':
+      if (reason === 'caller_lost')
+        return `${a} was gone: ${lossOf(call, entries)}, and nobody came back; ${reach(call, entries, b)}`
+      if (reason === 'superseded') return `${a} called again ${lasted}, and the new call took the place of this one`
+      if (reason === 'ended_by_server') return `the backend ended the call ${lasted}, before it was answered`
+      return call.accepted_at === null
+        ? `${a} gave up ${lasted}; ${reach(call, entries, b)}`
+        : `${a} cancelled the call ${lasted}, when ${b} had just answered`
+    case 'ended':
+      return over(call, a, b)
+    case 'ringing':
+      return `the call rings; ${reach(call, entries, b)}`
+    default:
+      return `the call goes on: ${b} answered after ${seconds(call.started_at, call.accepted_at)}`
+  }
+}
+
+function declined(call: CallView, entries: readonly TimelineEntry[], b: string, lasted: string): string {
+  const by = entries.filter(({ what }) => what === 'rejected').at(-1)
+  const others = sessions(entries, 'rung').filter((session) => session !== by?.session_id)
+  const where = by?.device_id === undefined ? '' : ` on ${by.device_id}`
+  const reason = call.end_reason === null || call.end_reason === 'rejected' ? '' : ` (${call.end_reason})`
+  const text = `${b} declined${where} ${lasted}${reason}`
+  if (others.length === 0) return text
+  return `${text}, so it stopped ringing at ${count(others.length, 'other session')}`
+}
+
+/** Nobody answered in time, and nobody ended it. */
+function unanswered(call: CallView, entries: readonly TimelineEntry[], b: string): string {
+  const within = `within ${seconds(call.started_at, call.ended_at)}`
+  const wasPushed = entries.some(isWake)
+  const isReached = entries.some(({ what }) => what === 'proven' || what === 'alerting')
+  if (wasPushed && !isReached) return `${reach(call, entries, b)}, no client came ${within}`
+  return `${reach(call, entries, b)}; nobody answered ${within}`
+}
+
+/** How far the ring came. */
+function reach(call: CallView, entries: readonly TimelineEntry[], b: string): string {
+  const alerting = entries.find(({ what }) => what === 'alerting')
+  if (alerting !== undefined) return `${b}'s phone${at(alerting)} rang`
+  const proven = entries.filter(({ what }) => what === 'proven')
+  if (proven.length > 0) {
+    const first = proven[0] as TimelineEntry
+    return `the ring reached ${b}'s client${at(first)}, which never said that it alerts`
+  }
+  const rung = sessions(entries, 'rung')
+  if (rung.length === 0)
+    return `${b}'s phone was offline${pushesOf(call, entries) || ', and has no device that can be woken'}`
+  const lost = entries.find(({ what, session_id }) => what === 'socket_lost' && rung.includes(session_id ?? ''))
+  const pushes = pushesOf(call, entries)
+  if (lost === undefined) return `the ring was sent to ${b}, whose client was never proven to have received it${pushes}`
+  return `${b}'s socket was dead, and found so ${seconds(call.started_at, lost.at)} later (${word(lost.detail.cause)})${pushes}`
+}
+
+const isWake = ({ what, detail }: TimelineEntry) => what === 'push' && detail.type === 'call.wake'
+
+/** The push that came furthest. */
+function pushesOf(call: CallView, entries: readonly TimelineEntry[]): string {
+  const pushes = entries.filter(isWake)
+  const best = pushes.find(({ detail }) => detail.result === 'accepted') ?? pushes.at(-1)
+  if (best === undefined) return ''
+  const { platform, result, reason, after_ms } = best.detail
+  const by = services[String(platform)] ?? word(platform)
+  const after = typeof after_ms === 'number' ? tenths(after_ms) : seconds(call.started_at, best.at)
+  if (result === 'accepted') return `; push accepted by ${by} after ${after}`
+  const why = reason === undefined ? '' : ` (${word(reason)})`
+  if (result === 'gone') return `; ${by} has given its device up${why}`
+  if (result === 'expired') return `; no push came through to ${by} in time${why}`
+  return `; push refused by ${by}${why}`
+}
+
+function lossOf(call: CallView, entries: readonly TimelineEntry[]): string {
+  const { user_id, role } = call.caller
+  const lost = entries
+    .filter(({ what, who }) => what === 'socket_lost' && who?.user_id === user_id && who.role === role)
+    .at(-1)
+  return lost === undefined ? 'its socket was lost' : `its socket was lost (${word(lost.detail.cause)})`
+}
+
+function over(call: CallView, a: string, b: string): string {
+  const talked = `after ${seconds(call.accepted_at ?? call.started_at, call.ended_at)}`
+  const media = call.connected_at === null ? '; no media was reported' : ''
+  switch (call.end_reason) {
+    case 'peer_lost':
+      return `one side lost its connection and did not come back, so the call ended ${talked}${media}`
+    case 'max_duration':
+      return `the call reached the longest time that calls may take, ${talked.slice(6)}${media}`
+    case 'ended_by_server':
+      return `the backend ended the call ${talked}${media}`
+    case 'superseded':
+      return `a new call between the two took its place ${talked}${media}`
+    default: {
+      const by = call.by?.user_id === call.caller.user_id && call.by.role === call.caller.role ? a : b
+      return `${call.by === null ? 'the call ended' : `${by} hung up`} ${talked}${media}`
+    }
+  }
+}
+
+function sessions(entries: readonly TimelineEntry[], what: string): string[] {
+  return [...new Set(entries.flatMap((entry) => (entry.what === what && entry.session_id ? [entry.session_id] : [])))]
+}
+
+function nameOf({ display_name, user_id, role }: CallView['caller'], unknown: string): string {
+  if (display_name) return display_name
+  return user_id === '' ? unknown : `${role} ${user_id}`
+}
+
+const at = ({ device_id }: TimelineEntry) => (device_id === undefined ? '' : ` (${device_id})`)
+const word = (value: unknown) => (value === undefined || value === null ? 'unknown' : String(value))
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
+const tenths = (ms: number) => `${Math.max(0, Math.round(ms / 100) / 10)} s`
+
+function seconds(from: string, to: string | null): string {
+  return to === null ? 'some time' : tenths(Date.parse(to) - Date.parse(from))
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'bun:test'
+import type { Call, OverCall, RingingCall } from './call.ts'
+import type { CallEvent, Step } from './effects.ts'
+import { mostEntries, type TimelineRow } from './observed.ts'
+import { timelineOf } from './timeline.ts'
+
+const place = { state: 'held', sessionId: 's1', deviceId: 'phone', node: 'n', settled: true } as const
+const ringing: RingingCall = {
+  ...{ product: 'shop', callUuid: crypto.randomUUID(), version: 1, status: 'ringing' },
+  caller: { userId: 'ann', role: 'customer', displayName: 'Ann' },
+  callee: { userId: 'ben', role: 'agent', displayName: null },
+  ...{ contextType: 'order', contextId: '1', callType: 'audio', metadata: null },
+  ...{ startedAt: 0, ringTimeoutMs: 45_000, ringExpiresAt: 45_000, callerPlace: place, silenced: [] },
+}
+const missed: OverCall = {
+  ...ringing,
+  ...{
+    status: 'missed',
+    calleePlace: null,
+    acceptedAt: null,
+    connectedAt: null,
+    endedAt: 45_000,
+    endReason: 'no_answer',
+  },
+}
+const step = (
+  call: Call,
+  version: number,
+  type: CallEvent['type'],
+  at: number,
+  more: Partial<CallEvent> = {},
+): Step => ({
+  call: { ...call, version },
+  event: { type, at, by: null, notices: [], ...more },
+})
+const row = (id: string, at: number, more: Partial<TimelineRow> = {}): TimelineRow => ({
+  ...{ product: 'shop', callUuid: ringing.callUuid, id, at, what: 'rung', side: 'callee', detail: {} },
+  ...more,
+})
+const by = { userId: 'ann', role: 'customer', sessionId: 's1' }
+
+test('[TRACE1] events and what was seen are in the order of time, and each says whose it is', () => {
+  const steps = [step(missed, 1, 'invited', 0, { by }), step(missed, 2, 'missed', 45_000)]
+  const rows = [
+    row('b', 0, { sessionId: 's2' }),
+    row('c', 20, { what: 'socket_lost', sessionId: 's1', side: 'caller', deviceId: 'phone' }),
+  ]
+  expect(timelineOf(missed, steps, rows)).toEqual([
+    {
+      at: '1970-01-01T00:00:00.000Z',
+      what: 'invited',
+      who: { user_id: 'ann', role: 'customer' },
+      session_id: 's1',
+      device_id: 'phone',
+      detail: { version: 1 },
+    },
+    {
+      at: '1970-01-01T00:00:00.000Z',
+      what: 'rung',
+      who: { user_id: 'ben', role: 'agent' },
+      session_id: 's2',
+      detail: {},
+    },
+    {
+      at: '1970-01-01T00:00:00.020Z',
+      what: 'socket_lost',
+      who: { user_id: 'ann', role: 'customer' },
+      session_id: 's1',
+      device_id: 'phone',
+      detail: {},
+    },
+    {
+      at: '1970-01-01T00:00:45.000Z',
+      what: 'missed',
+      detail: { version: 2, status: 'missed', end_reason: 'no_answer' },
+    },
+  ])
+})
+
+test('[TRACE1] of very many entries what became of the call is never left out', () => {
+  const flaps = Array.from({ length: 700 }, (_, n) => step(missed, n + 2, 'place_lost', n + 1))
+  const steps = [step(missed, 1, 'invited', 0, { by }), ...flaps, step(missed, 702, 'missed', 45_000)]
+  const entries = timelineOf(missed, steps, [row('a', 5)])
+  expect([entries.length, entries[0]?.what, entries.at(-1)?.what]).toEqual([mostEntries, 'invited', 'missed'])
+})
+
+test('[SRV2] [PEER1] whose place was lost, where it passed on, and why a backend ended the call', () => {
+  const away = { call_uuid: ringing.callUuid, since: '', ends_at: '' }
+  const steps = [
+    step(missed, 1, 'place_lost', 0, { peers: [{ to: 'caller', event: 'call.peer_away', data: away }] }),
+    step(missed, 2, 'place_taken', 1, { by, moved: [{ side: 'caller', from: 's0' }] }),
+    step(missed, 3, 'ended', 2, { note: 'closed' }),
+  ]
+  const [lost, taken, ended] = timelineOf(missed, steps, [])
+  expect(lost?.who).toEqual({ user_id: 'ben', role: 'agent' })
+  expect(taken?.detail).toEqual({ version: 2, places: [{ side: 'caller', from: 's0' }] })
+  expect(ended?.detail).toMatchObject({ note: 'closed' })
+})

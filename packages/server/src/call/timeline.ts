@@ -1,0 +1,96 @@
+/** A call's timeline as the backend of its product is shown it [TRACE1]: its events, and what was seen beside them. */
+import type { TimelineEntry } from '@ringwire/protocol/backend'
+import { type Call, isLive, otherSide, type Side } from './call.ts'
+import type { CallEvent, Step } from './effects.ts'
+import { mostEntries, type TimelineRow } from './observed.ts'
+import { type SideReports, shown } from './quality.ts'
+
+/** What changes what a call is; such entries are always shown. */
+const turns: readonly string[] = [
+  'invited',
+  'busy',
+  'accepted',
+  'connected',
+  'rejected',
+  'cancelled',
+  'ended',
+  'missed',
+]
+
+type Dated = TimelineEntry & { readonly time: number }
+
+const iso = (at: number) => new Date(at).toISOString()
+
+/** In order; of what happened in the same millisecond, events come first. */
+export function timelineOf(
+  call: Call | undefined,
+  steps: readonly Step[],
+  rows: readonly TimelineRow[],
+): TimelineEntry[] {
+  const devices = new Map(
+    rows.flatMap(({ sessionId, deviceId }) => (sessionId && deviceId ? [[sessionId, deviceId]] : [])),
+  )
+  const entries: Dated[] = [
+    ...steps.map((step) => ofStep(step, isLastOf(steps, step) ? call : undefined)),
+    ...rows.map((row) => ofRow(row, call)),
+  ]
+  entries.sort((a, b) => a.time - b.time)
+  return bounded(entries).map(({ time: _, ...entry }) => withDevice(entry, devices))
+}
+
+/** Places that come and go can be many; what became of the call is never left out. */
+function bounded(entries: readonly Dated[]): readonly Dated[] {
+  let room = mostEntries - entries.filter(({ what }) => turns.includes(what)).length
+  return entries.length <= mostEntries ? entries : entries.filter(({ what }) => turns.includes(what) || room-- > 0)
+}
+
+function withDevice(entry: TimelineEntry, devices: ReadonlyMap<string, string>): TimelineEntry {
+  const device = entry.device_id ?? devices.get(entry.session_id ?? '')
+  return device === undefined ? entry : { ...entry, device_id: device }
+}
+
+const isLastOf = (steps: readonly Step[], step: Step) => step === steps.at(-1)
+
+/** `call`: as it is after its last step. */
+function ofStep({ call: { version, ...call }, event }: Step, after: Call | undefined): Dated {
+  const { type, at, by, moved, note } = event
+  const side = by === null ? lostSide(event) : undefined
+  const over = after !== undefined && !isLive(after) ? { status: after.status, end_reason: after.endReason } : {}
+  return {
+    time: at,
+    at: iso(at),
+    what: type,
+    ...(by !== null && { who: { user_id: by.userId, role: by.role } }),
+    ...(by !== null && by.sessionId !== '' && { session_id: by.sessionId }),
+    ...(side !== undefined && { who: whoOf(call, side) }),
+    detail: {
+      version,
+      ...over,
+      ...(moved !== undefined && moved.length > 0 && { places: moved.map(({ side, from }) => ({ side, from })) }),
+      ...(note !== undefined && { note }),
+    },
+  }
+}
+
+/** Whose place was lost: the other side heard of it. */
+function lostSide({ type, peers }: CallEvent): Side | undefined {
+  const [first, ...more] = (peers ?? []).filter(({ event }) => event === 'call.peer_away')
+  return type === 'place_lost' && first !== undefined && more.length === 0 ? otherSide(first.to) : undefined
+}
+
+function whoOf(call: Pick<Call, Side>, side: Side) {
+  return { user_id: call[side].userId, role: call[side].role }
+}
+
+function ofRow({ at, what, side, asker, sessionId, deviceId, detail }: TimelineRow, call: Call | undefined): Dated {
+  const who = asker ? { user_id: asker.userId, role: asker.role } : side && call ? whoOf(call, side) : undefined
+  return {
+    time: at,
+    at: iso(at),
+    what,
+    ...(who !== undefined && { who }),
+    ...(deviceId !== undefined && { device_id: deviceId }),
+    ...(sessionId !== undefined && { session_id: sessionId }),
+    detail: what === 'quality' ? shown(detail as unknown as SideReports) : { ...detail },
+  }
+}

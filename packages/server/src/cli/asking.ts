@@ -1,0 +1,76 @@
+/** Commands that ask the running service, as a backend does: with a product key. */
+import type { Command } from 'commander'
+import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
+import { wsUrlOf } from './token.ts'
+
+export interface AskOptions {
+  readonly product: string
+  readonly key?: string
+  readonly url?: string
+}
+
+/** What an answer may say beside what it was asked for. */
+interface Failed {
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+export function withServiceOptions(command: Command): Command {
+  return command
+    .option(
+      '--key <id>',
+      'product key (default: RINGWIRE_KEY_ID); its secret is RINGWIRE_KEY_SECRET, or standard input',
+    )
+    .option('--url <url>', 'address of the service (default: RINGWIRE_URL, or as its settings say)')
+}
+
+interface Asked {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below /v1/server/. */
+  readonly path: string
+  readonly body?: object
+  /** How long the service may take, in ms. */
+  readonly limitMs?: number
+}
+
+/** Undefined where the service says that there is no such thing. */
+export async function askService<T>(
+  surroundings: Surroundings,
+  options: AskOptions,
+  asked: Asked,
+): Promise<T | undefined> {
+  const { env } = surroundings
+  const { method, body, limitMs = 10_000 } = asked
+  const keyId = options.key ?? env.RINGWIRE_KEY_ID
+  if (!keyId) throw new CommandFailure(exitCodes.usage, 'Give --key, or RINGWIRE_KEY_ID.')
+  const base = options.url ?? env.RINGWIRE_URL ?? urlOf(surroundings)
+  if (!URL.canParse(base)) throw new CommandFailure(exitCodes.usage, `${base} is no URL.`)
+  const secret = env.RINGWIRE_KEY_SECRET ?? (await surroundings.readInput()).trim()
+  const url = new URL(base)
+  // A proxy may serve it below a path of its own.
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/server/${asked.path}`
+  url.search = `?${new URLSearchParams({ product: options.product })}`
+  let response: Response
+  let answer: T & Failed
+  try {
+    response = await fetch(url, {
+      method,
+      headers: { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(limitMs),
+    })
+    answer = (await response.json()) as typeof answer
+  } catch {
+    throw new CommandFailure(exitCodes.failed, `No service answers at ${url.origin}.`)
+  }
+  if (response.status === 404) return undefined
+  if (response.ok) return answer
+  const { code, message } = answer.error ?? {}
+  throw new CommandFailure(exitCodes.failed, `${code ?? response.status}: ${message ?? ''}`)
+}
+
+function urlOf(surroundings: Surroundings): string {
+  const url = wsUrlOf(requireConfig(surroundings).config)
+  if (url !== null) return new URL(url.replace(/^ws/, 'http')).origin
+  throw new CommandFailure(exitCodes.usage, 'RINGWIRE_PORT is 0, so only the service knows its port: give --url.')
+}

@@ -1,0 +1,28 @@
+import type { CallRef, Participant } from '../call/call.ts'
+import type { TimelineRow } from '../call/observed.ts'
+import type { MaybePromise } from './maybe.ts'
+
+/** Of an invite that was refused so long, in ms: there may be no call whose retention would end it. */
+export const refusedKeptMs = 30 * 86_400_000
+
+/** Where a refused invite is in the order of its page. */
+export type RefusedAt = Pick<TimelineRow, 'at' | 'id'>
+
+/**
+ * What is known of calls beside their events. Entries are kept as long as their call, and removed with it.
+ *
+ * Guarantees: what was added can be added again, and is there once; of a call there are never many more than `mostEntries`,
+ * and never more to read. What one process writes, the next read of any process sees. Rejections are `StoreError`s.
+ */
+export interface TimelineStore {
+  /** All of them or none; no two with the same call and id. */
+  add(rows: readonly TimelineRow[]): MaybePromise<void>
+  /** Of one call, the earliest first. */
+  of(ref: CallRef): MaybePromise<readonly TimelineRow[]>
+  /** Invites of a participant that were refused, the latest first, so many at the most, all of them before `before` [SRV2]. */
+  refusedOf(participant: Participant, limit: number, before?: RefusedAt): MaybePromise<readonly TimelineRow[]>
+  /** Removes what is of a participant in all calls; answers how much. To be done while the calls still name it [SRV2]. */
+  forgetParticipant(participant: Participant): MaybePromise<number>
+  /** Removes some of the invites that were refused before an instant; answers how many, 0 when none is left. */
+  pruneRefused(before: number): MaybePromise<number>
+}

@@ -1,0 +1,184 @@
+/**
+ * Writes down what is seen of calls beside their events [TRACE1]: in memory at once, and from there in batches. Nothing of a
+ * call waits for it, and what is too much is dropped.
+ *
+ *   const recorder = createRecorder({ store, now, onDropped, onError })
+ *   recorder.record(call, { what: 'rung', side: 'callee', sessionId, detail: {} })
+ *   recorder.relayed(callKey(call), 'caller', 'webrtc.offer', data)      counted, and written now and then
+ *   await recorder.flushAll()
+ */
+import { type CallRef, refOf, type Side } from '../call/call.ts'
+import type { TimelineRow } from '../call/observed.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
+import { createTraffic, type RelayedData } from './traffic.ts'
+
+/** What somebody saw; the recorder knows when, and gives it a name. */
+export type Entry = Omit<TimelineRow, 'product' | 'callUuid' | 'id' | 'at'>
+
+export interface Recorder {
+  record(ref: CallRef, entry: Entry): void
+  /** The same under an id, so that it takes the place of the one before; answers the id, a new one where none is given. */
+  replace(id: string | undefined, ref: CallRef, entry: Entry): string
+  /** A message was passed on: counted here, for the relay path does not touch a store. */
+  relayed(key: string, side: Side, event: string, data: RelayedData): void
+  /** Resolves when everything that was recorded is stored; rejects where the store fails. */
+  flush(): Promise<void>
+  /** The same with what was counted, which is written now and then by itself. */
+  flushAll(): Promise<void>
+  start(): void
+  /** Writes what is left, if the store takes it. */
+  stop(): Promise<void>
+}
+
+export interface RecorderOptions {
+  readonly store: Pick<TimelineStore, 'add' | 'pruneRefused'>
+  /** The clock that calls go by. */
+  readonly now: () => number
+  /** How long calls are kept, in ms: invites that were refused are not kept longer. Null: for ever. */
+  readonly retentionMs: number | null
+  /** So many entries were not written since it was said last, and why. */
+  readonly onDropped: (count: number) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** So many entries wait for the store at the most; while it is away nothing else is kept. */
+export const mostWaiting = 10_000
+const batchSize = 500
+/** How often what waits is written, and how often what was counted joins it. In ms. */
+const writeMs = 1_000
+const countMs = 5_000
+const pruneMs = 60 * 60_000
+/** So many refused invites a second, and of one participant a minute: any uuid can be named in one. */
+const mostRefused = 20
+export const mostRefusedOfOne = 5
+
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { store, now, retentionMs, onDropped, onError } = options
+  const run = crypto.randomUUID().slice(0, 8)
+  const waiting = new Map<string, TimelineRow>()
+  const traffic = createTraffic({ now, nextId, write: put })
+  const refused = { second: 0, count: 0, minute: 0, ofOne: new Map<string, number>() }
+  let names = 0
+  let dropped = 0
+  let isAway = false
+  let writing: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  let countedAt = performance.now()
+  let prunedAt = performance.now()
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  function nextId(): string {
+    names++
+    return `${run}-${names.toString(36).padStart(8, '0')}`
+  }
+
+  function put(row: TimelineRow): void {
+    const name = row.id
+    if (waiting.size >= mostWaiting && !waiting.has(name)) dropped++
+    else waiting.set(name, row)
+  }
+
+  function isTooOften({ product }: CallRef, { asker }: Entry): boolean {
+    const second = Math.floor(performance.now() / 1_000)
+    const minute = Math.floor(second / 60)
+    if (refused.minute !== minute) Object.assign(refused, { minute, ofOne: new Map() })
+    if (refused.second !== second) Object.assign(refused, { second, count: 0 })
+    const name = JSON.stringify([product, asker?.role, asker?.userId])
+    const ofOne = (refused.ofOne.get(name) ?? 0) + 1
+    if (ofOne > mostRefusedOfOne) return true
+    refused.ofOne.set(name, ofOne)
+    refused.count++
+    return refused.count > mostRefused
+  }
+
+  /** What waits when it begins, one batch after another. What replaces an entry under way is in the next round. */
+  async function writeWaiting(): Promise<void> {
+    for (let left = waiting.size; left > 0; left -= batchSize) {
+      const batch = [...waiting.values()].slice(0, Math.min(batchSize, left))
+      for (const { id } of batch) waiting.delete(id)
+      try {
+        await store.add(batch)
+      } catch (error) {
+        // Only what the store could not take is worth another try.
+        if (error instanceof StoreError) for (const row of batch) if (!waiting.has(row.id)) put(row)
+        if (!(error instanceof StoreError)) dropped += batch.length
+        throw error
+      }
+    }
+  }
+
+  function begin(): Promise<void> {
+    next = undefined
+    const round = writeWaiting().finally(() => {
+      if (writing === round) writing = undefined
+    })
+    writing = round
+    return round
+  }
+
+  /** One round after another; whoever asks during one shares the next. */
+  function write(): Promise<void> {
+    if (writing === undefined && next === undefined) return begin()
+    next ??= (writing ?? Promise.resolve()).then(begin, begin)
+    return next
+  }
+
+  async function prune(): Promise<void> {
+    prunedAt = performance.now()
+    const before = now() - Math.min(refusedKeptMs, retentionMs ?? refusedKeptMs)
+    while ((await store.pruneRefused(before)) > 0) await Bun.sleep(10)
+  }
+
+  /** Said once, however long the store is away. */
+  function failed(error: unknown): void {
+    const isStore = error instanceof StoreError
+    if (!isStore || !isAway) onError(error)
+    isAway ||= isStore
+  }
+
+  async function turn(): Promise<void> {
+    if (dropped > 0) {
+      onDropped(dropped)
+      dropped = 0
+    }
+    if (performance.now() - countedAt >= countMs) {
+      countedAt = performance.now()
+      traffic.sweep()
+    }
+    // What the store has not taken yet is not asked of it again beside that.
+    if (writing !== undefined) return
+    try {
+      await write()
+      if (performance.now() - prunedAt >= pruneMs) await prune()
+      isAway = false
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  return {
+    record(ref, entry) {
+      if (entry.what === 'refused' && isTooOften(ref, entry)) dropped++
+      else put({ product: ref.product, callUuid: ref.callUuid, id: nextId(), at: now(), ...entry })
+    },
+    replace(id = nextId(), { product, callUuid }, entry) {
+      put({ product, callUuid, id, at: now(), ...entry })
+      return id
+    },
+    relayed: (key, side, event, data) => traffic.count(key, refOf, side, event, data),
+    flush: write,
+    flushAll() {
+      traffic.write()
+      return write()
+    },
+    start() {
+      timer = setInterval(() => void turn(), writeMs)
+    },
+    async stop() {
+      clearInterval(timer)
+      traffic.write()
+      await write().catch(failed)
+    },
+  }
+}
