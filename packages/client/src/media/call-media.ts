@@ -7,6 +7,7 @@ import { createNegotiation } from './negotiation.ts'
 import { createOpening } from './opening.ts'
 import { createReception, passing } from './reception.ts'
 import { createRecovery } from './recovery.ts'
+import { createReports } from './reports.ts'
 import { createSenders } from './senders.ts'
 import { watchFlow } from './stats.ts'
 import { type CallMedia, type CallMediaOptions, MediaError, type MediaKind } from './types.ts'
@@ -65,7 +66,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
     // One transport carries everything. Its candidates are gathered while the peer is still asked; not of a connection that
     // replaces another, for where that is milliseconds old Chromium may gather from the pool for ever and find nothing.
-    return { iceCandidatePoolSize: opened > 1 ? 0 : 1, ...configuration, iceServers }
+    const policy = client?.iceTransportPolicy
+    const given = { iceCandidatePoolSize: opened > 1 ? 0 : 1, ...configuration, iceServers }
+    return policy === undefined ? given : { ...given, iceTransportPolicy: policy }
   }
 
   const senders = createSenders({
@@ -114,6 +117,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     failed: (error) => failed(new MediaError('NEGOTIATION_FAILED', 'Negotiation failed', error)),
   })
 
+  const reports = createReports({ send: (stats) => void call.sendStats(stats), now: () => performance.now() })
   const reception = createReception(call, shown, failed)
   const opening = createOpening({
     ...{ call, earlyOffer, recovery },
@@ -163,7 +167,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
         if (!isCurrent()) return
         const { audio, video } = stats.inbound
         recovery.looked(audio.packets + video.packets > 0)
-        reception.looked(connection.connectionState === 'connected', stats)
+        const isConnected = connection.connectionState === 'connected'
+        reception.looked(isConnected, stats)
+        if (isConnected) reports.looked(stats)
       },
       intervalMs: () =>
         ['flowing', 'silent'].includes(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs),
@@ -192,6 +198,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   function proceed(): void {
     if (call.state.name === 'over') {
       kept.forget()
+      reports.end()
       close()
     } else {
       updated()

@@ -16,6 +16,7 @@ function look({
 }): MediaStats {
   return {
     ...{ intervalMs: 1000, roundTripMs, path: 'direct', audioLevel: undefined, picture: undefined },
+    ...{ jitterMs: undefined, framesDropped: undefined, candidateTypes: undefined, codec: undefined },
     inbound: { audio: flow(heard), video: flow(undefined) },
     outbound: { audio: flow(sent), video: flow(undefined) },
   }

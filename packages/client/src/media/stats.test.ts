@@ -17,6 +17,8 @@ const at = (timestamp: number, packets: number, bytes: number, lost: number) =>
         bytesReceived: bytes,
         packetsLost: lost,
         audioLevel: 0.25,
+        jitter: timestamp / 1_000_000,
+        codecId: 'opus',
       },
       {
         id: 'in-v',
@@ -29,7 +31,12 @@ const at = (timestamp: number, packets: number, bytes: number, lost: number) =>
         frameWidth: 640,
         frameHeight: 480,
         framesPerSecond: 30,
+        framesDropped: packets / 10,
+        jitter: 0.0005,
+        codecId: 'vp8',
       },
+      { id: 'opus', type: 'codec', timestamp, mimeType: 'audio/opus' },
+      { id: 'vp8', type: 'codec', timestamp, mimeType: 'video/VP8' },
       { id: 'out-a', type: 'outbound-rtp', kind: 'audio', timestamp, packetsSent: packets * 2, bytesSent: bytes * 2 },
       { id: 'remote-a', type: 'remote-inbound-rtp', kind: 'audio', timestamp, packetsLost: lost * 2 },
       { id: 't', type: 'transport', timestamp, selectedCandidatePairId: 'p' },
@@ -62,6 +69,10 @@ test('rates and loss are those of the interval', () => {
     },
     audioLevel: 0.25,
     picture: { width: 640, height: 480, framesPerSecond: 30 },
+    jitterMs: 3,
+    framesDropped: 9,
+    candidateTypes: { local: 'host', remote: 'relay' },
+    codec: 'audio/opus',
   })
 })
 

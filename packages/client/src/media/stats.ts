@@ -15,6 +15,11 @@ export interface Sample {
   readonly path: 'direct' | 'relay' | undefined
   readonly audioLevel: number | undefined
   readonly picture: MediaStats['picture']
+  readonly jitterMs: number | undefined
+  /** Of the picture that is received, since the beginning. */
+  readonly framesDropped: number | undefined
+  readonly candidateTypes: MediaStats['candidateTypes']
+  readonly codec: string | undefined
 }
 
 type Stats = Record<string, unknown> & { id: string; type: string; timestamp: number }
@@ -22,6 +27,15 @@ type Stats = Record<string, unknown> & { id: string; type: string; timestamp: nu
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
 const optional = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
 const none = (): Counters => ({ packets: 0, bytes: 0, lost: undefined })
+
+/** Of several streams the one that is worse. */
+function greatest(before: number | undefined, value: unknown, factor = 1): number | undefined {
+  return typeof value === 'number' ? Math.max(before ?? 0, Math.round(value * factor)) : before
+}
+
+function codecOf(stats: Stats | undefined): string | undefined {
+  return typeof stats?.mimeType === 'string' ? stats.mimeType : undefined
+}
 
 function add(to: Counters, packets: unknown, bytes: unknown): void {
   to.packets += number(packets)
@@ -50,6 +64,9 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   let at = 0
   let audioLevel: number | undefined
   let picture: MediaStats['picture']
+  let jitterMs: number | undefined
+  let framesDropped: number | undefined
+  let codec: string | undefined
   for (const entry of stats) {
     // Also where no stream is counted. What the peer reports has its own time.
     if (!entry.type.startsWith('remote-')) at = Math.max(at, entry.timestamp)
@@ -57,6 +74,9 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
     if (entry.type === 'inbound-rtp') {
       add(inbound[kind], entry.packetsReceived, entry.bytesReceived)
       addLost(inbound[kind], entry.packetsLost)
+      jitterMs = greatest(jitterMs, entry.jitter, 1000)
+      framesDropped = greatest(framesDropped, entry.framesDropped)
+      if (kind === 'audio' || codec === undefined) codec = codecOf(all.get(entry.codecId)) ?? codec
       if (kind === 'audio') audioLevel = optional(entry.audioLevel) ?? audioLevel
       else if (typeof entry.frameWidth === 'number') {
         const framesPerSecond = number(entry.framesPerSecond)
@@ -71,7 +91,13 @@ export function readSample(report: Iterable<[string, unknown]>): Sample {
   const relayed = ends.some((end) => end?.candidateType === 'relay')
   const roundTrip = optional(pair?.currentRoundTripTime)
   const roundTripMs = roundTrip === undefined ? undefined : Math.round(roundTrip * 1000)
-  return { at, inbound, outbound, roundTripMs, path: pair && (relayed ? 'relay' : 'direct'), audioLevel, picture }
+  const [local, remote] = ends.map((end) => end?.candidateType)
+  const candidateTypes = typeof local === 'string' && typeof remote === 'string' ? { local, remote } : undefined
+  const path = pair && (relayed ? 'relay' : 'direct')
+  return {
+    ...{ at, inbound, outbound, roundTripMs, path, audioLevel, picture },
+    ...{ jitterMs, framesDropped, candidateTypes, codec },
+  }
 }
 
 /** Counters may fall, when a connection got another stream: then nothing is known of the interval. */
@@ -95,7 +121,10 @@ export function compareSamples(before: Sample, after: Sample): MediaStats {
     video: between(before[direction].video, after[direction].video, ms, direction),
   })
   const { at, ...now } = after
-  return { ...now, intervalMs: ms, inbound: both('inbound'), outbound: both('outbound') }
+  const { framesDropped } = after
+  // Counters may fall, when a connection got another stream.
+  const dropped = framesDropped === undefined ? undefined : Math.max(0, framesDropped - (before.framesDropped ?? 0))
+  return { ...now, framesDropped: dropped, intervalMs: ms, inbound: both('inbound'), outbound: both('outbound') }
 }
 
 export interface Watch {

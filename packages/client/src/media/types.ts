@@ -76,6 +76,14 @@ export interface MediaStats {
   readonly outbound: Readonly<Record<MediaKind, FlowStats>>
   /** Loudness of what is heard, 0 to 1. */
   readonly audioLevel: number | undefined
+  /** Of what is received; of several streams the worse. */
+  readonly jitterMs: number | undefined
+  /** Of the picture that is received, in the interval. */
+  readonly framesDropped: number | undefined
+  /** The types of the candidates that are used: host, srflx, prflx, relay. */
+  readonly candidateTypes: { readonly local: string; readonly remote: string } | undefined
+  /** Of what is received, of the sound where there is any: as audio/opus. */
+  readonly codec: string | undefined
   /** What is seen. */
   readonly picture: { readonly width: number; readonly height: number; readonly framesPerSecond: number } | undefined
 }
@@ -97,7 +105,8 @@ export interface CallMediaEvents {
 
 export interface CallMediaOptions {
   /** For ICE servers, fresh ones before a restart, and to know when the connection is back. */
-  readonly client?: Pick<CallClient, 'iceServers' | 'freshIceServers' | 'state' | 'on'>
+  readonly client?: Pick<CallClient, 'iceServers' | 'freshIceServers' | 'state' | 'on'> &
+    Partial<Pick<CallClient, 'iceTransportPolicy'>>
   /**
    * What to send: constraints for getUserMedia, or a stream of the application's own, whose tracks stay the
    * application's to stop. Default: audio, and video where the call's type is 'video'. `{}` sends nothing.
@@ -110,7 +119,7 @@ export interface CallMediaOptions {
    * noise. Both are stopped here. Where it fails, the kind is not sent (`FAILED`).
    */
   readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
-  /** Anything else for the RTCPeerConnection, as `iceTransportPolicy`. */
+  /** Anything else for the RTCPeerConnection, as `iceTransportPolicy`; that of the client goes before it. */
   readonly configuration?: RTCConfiguration
   /**
    * The caller's offer goes out while it still rings and waits at the service for the accept, which saves a round trip.

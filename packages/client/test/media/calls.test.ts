@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { CallQuality } from '@ringwire/protocol/backend'
 import { isLong } from '@ringwire/testkit/long'
 import { soon } from '@ringwire/testkit/patience'
+import { productKey } from '@ringwire/testkit/service'
 import { startTurnServer, type TurnServer } from '@ringwire/testkit/turn'
 import type { Page } from 'playwright-core'
 import { online } from './support/people.ts'
@@ -26,7 +28,14 @@ const ufrag = (page: Page) =>
     () => /a=ice-ufrag:(\S+)/.exec(window.phone.media?.connection?.currentLocalDescription?.sdp ?? '')?.[1] ?? '',
   )
 
-test('[REL2] both hear each other in every 500 ms and see each other, and both report it; the end closes both', async () => {
+/** How the media of a call was, as the application's backend reads it. */
+async function qualityOf(callUuid: string): Promise<CallQuality | null> {
+  const headers = { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret }
+  const response = await fetch(`${phones.service.url}/v1/server/calls/${callUuid}`, { headers })
+  return ((await response.json()) as { call: { quality: CallQuality | null } }).call.quality
+}
+
+test('[REL2] [STAT1] both hear each other in every 500 ms and see each other, and both report it; the end closes both', async () => {
   const { customer, agent, both, connect, expectMedia, close } = await phones.open()
   await connect('video')
   await expectMedia(4, ['audio', 'video'])
@@ -34,6 +43,19 @@ test('[REL2] both hear each other in every 500 ms and see each other, and both r
   await agent.page.evaluate(() => window.phone.call?.end())
   for (const { page } of [customer, agent]) {
     await page.waitForFunction(() => window.phone.media?.state.name === 'closed')
+  }
+  const callUuid = await agent.page.evaluate(() => window.phone.call?.callUuid ?? '')
+  const begun = performance.now()
+  let quality: CallQuality | null = null
+  // What was said at the end is there in a moment.
+  while (!quality?.caller || !quality.callee) {
+    expect(performance.now() - begun).toBeLessThan(soon(20_000))
+    quality = await qualityOf(callUuid)
+  }
+  for (const side of [quality.caller, quality.callee]) {
+    expect(side.bitrate?.avg).toBeGreaterThan(1_000)
+    expect([side.rtt_ms?.min, side.codec]).toEqual([expect.any(Number), 'audio/opus'])
+    expect(side.candidate_pair?.local).toMatch(/^(host|srflx|prflx|relay)$/)
   }
   await close()
 }, 240_000)

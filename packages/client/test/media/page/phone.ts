@@ -20,7 +20,12 @@ class Socket extends WebSocket {
 
 const client = createCallClient({
   WebSocket: Socket,
-  getToken: async () => (await fetch(`/token${location.search}`)).json(),
+  getToken: async () => {
+    const token = await (await fetch(`/token${location.search}`)).json()
+    // A client that knows nothing of the policy.
+    if (query.has('unaware')) delete token.ice_transport_policy
+    return token
+  },
   ...(query.has('forget') ? {} : { storage: sessionStorage }),
 })
 

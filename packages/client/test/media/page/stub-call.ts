@@ -76,6 +76,7 @@ export function createStubCalls(callType: string) {
       peer: { userId: 'peer', role: 'peer', displayName: null },
       peerState: { away: null, media: null },
       sendMedia: nothing,
+      sendStats: nothing,
       invited: Promise.resolve(),
       get state() {
         return state

@@ -1,0 +1,80 @@
+import type { CallStats } from '../types.ts'
+import type { MediaStats } from './types.ts'
+
+/** The first one comes soon, for most calls are short; the service takes one every 30 s. In ms. */
+const firstAfterMs = 5_000
+const everyMs = 30_000
+const candidateTypes = ['host', 'srflx', 'prflx', 'relay']
+
+export interface ReportsOptions {
+  readonly send: (stats: CallStats) => void
+  /** Monotonic, ms. */
+  readonly now: () => number
+}
+
+/** Tells the service how the media is: the mean, or the worst, of what was seen since the last report [STAT1]. */
+export function createReports({ send, now }: ReportsOptions) {
+  let seen: MediaStats[] = []
+  let since: number | undefined
+  let dueMs = firstAfterMs
+
+  function report(): void {
+    if (seen.length > 0) send(summed(seen))
+    seen = []
+  }
+
+  return {
+    looked(stats: MediaStats): void {
+      const at = now()
+      since ??= at
+      seen.push(stats)
+      if (at - since < dueMs) return
+      report()
+      since = at
+      dueMs = everyMs
+    },
+    /** The call is over: what was seen since the last report is worth one more. */
+    end: report,
+  }
+}
+
+function summed(seen: readonly MediaStats[]): CallStats {
+  const ms = seen.reduce((sum, { intervalMs }) => sum + intervalMs, 0)
+  const last = seen.at(-1)
+  const flows = seen.flatMap(({ inbound, outbound }) => [inbound.audio, inbound.video, outbound.audio, outbound.video])
+  const bits = seen.reduce(
+    (sum, { inbound, intervalMs }) =>
+      sum + ((inbound.audio.bitsPerSecond + inbound.video.bitsPerSecond) * intervalMs) / 1000,
+    0,
+  )
+  const dropped = seen.flatMap(({ framesDropped }) => framesDropped ?? [])
+  const pair = last?.candidateTypes
+  const isKnown = pair !== undefined && [pair.local, pair.remote].every((type) => candidateTypes.includes(type))
+  const codec = last?.codec
+  return {
+    ...rounded('rtt_ms', mean(seen.flatMap(({ roundTripMs }) => roundTripMs ?? []))),
+    ...rounded('jitter_ms', mean(seen.flatMap(({ jitterMs }) => jitterMs ?? []))),
+    ...lossOf(flows),
+    ...(ms > 0 && { bitrate: Math.round((bits * 1000) / ms) }),
+    ...(dropped.length > 0 && { frames_dropped: dropped.reduce((sum, count) => sum + count, 0) }),
+    ...(isKnown && { candidate_pair: pair }),
+    ...(codec !== undefined && /^[A-Za-z0-9./_-]{1,32}$/.test(codec) && { codec }),
+  }
+}
+
+/** Of the packets that are known to have arrived or not; a flow that lost more weighs by its packets. */
+function lossOf(flows: readonly MediaStats['inbound']['audio'][]): { loss?: number } {
+  const known = flows.filter(({ loss, packets }) => loss !== undefined && packets > 0)
+  const packets = known.reduce((sum, flow) => sum + flow.packets, 0)
+  if (packets === 0) return {}
+  const lost = known.reduce((sum, flow) => sum + (flow.loss ?? 0) * flow.packets, 0)
+  return { loss: Math.round((lost / packets) * 10_000) / 10_000 }
+}
+
+function mean(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+function rounded(name: 'rtt_ms' | 'jitter_ms', value: number | undefined): Partial<CallStats> {
+  return value === undefined ? {} : { [name]: Math.min(60_000, Math.round(value)) }
+}

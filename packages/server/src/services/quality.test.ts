@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { accepted, created, ringing } from '../../test/contracts/calls.ts'
+import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
+import { participantOf } from '../call/call.ts'
+import { createQuality } from './quality.ts'
+import { createRecorder } from './timeline.ts'
+
+let harness: SqliteHarness
+beforeEach(async () => {
+  harness = await openHarness()
+})
+afterEach(() => harness.close())
+
+test('[STAT1] what was reported is stored before it is read; a call of which nobody reported waits for no write', async () => {
+  const { timeline } = harness.stores()
+  const fail = (error: unknown) => {
+    throw error
+  }
+  const recorder = createRecorder({ store: timeline, now: Date.now, retentionMs: null, onDropped: fail, onError: fail })
+  const rings = ringing()
+  const answer = accepted(rings)
+  const { call } = answer
+  await harness.store().transition(call, () => ({ steps: [created(rings)] }))
+  await harness.store().transition(call, () => ({ steps: [answer] }))
+  const quality = createQuality({ recorder, timeline, load: async () => call, now: Date.now })
+  const place = call.status === 'ringing' ? null : call.callerPlace
+  const session = { participant: participantOf(call, 'caller'), sessionId: place?.sessionId ?? '', deviceId: null }
+  recorder.record(call, { what: 'rung', side: 'callee', detail: {} })
+  expect(await quality.of(call)).toBeNull()
+  expect(await timeline.of(call)).toEqual([])
+  expect(await quality.report(session, { call_uuid: call.callUuid, stats: { rtt_ms: 40 } })).toBe('accepted')
+  expect(await quality.of(call)).toEqual({
+    caller: { reports: 1, rtt_ms: { min: 40, avg: 40, max: 40 } },
+    callee: null,
+  })
+  expect((await timeline.of(call)).map(({ what }) => what).sort()).toEqual(['quality', 'rung'])
+})
