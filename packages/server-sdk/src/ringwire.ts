@@ -8,7 +8,18 @@
  *   webhooks.verify({ payload, headers, secret })              → the event, or an error
  */
 import { RingwireError } from './error.ts'
-import type { Call, CallFilter, CallPage, Participant, ParticipantState, SessionToken, TokenRequest } from './types.ts'
+import type {
+  Call,
+  CallFilter,
+  CallPage,
+  Participant,
+  ParticipantErased,
+  ParticipantExport,
+  ParticipantState,
+  SessionToken,
+  Timeline,
+  TokenRequest,
+} from './types.ts'
 import { verify } from './webhooks.ts'
 
 export { RingwireError } from './error.ts'
@@ -41,6 +52,8 @@ export interface Ringwire {
     all(filter?: Omit<CallFilter, 'cursor'>): AsyncIterableIterator<Call>
     /** Undefined where the product has no such call. */
     get(callUuid: string): Promise<Call | undefined>
+    /** What happened to it, and why a phone did not ring; undefined where nothing is known of it. */
+    timeline(callUuid: string): Promise<Timeline | undefined>
     /** Ends it, and tells both sides; one that is over stays as it is. `reason` stays with the call's events. */
     end(callUuid: string, options?: { reason?: string }): Promise<Call>
   }
@@ -51,6 +64,13 @@ export interface Ringwire {
      * later. Answers from when on tokens count.
      */
     disconnect(participant: Participant, options?: { until?: string | Date }): Promise<Date>
+    /**
+     * Erases what is kept of it: its sockets are closed, its live calls end, and nothing names it any more. May take a minute,
+     * unless `timeoutMs` says otherwise. Where it fails, ask again.
+     */
+    erase(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantErased>
+    /** Everything that is kept of it, in memory; of very much ask the service itself, and read it as it comes. */
+    export(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantExport>
   }
 }
 
@@ -59,12 +79,18 @@ export function createRingwire(options: RingwireOptions): Ringwire {
   const base = options.url.replace(/\/+$/, '')
   const headers = { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret, 'Content-Type': 'application/json' }
 
-  async function send<T>(method: string, path: string, query: Query = {}, body?: object): Promise<T> {
+  async function send<T>(
+    method: string,
+    path: string,
+    query: Query = {},
+    body?: object,
+    limitMs = timeoutMs,
+  ): Promise<T> {
     const init: RequestInit = {
       method,
       headers,
       redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(limitMs),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     }
     let response: Response
@@ -80,8 +106,8 @@ export function createRingwire(options: RingwireOptions): Ringwire {
     throw errorOf(response, answer)
   }
 
-  const server = <T>(method: string, path: string, query: Query = {}, body?: object) =>
-    send<T>(method, `/v1/server/${path}`, { ...query, product }, body)
+  const server = <T>(method: string, path: string, query: Query = {}, body?: object, limitMs?: number) =>
+    send<T>(method, `/v1/server/${path}`, { ...query, product }, body, limitMs)
 
   async function list(filter: CallFilter = {}): Promise<CallPage> {
     const { data, next_cursor } = await server<CallPage>('GET', 'calls', { ...filter })
@@ -107,14 +133,13 @@ export function createRingwire(options: RingwireOptions): Ringwire {
     calls: {
       list,
       all,
-      async get(callUuid) {
-        try {
-          return (await server<{ call: Call }>('GET', callPath(callUuid))).call
-        } catch (error) {
-          if (error instanceof RingwireError && error.code === 'NOT_FOUND') return undefined
-          throw error
-        }
-      },
+      get: (callUuid) => found(server<{ call: Call }>('GET', callPath(callUuid)).then(({ call }) => call)),
+      timeline: (callUuid) =>
+        found(
+          server<Timeline>('GET', `${callPath(callUuid)}/timeline`).then(({ call, entries, summary }) => ({
+            ...{ call, entries, summary },
+          })),
+        ),
       async end(callUuid, more = {}) {
         return (await server<{ call: Call }>('POST', `${callPath(callUuid)}/end`, {}, more)).call
       },
@@ -130,7 +155,34 @@ export function createRingwire(options: RingwireOptions): Ringwire {
         const body = until === undefined ? {} : { until: textOf(until) }
         return new Date((await server<{ tokens_from: string }>('POST', path, {}, body)).tokens_from)
       },
+      async erase(participant, { timeoutMs: limitMs = longMs } = {}) {
+        const path = participantPath(participant)
+        const answer = await server<Answer<ParticipantErased>>('DELETE', path, {}, undefined, limitMs)
+        return withoutSuccess(answer)
+      },
+      async export(participant, { timeoutMs: limitMs = longMs } = {}) {
+        const path = `${participantPath(participant)}/export`
+        const answer = await server<Answer<ParticipantExport>>('GET', path, {}, undefined, limitMs)
+        return withoutSuccess(answer)
+      },
     },
+  }
+}
+
+/** What takes time with what there is of a participant, in ms. */
+const longMs = 60_000
+
+type Answer<T> = T & { success: true }
+function withoutSuccess<T>({ success: _, ...answer }: Answer<T>): Omit<Answer<T>, 'success'> {
+  return answer
+}
+
+async function found<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof RingwireError && error.code === 'NOT_FOUND') return undefined
+    throw error
   }
 }
 

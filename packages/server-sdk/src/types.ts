@@ -28,6 +28,51 @@ export interface Call {
   ended_at: string | null
   /** Who brought the call into its status; null where time, a loss or a backend did. */
   by: { user_id: string; role: string } | null
+  /** How the media was, of one call; null where nothing was reported. */
+  quality?: CallQuality | null
+}
+
+export interface Range {
+  min: number
+  avg: number
+  max: number
+}
+
+/** What one side reported of its media. */
+export interface SideQuality {
+  reports: number
+  rtt_ms?: Range
+  jitter_ms?: Range
+  loss?: Range
+  bitrate?: Range
+  frames_dropped?: Range
+  candidate_pair?: { local: string; remote: string }
+  codec?: string
+}
+
+export interface CallQuality {
+  caller: SideQuality | null
+  callee: SideQuality | null
+}
+
+/** What happened to a call, or was seen of it. */
+export interface TimelineEntry {
+  at: string
+  /** `invited`, `rung`, `push`, `socket_lost`, …: docs/backend.md lists them, and there may be more. */
+  what: string
+  who?: { user_id: string; role: string }
+  device_id?: string
+  session_id?: string
+  detail: Record<string, unknown>
+}
+
+export interface Timeline {
+  /** Null: an invite was refused before there was a call. */
+  call: Call | null
+  /** The earliest first, at most 500. */
+  entries: TimelineEntry[]
+  /** What became of it, in one sentence for people. */
+  summary: string
 }
 
 export interface CallPage {
@@ -53,7 +98,7 @@ export interface Session {
   device_id: string | null
   connected_at: string
   extended: boolean
-  /** Of its token; null where it has none, and of sockets of other nodes. */
+  /** Of the token that it connected with; null where that has none. */
   app_version: string | null
 }
 
@@ -70,6 +115,30 @@ export interface ParticipantState {
   devices: Device[]
   /** At most 100. */
   live_calls: Call[]
+}
+
+/** What was erased of a participant. */
+export interface ParticipantErased {
+  /** Tokens of the participant that were issued before it do not count. */
+  tokens_from: string
+  calls: number
+  devices: number
+  timeline_entries: number
+  webhook_deliveries: number
+}
+
+/** Everything that is kept of a participant. */
+export interface ParticipantExport {
+  user_id: string
+  role: string
+  exported_at: string
+  tokens_from: string | null
+  sessions: Session[]
+  devices: Device[]
+  /** Newest first; of each timeline the entries of the participant. */
+  calls: { call: Call; entries: TimelineEntry[] }[]
+  /** Invites that were refused before there was a call. */
+  refused: { call_uuid: string; entry: TimelineEntry }[]
 }
 
 /** Who somebody is to the service: a user_id is unique within its role. */
@@ -99,6 +168,8 @@ export interface SessionToken {
   expires_at: string
   ws_url: string
   ice_servers: IceServer[]
+  /** Where the product passes relayed addresses alone [PRIV1]: hand it on with `ice_servers`. */
+  ice_transport_policy?: 'relay'
   user: { user_id: string; role: string; display_name: string }
   allowed_actions: string[]
 }

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CallView, ParticipantView } from '@ringwire/protocol/backend'
+import type {
+  CallView,
+  ParticipantErased,
+  ParticipantExport,
+  ParticipantView,
+  TimelineView,
+} from '@ringwire/protocol/backend'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
 import { productKey, Service } from '@ringwire/testkit/service'
@@ -13,6 +19,7 @@ import {
   type Ringwire,
   RingwireError,
   type SessionToken,
+  type Timeline,
 } from '../src/ringwire.ts'
 import type * as sdk from '../src/types.ts'
 
@@ -32,11 +39,17 @@ afterAll(async () => {
 
 /** Its types are what the service's schemas say, in both directions. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
-const isSame: [Same<Call, CallView>, Same<ParticipantState, Omit<ParticipantView, 'success'>>] = [true, true]
+const isSame: [
+  Same<Call, CallView>,
+  Same<ParticipantState, Omit<ParticipantView, 'success'>>,
+  Same<Timeline, TimelineView>,
+  Same<sdk.ParticipantErased, Omit<ParticipantErased, 'success'>>,
+  Same<sdk.ParticipantExport, Omit<ParticipantExport, 'success'>>,
+] = [true, true, true, true, true]
 const fits = (token: TokenResponse, request: sdk.TokenRequest): [SessionToken, TokenRequest] => [token, request]
 
 test('its types are those of the protocol', () => {
-  expect([isSame, typeof fits]).toEqual([[true, true], 'function'])
+  expect([isSame, typeof fits]).toEqual([[true, true, true, true, true], 'function'])
 })
 
 const wish = (user_id: string) => ({
@@ -74,6 +87,16 @@ test('[SRV2] calls: one, a page, all of them, and their end', async () => {
   expect(await ringwire.calls.get(crypto.randomUUID())).toBeUndefined()
 })
 
+test('[TRACE1] the timeline of a call, and of none', async () => {
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  const timeline = await ringwire.calls.timeline(callUuid)
+  expect(timeline?.call?.call_uuid).toBe(callUuid)
+  expect(timeline?.entries.map(({ what }) => what)).toContain('rung')
+  expect(timeline?.summary).toStartWith('The call goes on')
+  expect(await ringwire.calls.timeline(crypto.randomUUID())).toBeUndefined()
+})
+
 test('[SRV2] participants: whatever they are called, and their tokens are taken back', async () => {
   const user_id = someone("a/b?c#d%2F 'ä'")
   const participant = { user_id, role: 'customer' }
@@ -84,6 +107,25 @@ test('[SRV2] participants: whatever they are called, and their tokens are taken 
   const until = new Date(Date.now() + 60_000)
   expect(await ringwire.participants.disconnect(participant, { until })).toEqual(until)
   expect((await client.closed).code).toBe(4403)
+})
+
+test('[SRV2] a participant is exported, and erased: its sockets are closed, and its calls name it no more', async () => {
+  const pair = await connectPair(service)
+  const callUuid = await acceptedCall(pair)
+  const participant = { user_id: pair.callerId, role: 'customer' }
+  const exported = await ringwire.participants.export(participant)
+  expect(exported).toMatchObject({ ...participant, tokens_from: null, devices: [], refused: [] })
+  expect(exported.sessions).toHaveLength(1)
+  const [one, ...more] = exported.calls
+  expect([one?.call.call_uuid, one?.call.caller.user_id, more]).toEqual([callUuid, pair.callerId, []])
+  expect(one?.entries.map(({ what }) => what)).toContain('invited')
+  const erased = await ringwire.participants.erase(participant)
+  expect(erased).toMatchObject({ calls: 1, devices: 0, webhook_deliveries: 0 })
+  expect((await pair.caller.closed).code).toBe(4403)
+  const call = await ringwire.calls.get(callUuid)
+  expect(call?.caller).toEqual({ user_id: '', role: 'customer', display_name: null })
+  expect((await ringwire.participants.export(participant)).calls).toEqual([])
+  expect((await ringwire.participants.erase(participant)).calls).toBe(0)
 })
 
 test('[SRV1] what fails says why, and never the secret', async () => {

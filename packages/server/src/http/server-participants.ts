@@ -1,18 +1,27 @@
 /** Participants for application backends: /v1/server/participants/{role}/{user_id} and what is below it [SRV2]. */
-import { type Disconnected, DisconnectRequest, type ParticipantView } from '@ringwire/protocol/backend'
+import {
+  type Disconnected,
+  DisconnectRequest,
+  type ParticipantErased,
+  type ParticipantView,
+} from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { Participant } from '../call/call.ts'
+import type { Journal } from '../observability/journal.ts'
+import type { ExportOf } from '../services/participant-export.ts'
 import type { Participants } from '../services/participants.ts'
 import { isId, readInstant } from '../services/seen-calls.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
-import { failure, json } from './replies.ts'
+import { failure, json, jsonStream } from './replies.ts'
 
 export interface ServerParticipantsDeps extends ProductEndpointDeps {
   readonly participants: Participants
+  readonly exportOf: ExportOf
+  readonly journal: Pick<Journal, 'failed'>
 }
 
 export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) {
-  const { participants } = deps
+  const { participants, exportOf, journal } = deps
   const validate = createValidator(DisconnectRequest)
 
   const about = (answer: (participant: Participant, asked: ProductRequest) => Promise<Response>) =>
@@ -28,6 +37,13 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       const shown = await participants.show(participant)
       return json(200, { success: true, ...shown } satisfies ParticipantView)
     }),
+    serverEraseParticipant: about(async (participant) => {
+      const erased = await participants.erase(participant)
+      return json(200, { success: true, ...erased } satisfies ParticipantErased)
+    }),
+    serverExportParticipant: about((participant) =>
+      jsonStream(exportOf(participant), (error) => journal.failed(error, 'an export was cut')),
+    ),
     serverDisconnect: about(async (participant, { body }) => {
       const checked = validate(body)
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })

@@ -1,14 +1,20 @@
 /**
- * A participant as the backend of its product sees it, and sends it away [SRV2].
+ * A participant as the backend of its product sees it, sends it away, and has it erased [SRV2].
  *
- *   const participants = createParticipants({ sessions, devices, seenCalls, revoked, now, appVersionOf })
+ *   const participants = createParticipants({ sessions, devices, seenCalls, revoked, now, … })
  *   participants.show(participant)                  → { online, sessions, devices, live_calls }
  *   participants.disconnect(participant, until?)    → the instant before which its tokens do not count
+ *   participants.erase(participant)                 → { tokens_from, calls, devices, … }, once nothing names it any more
  */
-import type { CallView, ParticipantView } from '@ringwire/protocol/backend'
-import type { Participant } from '../call/call.ts'
+import type { CallView, ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
+import type { CallRef, Participant } from '../call/call.ts'
+import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
+import type { OnlineStore } from '../ports/online.ts'
 import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { TimelineStore } from '../ports/timeline.ts'
+import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Revoked } from './revoked.ts'
 import type { SeenCalls } from './seen-calls.ts'
 
@@ -17,23 +23,57 @@ export interface ParticipantsOptions {
   readonly devices: Pick<Devices, 'of' | 'forgetAll'>
   readonly seenCalls: Pick<SeenCalls, 'page'>
   readonly revoked: Pick<Revoked, 'revoke'>
+  readonly calls: Pick<CallStore, 'liveCallsOf' | 'erase'>
+  readonly timeline: Pick<TimelineStore, 'forgetParticipant'>
+  readonly webhooks: Pick<WebhookStore, 'erase'>
+  readonly online: Pick<OnlineStore, 'erase'>
+  /** Ends a call, and tells both sides. */
+  readonly endCall: (ref: CallRef) => Promise<unknown>
+  /** Writes what this process still holds for timelines. */
+  readonly flush: () => Promise<void>
+  /** Others serve beside this process. */
+  readonly hasOthers: () => boolean
   readonly now: () => number
-  /** Of a session whose socket this process holds; null where nobody knows. */
-  readonly appVersionOf: (sessionId: string) => string | null
 }
+
+/** So long it may take until the last socket is gone, in ms. */
+const leaveMs = 5_000
+const lookMs = 20
+/** Within that others have written what they hold of somebody whose sockets are closed, in ms. */
+const othersWriteMs = 1_500
 
 export interface Participants {
   show(participant: Participant): Promise<Omit<ParticipantView, 'success'>>
   /** `until`: tokens that are issued before it do not count either; in ms since the epoch. */
   disconnect(participant: Participant, until?: number): Promise<number>
+  /** Rejects where it could not be done whole: it is to be asked again. */
+  erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'>>
 }
 
 export function createParticipants(options: ParticipantsOptions): Participants {
-  const { sessions, devices, seenCalls, revoked, now, appVersionOf } = options
+  const { sessions, devices, seenCalls, revoked, calls, timeline, webhooks, online, endCall, flush, hasOthers, now } =
+    options
 
   async function liveCallsOf({ product, role, userId }: Participant): Promise<CallView[]> {
     const page = await seenCalls.page(product, { status: 'live', role, userId, limit: '100' })
     return page.ok ? [...page.data] : []
+  }
+
+  /** Who is still connected could do what names it again. */
+  async function gone(participant: Participant): Promise<void> {
+    const deadline = performance.now() + leaveMs
+    while ((await sessions.seen(participant)).length > 0) {
+      if (performance.now() > deadline)
+        throw new StoreError('unavailable', 'Not all sockets of the participant are closed.')
+      await Bun.sleep(lookMs)
+    }
+    if (hasOthers()) await Bun.sleep(othersWriteMs)
+    await flush()
+  }
+
+  async function endCalls(participant: Participant): Promise<void> {
+    for (let live = await calls.liveCallsOf(participant); live.length > 0; live = await calls.liveCallsOf(participant))
+      for (const call of live) await endCall(call)
   }
 
   return {
@@ -45,12 +85,12 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       ])
       return {
         online: seen.length > 0,
-        sessions: seen.map(({ sessionId, deviceId, extended, openedAt }) => ({
+        sessions: seen.map(({ sessionId, deviceId, extended, openedAt, appVersion }) => ({
           session_id: sessionId,
           device_id: deviceId ?? null,
           connected_at: new Date(openedAt).toISOString(),
           extended,
-          app_version: appVersionOf(sessionId),
+          app_version: appVersion,
         })),
         devices: known.map(({ deviceId, address, registeredAt }) => ({
           device_id: deviceId,
@@ -66,6 +106,21 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       // Whoever may not come back is not woken either; who may registers again [PUSH1].
       await devices.forgetAll(participant)
       return before
+    },
+    async erase(participant) {
+      const before = now()
+      await revoked.revoke(participant, before)
+      await gone(participant)
+      await endCalls(participant)
+      await online.erase(participant)
+      return {
+        tokens_from: new Date(before).toISOString(),
+        devices: await devices.forgetAll(participant),
+        // As long as the calls name it: that is how its entries are found.
+        timeline_entries: await timeline.forgetParticipant(participant),
+        calls: await calls.erase(participant),
+        webhook_deliveries: await webhooks.erase(participant),
+      }
     },
   }
 }

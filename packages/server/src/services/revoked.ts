@@ -8,11 +8,12 @@
  *   await revoked.revoke(participant, before)
  */
 import type { Participant } from '../call/call.ts'
-import { type ProductStore, revocationOverlapMs } from '../ports/product-store.ts'
+import { type ProductStore, revocationKeptMs, revocationOverlapMs } from '../ports/product-store.ts'
 import { participantHash } from '../session/session-id.ts'
+import { lookEvery } from './looking.ts'
 
 export interface RevokedOptions {
-  readonly products: Pick<ProductStore, 'revoke' | 'revocations'>
+  readonly products: Pick<ProductStore, 'revoke' | 'revocations' | 'pruneRevocations'>
   readonly now: () => number
   /** Called after something was taken back, here or by another process. */
   readonly onRevoked: () => void
@@ -23,24 +24,29 @@ export interface RevokedOptions {
 export interface Issued {
   readonly participant: Participant
   readonly issuedAt: number
+  /** The tag of the product key that it was issued with; null: with none [KEY1]. */
+  readonly key: string | null
 }
 
 export interface Revoked {
   start(): Promise<void>
   stop(): void
   isRevoked(token: Issued): boolean
+  /** Before when tokens of a participant do not count; undefined: none were taken back. */
+  tokensFrom(participant: Participant): number | undefined
   /** Tokens of the participant that were issued before an instant do not count any more, here at once. */
   revoke(participant: Participant, before: number): Promise<void>
 }
 
 /** Sockets everywhere are closed within a second; a look takes a moment, and closing them, too. */
 const lookMs = 300
+/** So often it is removed what no token can be of any more, in ms. */
+const pruneMs = 10 * 60_000
 
 export function createRevoked({ products, now, onRevoked, onError }: RevokedOptions): Revoked {
   const known = new Map<string, number>()
   let mark = 0
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let isStopped = false
+  let prunedAt = Number.NEGATIVE_INFINITY
 
   function learn(participant: string, before: number): boolean {
     if ((known.get(participant) ?? Number.NEGATIVE_INFINITY) >= before) return false
@@ -57,23 +63,20 @@ export function createRevoked({ products, now, onRevoked, onError }: RevokedOpti
     if (isNews) onRevoked()
   }
 
-  function next(): void {
-    if (isStopped) return
-    timer = setTimeout(() => void look().catch(onError).finally(next), lookMs)
+  async function prune(): Promise<void> {
+    if (performance.now() - prunedAt < pruneMs) return
+    prunedAt = performance.now()
+    const gone = now() - revocationKeptMs
+    for (const [participant, before] of known) if (before < gone) known.delete(participant)
+    await products.pruneRevocations(gone)
   }
 
   return {
-    async start() {
-      await look()
-      next()
-    },
-    stop() {
-      isStopped = true
-      clearTimeout(timer)
-    },
+    ...lookEvery(lookMs, look, onError, () => look().then(prune)),
     isRevoked({ participant, issuedAt }) {
       return known.size > 0 && issuedAt < (known.get(participantHash(participant)) ?? Number.NEGATIVE_INFINITY)
     },
+    tokensFrom: (participant) => known.get(participantHash(participant)),
     async revoke(participant, before) {
       const hash = participantHash(participant)
       await products.revoke(hash, before, now())

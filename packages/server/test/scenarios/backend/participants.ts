@@ -35,7 +35,7 @@ export function registerBackendParticipants(name: string, start: Start): void {
     test('[SRV2] who is there, with its sessions on every node and its live calls', async () => {
       const pair = await connectPair(service())
       const path = `participants/customer/${pair.callerId}`
-      const session = { extended: false, device_id: null, connected_at: expect.stringMatching(/Z$/) }
+      const session = { extended: false, device_id: null, app_version: null, connected_at: expect.stringMatching(/Z$/) }
       const shown = await ask(service(), 'GET', path)
       expect(shown.body).toMatchObject({
         success: true,
@@ -44,11 +44,16 @@ export function registerBackendParticipants(name: string, start: Start): void {
         devices: [],
         live_calls: [],
       })
-      await connectExtended(service(), { user_id: pair.callerId, role: 'customer', device_id: 'phone' })
+      await connectExtended(service(), {
+        user_id: pair.callerId,
+        role: 'customer',
+        device_id: 'phone',
+        app_version: '7.1',
+      })
       const callUuid = await acceptedCall(pair)
       for (const _ of [1, 2]) {
         const { body } = await ask(service(), 'GET', path)
-        expect(body.sessions).toMatchObject([session, { extended: true, device_id: 'phone' }])
+        expect(body.sessions).toMatchObject([session, { extended: true, device_id: 'phone', app_version: '7.1' }])
         expect(body.live_calls).toMatchObject([{ call_uuid: callUuid, status: 'accepted' }])
       }
       const { token } = await service().issue({ user_id: pair.callerId, role: 'customer', device_id: 'phone' })

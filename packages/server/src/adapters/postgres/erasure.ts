@@ -1,0 +1,72 @@
+import type { Side } from '../../call/call.ts'
+import {
+  blankPlace,
+  type CallRows,
+  type DeliveryRows,
+  type ErasableEvent,
+  erasedAtOnce,
+  type LookedThrough,
+  lookedThrough,
+} from '../sql/erasure.ts'
+import type { Connections } from './connections.ts'
+
+export const callsSql = (side: Side) => `
+  SELECT id::float8 AS id FROM calls
+  WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND ended_at IS NOT NULL LIMIT ${erasedAtOnce}`
+export const eventsSql = `
+  SELECT call_id::float8 AS call_id, version, by_user_id, by_role, notices FROM call_events
+  WHERE call_id = ANY ($1::text::bigint[])`
+export const blankEventsSql = `
+  UPDATE call_events AS e SET
+    notices = given.notices,
+    by_user_id = CASE given.author WHEN 1 THEN '' ELSE e.by_user_id END,
+    by_session_id = CASE given.author WHEN 1 THEN '' ELSE e.by_session_id END
+  FROM json_to_recordset($1::text::json) AS given (
+    call_id bigint, version integer, author integer, was text, notices text
+  )
+  WHERE e.call_id = given.call_id AND e.version = given.version AND e.notices IS NOT DISTINCT FROM given.was
+  RETURNING 1`
+const places: Readonly<Record<Side, string>> = {
+  caller: `caller_place = '${blankPlace}'`,
+  callee: 'callee_place = NULL',
+}
+export const blankCallsSql = (side: Side) => `
+  UPDATE calls SET ${side}_user_id = '', ${side}_name = NULL, metadata = NULL, ${places[side]}
+  WHERE id = ANY ($1::text::bigint[]) AND ${side}_user_id = $2 AND ended_at IS NOT NULL RETURNING 1`
+
+export const deliveriesSql = `
+  SELECT id, CASE WHEN strpos(body, $3) > 0 THEN body END AS body FROM webhook_deliveries
+  WHERE endpoint_id = $1 AND id > $2 ORDER BY id LIMIT ${lookedThrough}`
+export const blankDeliveriesSql = `
+  UPDATE webhook_deliveries AS d SET body = given.body, response = NULL
+  FROM json_to_recordset($1::text::json) AS given (id text, was text, body text)
+  WHERE d.id = given.id AND d.body = given.was RETURNING 1`
+
+/** Each statement leaves the same behind when it is done twice, but then answers less: it is begun again. */
+const repeatable = { repeatable: true }
+
+export function createCallRows(connections: Connections): CallRows {
+  return {
+    async page(side, { product, role, userId }) {
+      const found: { id: number }[] = await connections.run(callsSql(side), [userId, role, product], repeatable)
+      const ids = found.map(({ id }) => id)
+      if (ids.length === 0) return { ids, events: [] }
+      const events: ErasableEvent[] = await connections.run(eventsSql, [`{${ids}}`], repeatable)
+      return { ids, events }
+    },
+    async write(side, { userId }, ids, events) {
+      const changed =
+        events.length === 0 ? [] : await connections.run(blankEventsSql, [JSON.stringify(events)], repeatable)
+      if (changed.length < events.length) return 0
+      return (await connections.run(blankCallsSql(side), [`{${ids}}`, userId], repeatable)).length
+    },
+  }
+}
+
+export function createDeliveryRows(connections: Connections, mention: string): DeliveryRows {
+  return {
+    page: (endpointId, after): Promise<LookedThrough[]> =>
+      connections.run(deliveriesSql, [endpointId, after, mention], repeatable),
+    write: async (rows) => (await connections.run(blankDeliveriesSql, [JSON.stringify(rows)], repeatable)).length,
+  }
+}

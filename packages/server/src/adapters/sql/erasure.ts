@@ -1,0 +1,120 @@
+import type { Participant, Side } from '../../call/call.ts'
+import { type Erased, effectsWithout, hookBodyWithout } from '../../call/erase.ts'
+import type { MaybePromise } from '../../ports/maybe.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { effectsOf, effectsText } from './rows.ts'
+
+/*
+ * How the rows of a participant are blanked [SRV2]: the events of a call first, and then the call itself, which is found by
+ * the name that it loses. So it can be interrupted, and begun again. A text that somebody else has changed meanwhile, who
+ * erases the other side, is read again.
+ */
+
+/** So few that nothing else waits for long. */
+export const erasedAtOnce = 100
+export const sidesOfCall = ['caller', 'callee'] as const
+/** Of deliveries that are looked through; few of them are read. */
+export const lookedThrough = 1_000
+const mostRepeats = 50
+/** Between two pages others write. In ms. */
+const pauseMs = 5
+
+/** The place of somebody who was erased, as a row holds it: `placeOf` says that there is none. */
+export const blankPlace = JSON.stringify({
+  ...{ state: 'vacant', sessionId: '', deviceId: null, node: '', settled: false, since: 0 },
+})
+
+export interface ErasableEvent {
+  readonly call_id: number
+  readonly version: number
+  readonly by_user_id: string | null
+  readonly by_role: string | null
+  readonly notices: string | null
+}
+
+/** An event as it is to be written over what it `was`; `author`: who is erased did it, 1 or 0. */
+export interface BlankedEvent {
+  readonly call_id: number
+  readonly version: number
+  readonly author: number
+  readonly was: string | null
+  readonly notices: string | null
+}
+
+export interface CallRows {
+  /** Some of the calls that are over and have the participant on a side, with all of their events. */
+  page(side: Side, participant: Participant): MaybePromise<{ ids: readonly number[]; events: readonly ErasableEvent[] }>
+  /** Writes the events, and the calls where all events were as they should; answers how many calls. */
+  write(side: Side, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>
+}
+
+export async function eraseCalls(rows: CallRows, participant: Participant): Promise<number> {
+  let count = 0
+  for (const side of sidesOfCall) {
+    for (let repeats = 0; ; ) {
+      const { ids, events } = await rows.page(side, participant)
+      if (ids.length === 0) break
+      const blanked = events.flatMap((event) => blank(event, side, participant))
+      const written = await rows.write(side, participant, ids, blanked)
+      count += written
+      repeats = written > 0 ? 0 : repeats + 1
+      if (repeats > mostRepeats) throw busy()
+      await Bun.sleep(pauseMs)
+    }
+  }
+  return count
+}
+
+function blank(event: ErasableEvent, side: Side, who: Erased): BlankedEvent[] {
+  const { call_id, version, by_user_id, by_role, notices: was } = event
+  const isAuthor = by_user_id === who.userId && by_role === who.role
+  const notices = was === null ? null : effectsText(effectsWithout(effectsOf(was), side, who))
+  if (!isAuthor && notices === was) return []
+  return [{ call_id, version, author: isAuthor ? 1 : 0, was, notices }]
+}
+
+export interface LookedThrough {
+  readonly id: string
+  /** Null: it mentions nobody of this name. */
+  readonly body: string | null
+}
+
+/** A delivery as it is to be written over what it `was`. */
+export interface BlankedDelivery {
+  readonly id: string
+  readonly was: string
+  readonly body: string
+}
+
+export interface DeliveryRows {
+  /** The next ones of an endpoint after one, `lookedThrough` at the most. */
+  page(endpointId: string, after: string): MaybePromise<readonly LookedThrough[]>
+  /** Answers how many were as they should. */
+  write(rows: readonly BlankedDelivery[]): Promise<number>
+}
+
+export async function eraseDeliveries(rows: DeliveryRows, endpointIds: readonly string[], who: Erased) {
+  let count = 0
+  for (const endpointId of endpointIds) {
+    for (let after = '', isLast = false, repeats = 0; !isLast; ) {
+      const page = await rows.page(endpointId, after)
+      const blanked = page.flatMap(({ id, body: was }) => {
+        const body = was === null ? undefined : hookBodyWithout(was, who)
+        return was === null || body === undefined ? [] : [{ id, was, body }]
+      })
+      const written = blanked.length === 0 ? 0 : await rows.write(blanked)
+      count += written
+      if (written < blanked.length) {
+        repeats++
+        if (repeats > mostRepeats) throw busy()
+      } else {
+        isLast = page.length < lookedThrough
+        after = page.at(-1)?.id ?? after
+      }
+      await Bun.sleep(pauseMs)
+    }
+  }
+  return count
+}
+
+const busy = () => new StoreError('unavailable', 'What is to be erased changed again and again.')

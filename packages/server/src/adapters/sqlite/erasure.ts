@@ -1,0 +1,94 @@
+import type { Database } from 'bun:sqlite'
+import type { Side } from '../../call/call.ts'
+import {
+  type BlankedDelivery,
+  type BlankedEvent,
+  blankPlace,
+  type CallRows,
+  type DeliveryRows,
+  type ErasableEvent,
+  erasedAtOnce,
+  type LookedThrough,
+  lookedThrough,
+} from '../sql/erasure.ts'
+
+/** What the writer thread does for an erasure. */
+export type EraseErrand =
+  | {
+      readonly type: 'eraseCalls'
+      readonly side: Side
+      readonly userId: string
+      readonly ids: readonly number[]
+      readonly events: readonly BlankedEvent[]
+    }
+  | { readonly type: 'eraseHooks'; readonly rows: readonly BlankedDelivery[] }
+
+export interface EraseWrites {
+  erase(errand: EraseErrand): Promise<number>
+}
+
+export const callsSql = (side: Side) => `
+  SELECT id FROM calls
+  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND ended_at IS NOT NULL LIMIT ${erasedAtOnce}`
+const eventsSql = (count: number) => `
+  SELECT call_id, version, by_user_id, by_role, notices FROM call_events
+  WHERE call_id IN (?${', ?'.repeat(count - 1)})`
+export const deliveriesSql = `
+  SELECT id, CASE WHEN instr(body, ?) > 0 THEN body END AS body FROM webhook_deliveries
+  WHERE endpoint_id = ? AND id > ? ORDER BY id LIMIT ${lookedThrough}`
+
+export function createCallRows(reader: Database, writes: EraseWrites): CallRows {
+  return {
+    page(side, { product, role, userId }) {
+      const found = reader.query<{ id: number }, string[]>(callsSql(side)).all(userId, role, product)
+      const ids = found.map(({ id }) => id)
+      if (ids.length === 0) return { ids, events: [] }
+      return { ids, events: reader.query<ErasableEvent, number[]>(eventsSql(ids.length)).all(...ids) }
+    },
+    write: (side, { userId }, ids, events) => writes.erase({ type: 'eraseCalls', side, userId, ids, events }),
+  }
+}
+
+export function createDeliveryRows(reader: Database, writes: EraseWrites, mention: string): DeliveryRows {
+  const page = reader.query<LookedThrough, string[]>(deliveriesSql)
+  return {
+    page: (endpointId, after) => page.all(mention, endpointId, after),
+    write: (rows) => writes.erase({ type: 'eraseHooks', rows }),
+  }
+}
+
+/** Of the writer thread: each errand is one transaction. */
+export function createEraseWriter(db: Database): (errand: EraseErrand) => number {
+  const event = db.query<unknown, (string | number | null)[]>(`
+    UPDATE call_events SET
+      notices = ?1,
+      by_user_id = CASE ?2 WHEN 1 THEN '' ELSE by_user_id END,
+      by_session_id = CASE ?2 WHEN 1 THEN '' ELSE by_session_id END
+    WHERE call_id = ?3 AND version = ?4 AND notices IS ?5`)
+  const blankCall = (side: Side, place: string) =>
+    db.query<unknown, [number, string]>(`
+      UPDATE calls SET ${side}_user_id = '', ${side}_name = NULL, metadata = NULL, ${place}
+      WHERE id = ? AND ${side}_user_id = ? AND ended_at IS NOT NULL`)
+  const calls = {
+    caller: blankCall('caller', `caller_place = '${blankPlace}'`),
+    callee: blankCall('callee', 'callee_place = NULL'),
+  }
+  const delivery = db.query<unknown, string[]>(
+    'UPDATE webhook_deliveries SET body = ?, response = NULL WHERE id = ? AND body = ?',
+  )
+  const sum = <T>(items: readonly T[], changes: (item: T) => number) =>
+    items.reduce((count, item) => count + changes(item), 0)
+
+  const run = db.transaction((errand: EraseErrand) => {
+    if (errand.type === 'eraseHooks') {
+      return sum(errand.rows, ({ id, was, body }) => delivery.run(body, id, was).changes)
+    }
+    const { side, userId, ids, events } = errand
+    const changed = sum(
+      events,
+      ({ call_id, version, author, was, notices }) => event.run(notices, author, call_id, version, was).changes,
+    )
+    return changed < events.length ? 0 : sum(ids, (id) => calls[side].run(id, userId).changes)
+  })
+  return (errand) => run.immediate(errand)
+}

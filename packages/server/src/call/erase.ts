@@ -1,0 +1,84 @@
+/**
+ * What is kept of a call, without one of its two participants [SRV2]. A blank user_id stands for who was erased: nobody can
+ * have it. Times, the role and the context stay; names, and whatever is free text, go.
+ */
+import type { Party, Side } from './call.ts'
+import type { CallEvent, Notice } from './effects.ts'
+
+/** Of a call that is known, who is to be erased. */
+export type Erased = Pick<Party, 'role' | 'userId'>
+
+type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers' | 'note'>
+
+/** What a transition caused, as it may still be told. What a backend gave as its reason may name anybody. */
+export function effectsWithout({ notices, moved, peers }: Effects, side: Side, who: Erased): Effects {
+  const left = moved?.filter((move) => move.side !== side)
+  return {
+    notices: notices.map((notice) => noticeWithout(notice, side, who)),
+    ...(left !== undefined && left.length > 0 && { moved: left }),
+    ...(peers !== undefined && { peers }),
+  }
+}
+
+function noticeWithout(notice: Notice, side: Side, who: Erased): Notice {
+  const { metadata: _, ...data } = notice.data as unknown as Fields
+  const by = data.by as WireParty | null | undefined
+  return {
+    ...notice,
+    // It has no sessions any more that could be meant.
+    to: side === 'callee' && notice.to.place === 'rung' ? { ...notice.to, except: [] } : notice.to,
+    data: {
+      ...data,
+      ...(`${side}_user_id` in data && { [`${side}_user_id`]: '' }),
+      // In notices it is always the caller's.
+      ...(side === 'caller' && 'display_name' in data && { display_name: '' }),
+      ...(by && { by: partyWithout(by, who) }),
+    },
+  } as unknown as Notice
+}
+
+type Fields = Readonly<Record<string, unknown>>
+interface WireParty {
+  readonly user_id: string
+  readonly role: string
+  readonly display_name?: string | null
+}
+
+function partyWithout(party: WireParty, who: Erased): WireParty {
+  if (party.user_id !== who.userId || party.role !== who.role) return party
+  return { ...party, user_id: '', ...('display_name' in party && { display_name: null }) }
+}
+
+interface StoredHook {
+  readonly data: Fields & {
+    readonly caller?: WireParty
+    readonly callee?: WireParty
+    readonly by?: WireParty | null
+    readonly quality?: Readonly<Record<Side, unknown>> | null
+  }
+}
+
+/** The body of a webhook that is kept; undefined where it does not name who is erased. */
+export function hookBodyWithout(body: string, who: Erased): string | undefined {
+  const event = JSON.parse(body) as StoredHook
+  const { caller, callee, by, quality, user_id, role } = event.data
+  const isOf = (party: Fields) => party.user_id === who.userId && party.role === who.role
+  if (caller === undefined || callee === undefined)
+    return isOf({ user_id, role }) ? JSON.stringify({ ...event, data: { ...event.data, user_id: '' } }) : undefined
+  const side = isOf(caller as unknown as Fields) ? 'caller' : isOf(callee as unknown as Fields) ? 'callee' : undefined
+  if (side === undefined) return undefined
+  return JSON.stringify({
+    ...event,
+    data: {
+      ...event.data,
+      caller: partyWithout(caller, who),
+      callee: partyWithout(callee, who),
+      by: by ? partyWithout(by, who) : by,
+      metadata: null,
+      ...(quality && { quality: { ...quality, [side]: null } }),
+    },
+  })
+}
+
+/** What a body holds that names somebody of this user_id, as `hookBody` writes it. */
+export const mentionOf = ({ userId }: Pick<Erased, 'userId'>) => `"user_id":${JSON.stringify(userId)}`

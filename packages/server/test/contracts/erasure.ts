@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Participant } from '../../src/call/call.ts'
+import { type Actor, type CallCommand, decide } from '../../src/call/decide.ts'
+import { decideInvite } from '../../src/call/invite.ts'
+import type { TimelineRow } from '../../src/call/observed.ts'
+import type { CallStore } from '../../src/ports/call-store.ts'
+import type { TimelineStore } from '../../src/ports/timeline.ts'
+import type { WebhookStore } from '../../src/ports/webhooks.ts'
+import { actorOf, durations, inviteCommand } from './call-life.ts'
+import { participant, there } from './calls.ts'
+import { attempted, endpoint } from './webhooks.ts'
+
+export interface ErasureHarness {
+  readonly calls: CallStore
+  readonly webhooks: WebhookStore
+  readonly timeline: TimelineStore
+  /** Everything that is stored, as text. */
+  dump(): Promise<string>
+  close(): Promise<void>
+}
+
+/** What every adapter guarantees of an erasure: nothing names the participant, and nobody else loses anything [SRV2]. */
+export function registerErasureContract(name: string, open: () => Promise<ErasureHarness>): void {
+  describe(`${name}: erasure`, () => {
+    let harness: ErasureHarness
+    beforeAll(async () => {
+      harness = await open()
+    })
+    afterAll(() => harness.close())
+
+    const someone = (who: string, role?: string): Actor => ({
+      ...actorOf(participant(`${who} "${crypto.randomUUID()}" ü\\`, role)),
+      deviceId: `phone ${crypto.randomUUID()}`,
+    })
+    const run = (actor: Actor, callUuid: string, command: CallCommand) => {
+      const ref = { product: actor.participant.product, callUuid }
+      return harness.calls.transition(ref, (call) => decide(call, command, Date.now(), durations))
+    }
+
+    async function ring(caller: Actor, callee: Actor): Promise<string> {
+      const callUuid = crypto.randomUUID()
+      const command = {
+        ...inviteCommand(caller, callee.participant, callUuid),
+        metadata: { about: `${caller.displayName} and ${callee.displayName}` },
+      }
+      await harness.calls.invite(caller.participant, callee.participant, callUuid, (situation) =>
+        decideInvite(situation, command, Date.now()),
+      )
+      return callUuid
+    }
+
+    async function answered(caller: Actor, callee: Actor): Promise<string> {
+      const callUuid = await ring(caller, callee)
+      await run(callee, callUuid, { type: 'accept', actor: callee })
+      await run(callee, callUuid, { type: 'connected', actor: callee })
+      return callUuid
+    }
+
+    /** Answered, taken to another device, and ended by its backend. */
+    async function whole(caller: Actor, callee: Actor): Promise<string> {
+      const callUuid = await answered(caller, callee)
+      await run(caller, callUuid, { type: 'lose', sessionId: caller.sessionId, node: caller.node })
+      const tablet = { ...caller, sessionId: crypto.randomUUID(), deviceId: `tablet of ${caller.displayName}` }
+      await run(caller, callUuid, { type: 'relay', actor: tablet })
+      await run(caller, callUuid, { type: 'stop', note: `${callee.displayName} asked` })
+      return callUuid
+    }
+
+    const seen = async (callUuid: string) =>
+      there(await harness.calls.seen({ product: participant('').product, callUuid }))
+    const entry = (callUuid: string, id: string, fields: Partial<TimelineRow> = {}): TimelineRow => ({
+      ...{ product: participant('').product, callUuid, id, at: 1_000, what: 'rung', side: null, detail: {} },
+      ...fields,
+    })
+    /** What a dump says of somebody: the rows that hold the name, the id, a device or a session. */
+    async function mentions({ participant: { userId }, displayName, deviceId, sessionId }: Actor): Promise<string[]> {
+      const [id, ...others] = [userId, displayName, deviceId, sessionId].map((text) =>
+        JSON.stringify(text).slice(1, -1),
+      )
+      // Texts that hold JSON hold it escaped once more.
+      const names = [id, JSON.stringify(id).slice(1, -1), ...others].filter((text) => text !== undefined)
+      return (await harness.dump()).split('\n').filter((line) => names.some((text) => line.includes(text)))
+    }
+
+    test('[SRV2] no row names who is erased, on either side; times, the other side and the others stay', async () => {
+      const hook = endpoint({ events: null })
+      await harness.webhooks.addEndpoint(hook)
+      await harness.webhooks.refresh()
+      const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve')]
+      const calls = [await whole(ann, ben), await whole(ben, ann), await ring(ann, ben)]
+      await run(ben, there(calls[2]), { type: 'reject', actor: ben, reason: null, rung: [] })
+      const others = await whole(eve, ben)
+      const [claimed] = (await harness.webhooks.claim(new Map([[hook.id, 1]]))).claimed
+      const echo = attempted(there(claimed).id, { response: `Hello ${ann.displayName}` })
+      await harness.webhooks.settle([echo])
+      expect(await mentions(ann)).not.toEqual([])
+      const before = await Promise.all(calls.map(seen))
+      const ofOthers = await seen(others)
+      const stepsOfOthers = await harness.calls.stepsAfter(ofOthers.call, 0)
+
+      expect(await harness.calls.erase({ ...ann.participant, role: 'nurse' })).toBe(0)
+      expect(await harness.calls.erase(ann.participant)).toBe(3)
+      expect(await harness.webhooks.erase({ ...ann.participant, product: 'another' })).toBe(0)
+      expect(await harness.webhooks.erase(ann.participant)).toBeGreaterThan(8)
+      expect(await mentions(ann)).toEqual([])
+
+      const after = await Promise.all(calls.map(seen))
+      const blank = { userId: '', displayName: null }
+      for (const [n, { call, by }] of after.entries()) {
+        const was = there(before[n])
+        const side = n === 1 ? 'callee' : 'caller'
+        const { callerPlace: _, calleePlace: __, ...kept } = was.call as typeof was.call & { calleePlace: unknown }
+        expect(call).toMatchObject({ ...kept, metadata: null, [side]: { ...was.call[side], ...blank } })
+        expect(by).toEqual(was.by)
+      }
+      expect(await seen(others)).toEqual(ofOthers)
+      expect(await harness.calls.stepsAfter(ofOthers.call, 0)).toEqual(stepsOfOthers)
+      const found = await harness.calls.history({ participant: ben.participant, limit: 10, after: undefined })
+      expect(found.calls.length).toBe(4)
+      const none = await harness.calls.history({ participant: ann.participant, limit: 10, after: undefined })
+      expect(none.calls).toEqual([])
+      expect(await harness.calls.load(there(after[0]).call)).toEqual(there(after[0]).call)
+
+      expect(await harness.calls.erase(ann.participant)).toBe(0)
+      expect(await harness.webhooks.erase(ann.participant)).toBe(0)
+    })
+
+    test('[SRV2] what is left of a call can still be told, and says who ended it by the role alone', async () => {
+      const [ann, ben] = [someone('ann'), someone('ben', 'doctor')]
+      const callUuid = await answered(ann, ben)
+      await run(ann, callUuid, { type: 'end', actor: ann, reason: null })
+      const { call } = await seen(callUuid)
+      const steps = await harness.calls.stepsAfter(call, 0)
+      await harness.calls.erase(ann.participant)
+      const blanked = await harness.calls.stepsAfter(call, 0)
+      expect(blanked.map(({ event: { type, at } }) => [type, at])).toEqual(
+        steps.map(({ event: { type, at } }) => [type, at]),
+      )
+      expect(blanked.at(-1)?.event).toMatchObject({
+        by: { userId: '', role: ann.participant.role, sessionId: '' },
+        notices: [{ event: 'call.ended', data: { reason: 'hangup', by: { user_id: '', role: ann.participant.role } } }],
+      })
+      expect((await seen(callUuid)).by).toEqual({ userId: '', role: ann.participant.role })
+    })
+
+    test('[SRV2] a live call stays as it is, and is erased once it is over', async () => {
+      const [ann, ben] = [someone('ann'), someone('ben', 'doctor')]
+      const callUuid = await answered(ann, ben)
+      const { call } = await seen(callUuid)
+      expect(await harness.calls.erase(ann.participant)).toBe(0)
+      expect((await seen(callUuid)).call).toEqual(call)
+      await run(ben, callUuid, { type: 'end', actor: ben, reason: null })
+      expect(await harness.calls.erase(ann.participant)).toBe(1)
+    })
+
+    test('[SRV2] both sides at once, of more calls than a page: both are gone', async () => {
+      const [ann, ben] = [someone('ann'), someone('ben', 'doctor')]
+      for (let n = 0; n < 120; n++) {
+        const callUuid = await ring(ann, ben)
+        await run(ann, callUuid, { type: 'cancel', actor: ann, reason: null })
+      }
+      const erase = async ({ participant }: Actor) => [
+        await harness.calls.erase(participant),
+        await harness.webhooks.erase(participant),
+      ]
+      const [[hers], [his]] = (await Promise.all([erase(ann), erase(ben)])) as [number[], number[]]
+      expect([hers, his]).toEqual([120, 120])
+      expect([await mentions(ann), await mentions(ben)]).toEqual([[], []])
+    })
+
+    test('[SRV2] [TRACE1] what is seen late of an erased side is not written, that of the other is', async () => {
+      const [ann, ben] = [someone('ann'), someone('ben', 'doctor')]
+      const [out, back] = [await whole(ann, ben), await whole(ben, ann)]
+      await harness.calls.erase(ann.participant)
+      for (const callUuid of [out, back])
+        await harness.timeline.add([
+          entry(callUuid, 'caller', { side: 'caller', deviceId: 'phone' }),
+          entry(callUuid, 'callee', { side: 'callee', deviceId: 'phone' }),
+          entry(callUuid, 'none'),
+        ])
+      const idsOf = async (callUuid: string) =>
+        (await harness.timeline.of(entry(callUuid, ''))).map(({ id }) => id).sort()
+      expect([await idsOf(out), await idsOf(back)]).toEqual([
+        ['callee', 'none'],
+        ['caller', 'none'],
+      ])
+    })
+
+    test('[SRV2] invites of a participant that were refused, the latest first, in pages', async () => {
+      const [ann, ben] = [someone('ann'), someone('ben')]
+      const refused = (asker: Participant, id: string, at: number) =>
+        entry(crypto.randomUUID(), id, { at, what: 'refused', side: 'caller', asker })
+      const { product: _, ...asker } = ann.participant
+      const hers = [
+        refused(ann.participant, 'a', 1),
+        refused(ann.participant, 'b', 1),
+        refused(ann.participant, 'a', 2),
+      ]
+      await harness.timeline.add([...hers, refused(ben.participant, 'a', 3)])
+      const all = [...hers].reverse().map((row) => ({ ...row, asker }))
+      expect(await harness.timeline.refusedOf(ann.participant, 10)).toEqual(all)
+      expect(await harness.timeline.refusedOf(ann.participant, 2)).toEqual(all.slice(0, 2))
+      expect(await harness.timeline.refusedOf(ann.participant, 2, all[1])).toEqual(all.slice(2))
+    })
+  })
+}
