@@ -23,6 +23,8 @@ const forbidden = [
   '::1',
   '::ffff:127.0.0.1',
   '::ffff:10.0.0.1',
+  '::127.0.0.1',
+  '::a9fe:a9fe',
   '::ffff:a9fe:a9fe',
   'fe80::1',
   'fe80::1%eth0',

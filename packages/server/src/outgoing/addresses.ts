@@ -34,7 +34,10 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
     allows(text) {
       const address = read(text)
       // Anything but unicast is private, of the link, of the machine, reserved, or hides an IPv4 address in itself.
-      return address !== undefined && (isNamed(address) || (address.range() === 'unicast' && !isMetadata(address)))
+      return (
+        address !== undefined &&
+        (isNamed(address) || (address.range() === 'unicast' && !isMetadata(address) && !isCompatible(address)))
+      )
     },
     allowsPlain(text) {
       const address = read(text)
@@ -46,6 +49,10 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
 /** Where clouds answer a machine with its own credentials, at addresses that look public. */
 const metadata = new Set(['168.63.129.16', '100.100.100.200', '192.0.0.192'])
 const isMetadata = (address: Address) => metadata.has(address.toString())
+
+/** An IPv4 address in the way of before (RFC 4291 section 2.5.5.1): `::127.0.0.1`. */
+const compatible = ipaddr.IPv6.parseCIDR('::/96')
+const isCompatible = (address: Address) => address instanceof ipaddr.IPv6 && address.match(compatible)
 
 /** One address is a network of one. */
 function parseNetwork(text: string): [Address, number] {

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
 import { createServer as createTls } from 'node:https'
-import { type AddressInfo, createServer as createTcp, type Server as TcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcp, type Socket, type Server as TcpServer } from 'node:net'
 import { makeCertificates } from '../../test/support/certificates.ts'
 import { createAddressGuard } from './addresses.ts'
 import { createPost, type PostOptions } from './post.ts'
@@ -144,6 +144,13 @@ test('who closes, who is not there, who has no name, who speaks something else',
   expect(await ask('http://unknown.example/', { resolve: unknown })).toEqual({ ok: false, error: 'ENOTFOUND' })
 })
 
+test('an answer that is another protocol is none, and nobody waits for another one', async () => {
+  const { port } = await counting((socket) =>
+    socket.write('HTTP/1.1 101 Go on\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+  )
+  expect(await ask(`http://127.0.0.1:${port}/`)).toEqual({ ok: false, error: 'the answer is another protocol' })
+})
+
 test('a request that is given up ends at once', async () => {
   const { promise: reached, resolve } = Promise.withResolvers<void>()
   const port = await serve(() => resolve())
@@ -174,4 +181,93 @@ test('[HOOK4] over TLS the certificate has to be that of the name', async () => 
   } finally {
     await certificates.remove()
   }
+})
+
+/** Answers each request with how many connections there were before, and says when one is over. */
+async function counting(answer?: (socket: Socket, count: number) => void) {
+  let connections = 0
+  let requests = 0
+  const over: Promise<void>[] = []
+  const server = createTcp((socket) => {
+    const own = connections++
+    const { promise, resolve } = Promise.withResolvers<void>()
+    over.push(promise)
+    socket.on('error', () => {})
+    socket.on('close', () => resolve())
+    socket.on('data', () => {
+      const count = requests++
+      if (answer !== undefined) answer(socket, count)
+      else socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${own}`)
+    })
+  })
+  return { port: await listen(server), over }
+}
+
+test('[HOOK4] a connection is kept for the same name alone, and asks for no name again', async () => {
+  const { port } = await counting()
+  let looked = 0
+  const post = createPost({
+    guard,
+    resolve: async () => {
+      looked++
+      return ['127.0.0.1']
+    },
+  })
+  const bodyOf = async (host: string) => {
+    const answer = await post({ url: `http://${host}:${port}/`, headers: {}, body: 'x' })
+    return answer.ok ? answer.body : answer.error
+  }
+  for (let n = 0; n < 20; n++) expect(await bodyOf('one.example')).toBe('0')
+  expect(await bodyOf('two.example')).toBe('1')
+  expect(await bodyOf('one.example')).toBe('0')
+  // Those that are asked at once have one each.
+  expect((await Promise.all([1, 2, 3].map(() => bodyOf('one.example')))).sort()).toEqual(['0', '2', '3'])
+  expect(looked).toBe(4)
+})
+
+test('[HOOK4] after its time a connection is not kept, and the name is checked again', async () => {
+  const { port, over } = await counting()
+  let address = '127.0.0.1'
+  const post = createPost({ guard, resolve: async () => [address], kept: { ageMs: 0 } })
+  const ask = () => post({ url: `http://turning.example:${port}/`, headers: {}, body: 'x' })
+  expect(await ask()).toMatchObject({ ok: true, body: '0' })
+  await over[0]
+  address = '127.0.0.2'
+  expect(await ask()).toEqual({ ok: false, error: 'the address is not allowed' })
+})
+
+test('a connection waits so long and no longer; one that waits for an answer may take its time', async () => {
+  const { port, over } = await counting((socket) => {
+    setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 150)
+  })
+  const post = createPost({ guard, kept: { idleMs: 50 } })
+  const begin = performance.now()
+  expect(await post({ url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })).toMatchObject({
+    ok: true,
+    body: 'ok',
+  })
+  await over[0]
+  expect(performance.now() - begin).toBeGreaterThan(190)
+})
+
+test('[HOOK3] a connection that ended while it waited is not used; one that ends under a request is said', async () => {
+  const answered = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+  let ends: 'at once' | 'with the next request' | 'with nonsense' = 'at once'
+  const { port, over } = await counting((socket, count) => {
+    if (ends === 'with the next request' && count === 2) socket.destroy()
+    else if (ends === 'with nonsense') socket.end('what?\r\n\r\n')
+    else socket[count === 0 ? 'end' : 'write'](answered)
+  })
+  const post = createPost({ guard })
+  const ask = () => post({ url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })
+  expect(await ask()).toMatchObject({ ok: true })
+  await over[0]
+  expect(await ask()).toMatchObject({ ok: true })
+  ends = 'with the next request'
+  expect(await ask()).toEqual({ ok: false, error: 'ECONNRESET', wasStale: true })
+  expect(await ask()).toMatchObject({ ok: true })
+  // Nonsense on a connection that was kept is an answer that was wrong, and no end of it.
+  ends = 'with nonsense'
+  const babbled = await ask()
+  expect([babbled.ok, babbled]).toEqual([false, expect.not.objectContaining({ wasStale: true })])
 })

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { type ClientHttp2Session, connect } from 'node:http2'
+import { type ClientHttp2Session, connect, constants } from 'node:http2'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
 import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf } from './service.ts'
@@ -181,15 +181,19 @@ function createConnections({ pingEveryMs: everyMs = pingEveryMs, pongMs: limitMs
     body: string,
     signal: AbortSignal,
   ): Promise<Answer> {
+    signal.throwIfAborted()
     const connection = connectionTo(url)
     const { session } = connection
     connection.underWay++
     try {
       return await postOver(session, headers, body, signal)
     } catch (error) {
-      // Nobody answers there, or it ended under the request: no later one is to wait for it, too.
-      if (open.get(url) === connection) open.delete(url)
-      connection.isRetired = true
+      // Nobody answers there, or it ended under the request: no later one is to wait for it, too. Who merely gives up,
+      // as when the ring is over, says nothing of the connection.
+      if (!signal.aborted || signal.reason?.name === 'TimeoutError') {
+        if (open.get(url) === connection) open.delete(url)
+        connection.isRetired = true
+      }
       throw error
     } finally {
       connection.underWay--
@@ -215,12 +219,14 @@ function postOver(
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const lost = () => reject(new ConnectionLost())
-  const giveUp = () => reject(signal.reason)
-  if (signal.aborted) giveUp()
+  const request = session.request(headers)
+  const giveUp = () => {
+    reject(signal.reason)
+    request.close(constants.NGHTTP2_CANCEL)
+  }
   signal.addEventListener('abort', giveUp)
   session.once('error', reject)
   session.once('close', lost)
-  const request = session.request(headers)
   let status = 0
   let retryAfter: string | undefined
   let text = ''

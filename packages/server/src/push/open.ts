@@ -1,8 +1,9 @@
 import type { Config } from '../config/config.ts'
+import { createAddressGuard } from '../outgoing/addresses.ts'
+import { createPost } from '../outgoing/post.ts'
 import { apnsUrls, createApns } from './apns.ts'
 import { createFcm } from './fcm.ts'
 import { createSender, type PushServices, type Sender, type SenderOptions } from './sender.ts'
-import { createWebPost } from './web-post.ts'
 import { createWebPush } from './web-push.ts'
 
 type PushConfig = Pick<
@@ -30,7 +31,7 @@ export function openSender({ config, ...options }: OpenSenderOptions): Sender {
 
 function servicesOf(config: PushConfig, now: () => number): PushServices {
   const { vapidPrivateKey, vapidSubject, fcmCredentials, apnsKey, apnsKeyId, apnsTeamId, apnsTopic, apnsUrl } = config
-  const post = createWebPost(config.vapidUrl)
+  const post = createPost({ guard: createAddressGuard([]), trusted: config.vapidUrl })
   const hasApns = apnsKey !== null && apnsKeyId !== null && apnsTeamId !== null && apnsTopic !== null
   return {
     ...(vapidPrivateKey !== null &&

@@ -20,6 +20,7 @@ const accepted: Pushed = { result: 'accepted', reason: '200' }
 /** A push service that answers as it is told; what is asked for and becomes of it. */
 function setUp(answer: (n: number, signal: AbortSignal) => Promise<Pushed>, attemptMs = 5_000) {
   const sent: SentResult[] = []
+  const repeated: string[] = []
   const forgotten: Device['address'][] = []
   let asked = 0
   const sender = createSender({
@@ -32,18 +33,38 @@ function setUp(answer: (n: number, signal: AbortSignal) => Promise<Pushed>, atte
     },
     now: Date.now,
     onSent: (_, result) => void sent.push(result),
+    onRepeated: (platform) => void repeated.push(platform),
     onError(error) {
       throw error
     },
     attemptMs,
   })
-  return { sender, sent, forgotten, asked: () => asked }
+  return { sender, sent, repeated, forgotten, asked: () => asked }
 }
 
 test('[PUSH2] what failed is tried again while the call rings, and told once', async () => {
-  const { sender, sent, asked } = setUp(async (n) => (n < 3 ? { result: 'failed', reason: '503' } : accepted))
+  const { sender, sent, repeated, asked } = setUp(async (n) => (n < 3 ? { result: 'failed', reason: '503' } : accepted))
   expect(await sender.send(device, message())).toBe('accepted')
-  expect([asked(), sent]).toEqual([3, ['accepted']])
+  expect([asked(), sent, repeated]).toEqual([3, ['accepted'], ['fcm', 'fcm']])
+})
+
+test('[PUSH2] [MET1] a push service that is overloaded is counted while its pushes wait for their next attempt', async () => {
+  const { sender, sent, repeated } = setUp(async () => ({ ...failed, retryAfterMs: 30_000 }))
+  const sending = sender.send(device, message())
+  while (repeated.length === 0) await Bun.sleep(1)
+  expect([repeated, sent]).toEqual([['fcm'], []])
+  sender.close()
+  expect(await sending).toBe('expired')
+})
+
+test('[PUSH2] [MET1] an attempt that is given up with its call is not made again, nor counted so', async () => {
+  const giveUp = new AbortController()
+  const { sender, sent, repeated } = setUp(async () => {
+    giveUp.abort()
+    return failed
+  })
+  expect(await sender.send(device, message(), giveUp.signal)).toBe('expired')
+  expect([sent, repeated]).toEqual([['expired'], []])
 })
 
 test('[PUSH2] not beyond the ring: a Retry-After that ends after it is the end', async () => {
@@ -97,4 +118,50 @@ test('[PUSH2] a push service that stands still: a hundred are under way, some wa
   await Promise.all(all)
   expect(asked()).toBe(10_100)
   expect(sent.filter((result) => result === 'accepted').length).toBe(10_100)
+})
+
+const browserAt = (origin: string): Device => ({
+  ...device,
+  address: { platform: 'webpush', endpoint: `${origin}/push/x`, p256dh: 'x', auth: 'x' },
+})
+
+test('[PUSH2] an origin that hangs delays no other one, and what waits for it is dropped where it is too much', async () => {
+  const asked: string[] = []
+  const sent: SentResult[] = []
+  const sender = createSender({
+    services: {
+      webpush: {
+        send({ endpoint }, _, signal) {
+          const { origin } = new URL(endpoint)
+          asked.push(origin)
+          return origin.endsWith('hangs.example') ? untilAborted(signal) : Promise.resolve(accepted)
+        },
+        close() {},
+      },
+    },
+    devices: { forget: () => true },
+    now: Date.now,
+    onSent: (_, result) => void sent.push(result),
+    onRepeated() {},
+    onError(error) {
+      throw error
+    },
+    attemptMs: 60_000,
+  })
+  const hanging = Array.from({ length: 2_200 }, () => sender.send(browserAt('https://hangs.example'), message()))
+  await Promise.all(hanging.slice(2_100))
+  expect([asked.length, sent.length, new Set(sent)]).toEqual([100, 100, new Set(['dropped'])])
+  expect(await sender.send(browserAt('https://serves.example'), message())).toBe('accepted')
+  // Nine more of them: every place is taken, and who gives up leaves it to whoever waits.
+  const call = new AbortController()
+  const others = Array.from({ length: 900 }, (_, n) => {
+    const origin = `https://${n % 9}.hangs.example`
+    return sender.send(browserAt(origin), message(), n === 0 ? call.signal : undefined)
+  })
+  const late = sender.send(browserAt('https://serves.example'), message())
+  expect(asked.at(-1)).toBe('https://8.hangs.example')
+  call.abort()
+  expect(await late).toBe('accepted')
+  sender.close()
+  await Promise.all([...hanging, ...others])
 })

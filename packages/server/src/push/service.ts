@@ -32,6 +32,12 @@ export interface PushService<A extends PushAddress = PushAddress> {
   close(): void
 }
 
+/** Which push service an address is of: one that hangs is told from the others by it. */
+export function originOf(address: PushAddress): string {
+  if (address.platform === 'webpush') return URL.parse(address.endpoint)?.origin ?? ''
+  return address.platform === 'apns' ? address.environment : ''
+}
+
 /** Whole seconds until a message is worth nothing any more, at least 0. */
 export function secondsLeft({ expiresAt }: PushMessage, now: number): number {
   return Math.max(0, Math.floor((expiresAt - now) / 1000))

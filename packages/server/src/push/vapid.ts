@@ -1,4 +1,4 @@
-import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto'
+import { createECDH, createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { signJwt } from './jwt.ts'
 
 /** The key by which push services know this service (RFC 8292). */
@@ -30,6 +30,19 @@ export function readVapidKey(text: string): VapidKey | undefined {
   } catch {
     return undefined
   }
+}
+
+/** A new pair, both base64url: the private key as `readVapidKey` takes it, 32 bytes also where the first ones are 0. */
+export function makeVapidKey(): { readonly privateKey: string; readonly publicKey: string } {
+  const {
+    d = '',
+    x = '',
+    y = '',
+  } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+    format: 'jwk',
+  })
+  const point = [Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]
+  return { privateKey: d, publicKey: Buffer.concat(point).toString('base64url') }
 }
 
 /** A day at the most (RFC 8292 section 2). In ms. */

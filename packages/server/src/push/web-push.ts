@@ -1,7 +1,7 @@
+import type { Post } from '../outgoing/post.ts'
 import type { PushAddress } from '../ports/devices.ts'
-import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
+import { type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
 import { createVapid, type VapidKey } from './vapid.ts'
-import type { WebPost } from './web-post.ts'
 import { encryptForSubscription, maxPlaintextBytes } from './web-push-encryption.ts'
 
 export interface WebPushOptions {
@@ -9,7 +9,7 @@ export interface WebPushOptions {
   /** Whom a push service may ask about what comes from here: a mailto: or https: URL (RFC 8292 section 2.1). */
   readonly subject: string
   /** How a URL that a stranger gave is asked. */
-  readonly post: WebPost
+  readonly post: Post
   readonly now: () => number
 }
 
@@ -28,13 +28,10 @@ export function createWebPush({ key, subject, post, now }: WebPushOptions): Push
       } catch {
         return { result: 'refused', reason: 'the keys of the subscription are none' }
       }
-      try {
-        const headers = { ...headersOf(message, now()), Authorization: authorize(new URL(endpoint).origin) }
-        const { status, retryAfter } = await post(endpoint, headers, body, signal)
-        return { ...resultOf(status), ...retryAfterOf(retryAfter, now()) }
-      } catch (error) {
-        return failedBy(error)
-      }
+      const headers = { ...headersOf(message, now()), Authorization: authorize(new URL(endpoint).origin) }
+      const answer = await post({ url: endpoint, headers, body, signal })
+      if (!answer.ok) return { result: 'failed', reason: answer.error }
+      return { ...resultOf(answer.status), ...retryAfterOf(answer.retryAfter, now()) }
     },
     close() {},
   }

@@ -42,6 +42,11 @@ interface StoredWake {
   }
 }
 
+/** When the ring of a stored `call.wake` is over, in ms since the epoch: who wakes anybody then wakes them for nothing. */
+export function ringEndOf(stored: string): number {
+  return Date.parse((JSON.parse(stored) as StoredWake).data.expires_at)
+}
+
 export function createWakeHook({ devices, sessions, sender, tickets, now }: WakeHookOptions): WakeHook {
   async function devicesOf(callee: Participant): Promise<WakeDevice[]> {
     const [known, seen] = await Promise.all([devices.of(callee, now()), sessions.seen(callee)])

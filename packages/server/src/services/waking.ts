@@ -31,6 +31,7 @@ export function createWaking(options: WakingOptions): Waking {
   const underWay = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<unknown> }>()
 
   async function asleep(call: Call, except?: string | null): Promise<readonly Device[]> {
+    if (!sender.servesAny) return []
     const callee = participantOf(call, 'callee')
     const known = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
     if (known.length === 0) return []

@@ -21,6 +21,7 @@ server.on('stream', (stream, headers) => {
     body += chunk
   })
   stream.on('error', () => {})
+  stream.on('aborted', () => tell({ reset: stream.rstCode }))
   stream.on('end', () => {
     const { session } = stream
     const planned = answers.shift()

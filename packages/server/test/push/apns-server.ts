@@ -20,6 +20,8 @@ export interface ApnsServer {
   /** The .p8 file. */
   readonly key: string
   readonly requests: Inbox<ApnsRequest>
+  /** Requests that were ended before their answer: the error code of each. */
+  readonly resets: Inbox<number>
   /** What the next requests are answered, one each. */
   plan(...answers: ApnsPlan[]): Promise<void>
   stop(): Promise<void>
@@ -38,18 +40,21 @@ export async function startApnsServer(): Promise<ApnsServer> {
     stderr: 'inherit',
   })
   const requests: ApnsServer['requests'] = new Inbox()
+  const resets: ApnsServer['resets'] = new Inbox()
   const planned = new Inbox<true>()
   const { promise: listening, resolve } = Promise.withResolvers<string>()
   void readLines(child.stdout, (line) => {
     const said = JSON.parse(line)
     if (said.url !== undefined) resolve(said.url)
     else if (said.headers !== undefined) requests.add(said)
+    else if (said.reset !== undefined) resets.add(said.reset)
     else if (said.planned) planned.add(true)
   })
   return {
     url: await listening,
     key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
     requests,
+    resets,
     async plan(...answers) {
       child.stdin.write(`${JSON.stringify(answers)}\n`)
       child.stdin.flush()

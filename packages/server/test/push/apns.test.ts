@@ -1,18 +1,27 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { type ApnsCredentials, createApns, readApnsKey } from '../../src/push/apns.ts'
 import type { PushMessage, PushService } from '../../src/push/service.ts'
 import { type ApnsServer, startApnsServer } from './apns-server.ts'
 
 let server: ApnsServer
+/** Between the service and APNs: it shows which connections are there. */
+let way: TcpProxy
 beforeAll(async () => {
   server = await startApnsServer()
+  way = await new TcpProxy(server.url).start()
 })
-afterAll(() => server.stop())
+afterAll(async () => {
+  await way.stop()
+  await server.stop()
+})
 
 const opened: PushService[] = []
 afterEach(() => {
   for (const service of opened.splice(0)) service.close()
   server.requests.skip()
+  server.resets.skip()
 })
 
 function open(options: { now?: () => number; pingEveryMs?: number; pongMs?: number; keyId?: string } = {}) {
@@ -20,7 +29,7 @@ function open(options: { now?: () => number; pingEveryMs?: number; pongMs?: numb
   if (key === undefined) throw new Error('no key')
   const { now = Date.now, keyId = 'KEY1234567', ...rest } = options
   const credentials: ApnsCredentials = { key, keyId, teamId: 'TEAM123456', topic: 'com.example.calls' }
-  const service = createApns({ credentials, urls: { production: server.url, sandbox: server.url }, now, ...rest })
+  const service = createApns({ credentials, urls: { production: way.url, sandbox: way.url }, now, ...rest })
   opened.push(service as PushService)
   return service
 }
@@ -140,4 +149,65 @@ test('[PUSH2] a connection that is cut, or silent under a request, is replaced',
     expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
     expect((await server.requests.next()).over).toBeGreaterThan(over)
   }
+})
+
+/** The connection is closed by the service, and not merely used no more. */
+async function closed({ clientGone }: TcpProxy['last']): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('the connection is still there')), soon(10_000))
+  await Promise.race([clientGone, late.promise]).finally(() => clearTimeout(timer))
+}
+
+test('[PUSH2] a push that is given up is cancelled alone: its connection is used by the next one', async () => {
+  const apns = open()
+  await server.plan('silence')
+  const ring = new AbortController()
+  const given = apns.send(phone(), message(), AbortSignal.any([ring.signal, soonEnough()]))
+  const { over } = await server.requests.next()
+  ring.abort()
+  expect((await given).result).toBe('failed')
+  // CANCEL, RFC 9113 section 7.
+  expect(await server.resets.next()).toBe(8)
+  expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  expect((await server.requests.next()).over).toBe(over)
+})
+
+test('[PUSH2] a connection on which a request was not answered is closed', async () => {
+  const apns = open()
+  await server.plan('silence')
+  expect((await apns.send(phone(), message(), AbortSignal.timeout(500))).result).toBe('failed')
+  await closed(way.last)
+})
+
+test('[PUSH2] what else is under way on such a connection is waited for, and then it is closed', async () => {
+  const apns = open()
+  await apns.send(phone(), message(), soonEnough())
+  const { last: failing } = way
+  failing.stall('client')
+  const other = apns.send(phone(), message(), soonEnough())
+  expect((await apns.send(phone(), message(), AbortSignal.timeout(300))).result).toBe('failed')
+  // What comes next does not wait for it.
+  expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  expect(way.last).not.toBe(failing)
+  expect(way.open).toContain(failing)
+  failing.flow('client')
+  expect((await other).result).toBe('accepted')
+  await closed(failing)
+})
+
+test('[PUSH2] a connection that answers no ping is closed, also while nothing is sent', async () => {
+  const apns = open({ pingEveryMs: 50, pongMs: 200 })
+  await apns.send(phone(), message(), soonEnough())
+  const { last: silent } = way
+  silent.silence('client')
+  await closed(silent)
+  expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  expect(way.last).not.toBe(silent)
+})
+
+test('[PUSH2] a connection that said goodbye is closed', async () => {
+  const apns = open()
+  await server.plan('goaway')
+  expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  await closed(way.last)
 })

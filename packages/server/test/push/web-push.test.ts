@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
+import { createAddressGuard } from '../../src/outgoing/addresses.ts'
+import { createPost } from '../../src/outgoing/post.ts'
 import type { PushMessage } from '../../src/push/service.ts'
 import { readVapidKey } from '../../src/push/vapid.ts'
-import { createWebPost } from '../../src/push/web-post.ts'
 import { createWebPush } from '../../src/push/web-push.ts'
 import { encryptForSubscription, maxPlaintextBytes } from '../../src/push/web-push-encryption.ts'
 import { startWebPushServer, status, type WebPushServer } from './web-push-server.ts'
@@ -24,8 +25,9 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 const subject = 'mailto:calls@example.com'
+const postTo = (trusted: string | null) => createPost({ guard: createAddressGuard([]), trusted })
 const service = (trusted: string | null = server.url) =>
-  createWebPush({ key, subject, post: createWebPost(trusted), now: Date.now })
+  createWebPush({ key, subject, post: postTo(trusted), now: Date.now })
 const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
 const message = (payload: Record<string, unknown> = { type: 'call.wake', text: 'Zoë 😀' }): PushMessage => ({
   type: 'call.wake',
@@ -103,7 +105,7 @@ test('[PUSH2] a push service that checks the key refuses another one, and is sil
   ecdh.generateKeys()
   const other = readVapidKey(privateKey())
   if (other === undefined) throw new Error('no key')
-  const wrong = createWebPush({ key: other, subject, post: createWebPost(server.url), now: Date.now })
+  const wrong = createWebPush({ key: other, subject, post: postTo(server.url), now: Date.now })
   expect(await wrong.send(addressOf(browser), message(), soonEnough())).toEqual({ result: 'refused', reason: '403' })
   server.answers(null)
   const silent = await service().send(addressOf(browser), message(), AbortSignal.timeout(200))
@@ -132,7 +134,7 @@ test('[PUSH2] no request goes to a private address, by no name, nor without TLS'
   ]
   for (const endpoint of urls) {
     const pushed = await service(null).send({ ...addressOf(browser), endpoint }, message(), soonEnough())
-    expect([endpoint, pushed]).toEqual([endpoint, { result: 'failed', reason: 'address not allowed' }])
+    expect([endpoint, pushed]).toEqual([endpoint, { result: 'failed', reason: 'the address is not allowed' }])
   }
   expect(server.requests.all.length).toBe(before)
 })

@@ -1,0 +1,36 @@
+import { Agent, type AgentOptions } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
+import type { Duplex } from 'node:stream'
+
+export interface KeptLimits {
+  /** So long a connection waits for the next request: less than servers wait, as a rule. In ms. */
+  readonly idleMs: number
+  /** After so long none is kept: names come to mean other addresses. In ms. */
+  readonly ageMs: number
+}
+
+const usual: KeptLimits = { idleMs: 4_000, ageMs: 60_000 }
+/** To one host and port so many wait at the most. */
+const maxFreeSockets = 10
+
+/**
+ * Connections that wait for the next request to the same scheme, host and port. Each goes on to where it was checked to go,
+ * whatever the name means by then [HOOK4].
+ */
+export function createAgents(limits: Partial<KeptLimits> = {}): { readonly plain: Agent; readonly tls: TlsAgent } {
+  const { idleMs, ageMs } = { ...usual, ...limits }
+  const options: AgentOptions = { keepAlive: true, timeout: idleMs, maxFreeSockets, scheduling: 'lifo' }
+  return { plain: bounded(new Agent(options), ageMs), tls: bounded(new TlsAgent(options), ageMs) }
+}
+
+function bounded<A extends Agent>(agent: A, ageMs: number): A {
+  const since = new WeakMap<Duplex, number>()
+  const keep = agent.keepSocketAlive.bind(agent)
+  agent.keepSocketAlive = (socket: Duplex) => {
+    const now = performance.now()
+    const from = since.get(socket) ?? now
+    since.set(socket, from)
+    return now - from < ageMs && keep(socket) !== (false as unknown)
+  }
+  return agent
+}
