@@ -1,4 +1,5 @@
 import type { HookType } from '@ringwire/protocol/backend'
+import type { Participant } from '../call/call.ts'
 import type { MaybePromise } from './maybe.ts'
 
 /** For so long a claimed delivery is left to whoever claimed it, in ms: longer than an attempt takes. */
@@ -45,6 +46,12 @@ export interface Claimed extends Delivery {
 /** Ids of one process grow with time; those of several nearly do (RFC 9562 section 5.7). */
 export function newDeliveryId(): string {
   return `msg_${Bun.randomUUIDv7().replaceAll('-', '')}`
+}
+
+export interface Taken {
+  readonly claimed: readonly Claimed[]
+  /** An endpoint that got less than was wanted may have more: it is to be asked for again. */
+  readonly isMore: boolean
 }
 
 /** What became of an attempt. */
@@ -104,12 +111,19 @@ export interface WebhookStore {
   /** Adds deliveries that are about no call. */
   add(deliveries: readonly Delivery[]): MaybePromise<void>
   /** Takes deliveries whose time has come: of each endpoint so many at the most. */
-  claim(wanted: ReadonlyMap<string, number>): MaybePromise<readonly Claimed[]>
+  claim(wanted: ReadonlyMap<string, number>): MaybePromise<Taken>
   settle(attempted: readonly Attempted[]): MaybePromise<void>
+  /**
+   * What waits behind one that failed is due again with that one: until then no claim has to look past it. Of each endpoint it
+   * looks at some of what is due first; true where it put anything off, and there may be more.
+   */
+  putOff(endpointIds: readonly string[]): MaybePromise<boolean>
   /** The newest first. */
   deliveries(query: DeliveryQuery): MaybePromise<readonly DeliveryRecord[]>
   /** Has a delivery that is over attempted once more, now. False where there is none. */
   retry(endpointId: string, id: string): MaybePromise<boolean>
+  /** Blanks what names a participant in what is kept for endpoints of its product [SRV2], and what was answered; answers in how many. */
+  erase(participant: Participant): Promise<number>
   /** Removes some of what ended before these instants; answers how many, 0 when none is left. */
   prune(deliveredBefore: number, failedBefore: number): MaybePromise<number>
 }

@@ -211,6 +211,6 @@ describe('over the calls and their sessions', () => {
     domain.pass(500)
     await domain.outbox.sweep()
     expect([eventsOf(caller), domain.left()]).toEqual([['call.accepted', 'call.ended'], 0])
-    expect([...domain.delivery.owed]).toEqual([])
+    expect([...domain.delivery.undelivered]).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import { type HookType, hookTypes, type Webhook, type WebhookDelivery } from '@ringwire/protocol/backend'
+import { callHookTypes, type HookType, hookTypes, type Webhook, type WebhookDelivery } from '@ringwire/protocol/backend'
 import { hookBody } from '../call/hook.ts'
 import { type AddressGuard, hostOf } from '../outgoing/addresses.ts'
 import { newWebhookSecret } from '../outgoing/signature.ts'
@@ -188,7 +188,7 @@ const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
 
 /** As it is shown; its secret only where it was made just now [HOOK1]. */
 export function shownEndpoint({ id, url, events, description, enabled, createdAt }: WebhookEndpoint): Webhook {
-  return { id, url, events: [...(events ?? hookTypes)], description, enabled, created_at: iso(createdAt) }
+  return { id, url, events: [...(events ?? callHookTypes)], description, enabled, created_at: iso(createdAt) }
 }
 
 export function shownDelivery(record: DeliveryRecord): WebhookDelivery {

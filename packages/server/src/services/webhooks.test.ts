@@ -11,7 +11,7 @@ import { createPost } from '../outgoing/post.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { WakeHook } from './wake-hook.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './webhook-endpoints.ts'
-import { createWebhooks, type DeliveryResult, type FailedDelivery, type Webhooks } from './webhooks.ts'
+import { createWebhooks, type DeliveryResult, type FailedDelivery, pauseMs, type Webhooks } from './webhooks.ts'
 
 const { product } = ringing()
 const begun = () => ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 45_000 })
@@ -47,9 +47,8 @@ afterEach(async () => {
 })
 
 /** Requests are real; after a failure the next attempt comes at once, unless the clock that a test moves says otherwise. */
-async function begin(backoffMs: readonly number[] = [0]): Promise<void> {
+async function begin(backoffMs: readonly number[] = [0], store = harness.stores().webhooks): Promise<void> {
   const guard = createAddressGuard(['127.0.0.1'])
-  const store = harness.stores().webhooks
   webhooks = createWebhooks({
     store,
     post: createPost({ guard }),
@@ -93,6 +92,11 @@ const statusesOf = async (id: string) =>
   (await endpoints.deliveries(product, id, { status: undefined, limit: 100, before: undefined }))?.records.map(
     ({ status }) => status,
   )
+/** Whether the first of a call waits for its next attempt. */
+const isPutOff = async (id: string) =>
+  (
+    await harness.stores().webhooks.deliveries({ endpointId: id, status: 'pending', limit: 100, before: undefined })
+  ).some(({ dueAt }) => dueAt !== null && dueAt > now)
 /** Resolves when it is so. */
 async function until(what: () => unknown): Promise<void> {
   while (!(await what())) await Bun.sleep(2)
@@ -143,19 +147,57 @@ test('[HOOK2] a call that rings wakes, once its devices can be read; no answer k
     return { body: body.replace('"data":{', '"data":{"ring_ticket":"answer",'), ticket: 'answer' }
   }
   await wholeCall()
+  // As long as the backoff of an endpoint that failed is, it is not waited for.
+  await until(() => isPutOff(id))
+  now += 1_000
   const got = await one.until(2)
   expect(got.map(({ type, data }) => [type, data.version, data.status])).toEqual([
     ['call.wake', 1, 'ringing'],
     ['call.wake_cancelled', 2, 'accepted'],
   ])
-  expect(got[0]?.data).toMatchObject({ ring_ticket: 'answer', expires_at: new Date(now + 45_000).toISOString() })
+  expect(got[0]?.data).toMatchObject({ ring_ticket: 'answer', expires_at: new Date(now + 44_000).toISOString() })
   await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
   const page = await endpoints.deliveries(product, id, { status: undefined, limit: 9, before: undefined })
   expect(page?.records.map(({ type, attempts, response }) => [type, attempts, response])).toEqual([
     ['call.wake_cancelled', 1, 'answer 200'],
-    ['call.wake', 2, '[ring ticket] 200'],
+    ['call.wake', 1, '[ring ticket] 200'],
   ])
+  // What could not be read is no attempt that failed.
+  expect(results).toEqual(['delivered', 'delivered'])
   expect(errors.splice(0)).toMatchObject([{ message: 'away' }])
+})
+
+test('[HOOK3] what is to wake for a ring that is over is not sent, says so, and holds nothing back', async () => {
+  const one = await receiver()
+  const { id } = await endpointAt(one, { events: ['call.wake', 'call.ended'] })
+  let reads = 0
+  wake = async () => {
+    reads++
+    throw new StoreError('unavailable', 'away')
+  }
+  await wholeCall()
+  await until(() => isPutOff(id))
+  expect(one.received).toEqual([])
+  now += 45_000
+  await webhooks.changed()
+  expect((await one.until(1)).map(({ type }) => type)).toEqual(['call.ended'])
+  await until(() => results.length === 1)
+  const page = await endpoints.deliveries(product, id, { status: 'failed', limit: 9, before: undefined })
+  expect(page?.records.map(({ type, response }) => [type, response])).toEqual([['call.wake', 'the ring was over']])
+  expect([reads, results, failures, errors.splice(0).length]).toEqual([1, ['delivered'], [], 1])
+})
+
+test('[HOOK3] of what is to wake no attempt is put off until after the ring', async () => {
+  await webhooks.stop()
+  await begin([0, 100_000])
+  const one = await receiver()
+  const { id } = await endpointAt(one, { events: ['call.wake', 'call.ended'] })
+  one.reply(({ type }) => (type === 'call.wake' ? 500 : 200))
+  await wholeCall()
+  expect((await one.until(3)).map(({ type }) => type)).toEqual(['call.wake', 'call.wake', 'call.ended'])
+  await until(async () => (await statusesOf(id))?.every((status) => status !== 'pending'))
+  expect(results).toEqual(['repeated', 'failed', 'delivered'])
+  expect(failures).toMatchObject([{ cause: 'status 500', delivery: { type: 'call.wake' } }])
 })
 
 test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay no other', async () => {
@@ -175,6 +217,20 @@ test('[HOOK3] an endpoint that hangs, one that flaps and one that is gone delay 
   expect(hanging.mostAtOnce()).toBe(10)
 }, 240_000)
 
+test('[HOOK3] a connection that was kept and is closed under a request: it goes at once on a new one, and that is counted', async () => {
+  await webhooks.stop()
+  await begin([dayMs])
+  const one = await receiver()
+  const { id } = await endpointAt(one)
+  one.reply(({ data }, earlier) => (data.version === 2 && earlier === 0 ? 'close' : 200))
+  await wholeCall()
+  expect((await one.until(4)).map(({ data }) => data.version)).toEqual([1, 2, 2, 3])
+  await until(async () => (await statusesOf(id))?.every((status) => status === 'delivered'))
+  expect(results).toEqual(['delivered', 'repeated', 'delivered', 'delivered'])
+  const page = await endpoints.deliveries(product, id, { status: undefined, limit: 9, before: undefined })
+  expect(page?.records.map(({ attempts }) => attempts)).toEqual([1, 2, 1])
+})
+
 test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing more', async () => {
   const one = await receiver()
   const { id } = await endpointAt(one)
@@ -184,6 +240,7 @@ test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing mor
   await until(() => failures.length === 1)
   expect(failures).toMatchObject([{ endpoint: { id }, cause: 'status 410', delivery: { type: 'call.ringing' } }])
   await wholeCall()
+  await until(async () => !(await statusesOf(id))?.includes('pending'))
   expect(await statusesOf(id)).toEqual(['failed'])
   one.reply(() => 200)
   await endpoints.change(product, id, { enabled: true })
@@ -280,6 +337,33 @@ test('[HOOK4] what leads to a forbidden address is told why, and goes nowhere', 
     const page = await endpoints.deliveries(product, id, { status: undefined, limit: 1, before: undefined })
     return page?.records[0]?.response === 'the address is not allowed'
   })
+})
+
+test('[HOOK3] while the event loop is behind they come in rounds with a pause between them, and all of them come', async () => {
+  await webhooks.stop()
+  const store = harness.stores().webhooks
+  const claims: number[] = []
+  const claim: typeof store.claim = (wanted) => {
+    claims.push(performance.now())
+    return store.claim(wanted)
+  }
+  await begin([0], { ...store, claim })
+  const one = await receiver()
+  await endpointAt(one)
+  let isBusy = true
+  const turn = () => {
+    for (const end = performance.now() + 8; performance.now() < end; );
+    if (isBusy) setTimeout(turn, 0)
+  }
+  turn()
+  await Promise.all(Array.from({ length: 30 }, wholeCall))
+  await one.until(90)
+  isBusy = false
+  const gaps = claims.slice(1).map((at, index) => at - (claims[index] ?? 0))
+  // By then it is known that it is behind.
+  const later = gaps.slice(5)
+  expect(later.length).toBeGreaterThan(2)
+  expect(Math.min(...later)).toBeGreaterThan(pauseMs - 1)
 })
 
 test('[HOOK1] what an endpoint may be', async () => {

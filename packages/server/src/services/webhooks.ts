@@ -1,9 +1,11 @@
+import { type HookType, participantHookTypes } from '@ringwire/protocol/backend'
 import type { Step } from '../call/effects.ts'
 import type { Answer, Post } from '../outgoing/post.ts'
 import { signWebhook } from '../outgoing/signature.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Attempted, Claimed, WebhookEndpoint, WebhookStore } from '../ports/webhooks.ts'
-import type { WakeHook } from './wake-hook.ts'
+import { createLag } from './lag.ts'
+import { ringEndOf, type WakeHook } from './wake-hook.ts'
 
 const secondMs = 1_000
 const minuteMs = 60_000
@@ -23,22 +25,42 @@ const backoffMs = [
   dayMs,
 ]
 /** An attempt that would be later than this after the event is not made [HOOK3]. In ms. */
-const giveUpMs = 3 * dayMs
+export const giveUpMs = 3 * dayMs
+/** What `call.wake` needs beside was not there: it is looked again so long after, and that is no attempt. In ms. */
+const unreadMs = secondMs
 /** Of the time until the next attempt, so much more or less: what failed together does not come again together. */
 const jitter = 0.2
 /** So many requests to one endpoint at once, from one node: a slow one keeps no other one waiting. */
 const atOnce = 10
+/**
+ * Calls come first: while the event loop is further behind than this, which webhooks alone do not bring about, they come in
+ * rounds with a pause between them. In ms.
+ */
+const behindMs = 1.5
+export const pauseMs = 40
 /** So often it is looked for what is due, and which endpoints there are, in ms. */
 const pollMs = 500
-const refreshMs = 1_000
+// A little less than two polls: a refresh takes its time.
+const refreshMs = 900
+/** So often in a look, at the most, what waits behind failed ones is put off. */
+const putOffRounds = 10
 /** Old deliveries are removed this often, and this long after they ended. In ms. */
 const pruneMs = 10 * minuteMs
-const keptMs = { delivered: 3 * dayMs, failed: 30 * dayMs }
+export const keptDeliveriesMs = { delivered: 3 * dayMs, failed: 30 * dayMs }
 /** A stop waits this long for what is under way, in ms. */
 const graceMs = 1_000
 
 /** What became of an attempt; `repeated`: it failed, and is made again. */
 export type DeliveryResult = 'delivered' | 'repeated' | 'failed'
+
+/** Which attempt it was. */
+export interface Attempt {
+  readonly delivery: Claimed
+  readonly endpoint: WebhookEndpoint
+  /** What was answered; null: nothing. */
+  readonly status: number | null
+  readonly afterMs: number
+}
 
 export interface FailedDelivery {
   readonly delivery: Claimed
@@ -54,7 +76,7 @@ export interface WebhooksOptions {
   readonly wakeHook: WakeHook
   /** The clock that calls go by. */
   readonly now: () => number
-  readonly onResult: (result: DeliveryResult) => void
+  readonly onResult: (result: DeliveryResult, attempt: Attempt) => void
   /** A delivery failed for good [LOG2]. */
   readonly onFailed: (failed: FailedDelivery) => void
   readonly onError: (error: unknown) => void
@@ -67,6 +89,10 @@ export interface Webhooks {
   start(): Promise<void>
   /** A step was committed by this process: who asked for it is told at once. */
   committed(step: Step): void
+  /** Whether an endpoint of the product hears call.ended, as far as this process knows. */
+  hearsEnds(product: string): boolean
+  /** Products with an endpoint that hears who comes online; another set where they changed. */
+  hearingPresence(): ReadonlySet<string>
   /** Endpoints or deliveries were changed by this process. */
   changed(): Promise<void>
   stop(): Promise<void>
@@ -77,6 +103,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { store, post, wakeHook, now, onResult, onFailed, onError } = options
   let endpoints = new Map<string, WebhookEndpoint>()
   let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
+  let presence: ReadonlySet<string> = new Set()
   /** Those for which something may be due: no other is looked at. */
   const asked = new Set<string>()
   /** Requests under way, and results that are not stored yet, by endpoint. */
@@ -92,6 +119,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   let prunedAt = performance.now()
   let timer: ReturnType<typeof setInterval> | undefined
   const stopping = new AbortController()
+  const lag = createLag()
 
   async function refresh(): Promise<void> {
     const all = await store.refresh()
@@ -99,6 +127,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const enabled = all.filter((endpoint) => endpoint.enabled)
     endpoints = new Map(enabled.map((endpoint) => [endpoint.id, endpoint]))
     ofProduct = Map.groupBy(enabled, ({ product }) => product)
+    const hearing = new Set(enabled.flatMap((endpoint) => (hearsPresence(endpoint) ? [endpoint.product] : [])))
+    if (hearing.symmetricDifference(presence).size > 0) presence = hearing
   }
 
   /** What ended is stored before more is taken on: a delivery that is done makes way for the next one of its call. */
@@ -123,7 +153,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
     asked.clear()
     if (wanted.size === 0) return
-    for (const claimed of await store.claim(wanted)) {
+    const { claimed: taken, isMore } = await store.claim(wanted)
+    if (isMore) {
+      isAgain = true
+      for (const id of wanted.keys()) asked.add(id)
+    }
+    for (const claimed of taken) {
       const endpoint = endpoints.get(claimed.endpointId)
       if (endpoint === undefined) continue
       busy.set(endpoint.id, (busy.get(endpoint.id) ?? 0) + 1)
@@ -145,6 +180,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     try {
       while (isAgain) {
         isAgain = false
+        if ((await lag.look()) > behindMs && !isStopped) await Bun.sleep(pauseMs)
         await storeResults()
         if (!isStopped) await takeOn()
       }
@@ -163,11 +199,14 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     isAway ||= isStore
   }
 
-  /** Of `call.wake` a part is made for each attempt: then what an endpoint answers must not keep its ticket. */
-  async function attempt(claimed: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer> {
+  /**
+   * Of `call.wake` a part is made for each attempt: then what an endpoint answers must not keep its ticket. Undefined: that
+   * part could not be made.
+   */
+  async function attempt(claimed: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer | undefined> {
     if (claimed.type !== 'call.wake') return send(claimed, endpoint, at)
     const whole = await wakeHook(endpoint.product, claimed.body).catch((error) => void failed(error))
-    if (whole === undefined) return { ok: false, error: 'the devices of the callee could not be read' }
+    if (whole === undefined) return undefined
     const answer = await send({ ...claimed, body: whole.body }, endpoint, at)
     return answer.ok ? { ...answer, body: answer.body.replaceAll(whole.ticket, '[ring ticket]') } : answer
   }
@@ -191,23 +230,30 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   async function deliver(claimed: Claimed, endpoint: WebhookEndpoint): Promise<Attempted> {
     const { id } = claimed
     const at = now()
+    const ringEnd = claimed.type === 'call.wake' ? ringEndOf(claimed.body) : Number.POSITIVE_INFINITY
+    const unsent = { id, afterMs: 0, at, responseStatus: null, response: null }
+    // Nobody failed: it makes way for what came after it in its call.
+    if (at >= ringEnd) return { ...unsent, outcome: 'failed', response: 'the ring was over' }
     const answer = await attempt(claimed, endpoint, at)
-    if (!answer.ok && isStopped)
-      return { id, outcome: 'released', afterMs: 0, at, responseStatus: null, response: null }
+    if (answer === undefined) return { ...unsent, outcome: 'released', afterMs: unreadMs }
+    if (!answer.ok && isStopped) return { ...unsent, outcome: 'released' }
     const status = answer.ok ? answer.status : null
     // PostgreSQL stores no NUL in a text.
     const response = (answer.ok ? answer.body : answer.error).replaceAll('\0', '\ufffd')
+    const made = { delivery: claimed, endpoint, status, afterMs: Math.max(0, now() - at) }
     const said = { id, at: now(), responseStatus: status, response }
     if (status !== null && status >= 200 && status < 300) {
-      onResult('delivered')
+      onResult('delivered', made)
       return { ...said, outcome: 'delivered', afterMs: 0 }
     }
-    const afterMs = nextAfter(claimed.attempts)
-    if (status !== 410 && now() + afterMs <= claimed.createdAt + giveUpMs) {
-      onResult('repeated')
+    // On a connection that was kept nobody may have been there any more: it goes at once, on a new one.
+    const afterMs = !answer.ok && answer.wasStale ? 0 : nextAfter(claimed.attempts)
+    // After the ring `call.wake` is not sent: then it has failed now.
+    if (status !== 410 && now() + afterMs <= Math.min(claimed.createdAt + giveUpMs, ringEnd)) {
+      onResult('repeated', made)
       return { ...said, outcome: 'pending', afterMs }
     }
-    onResult('failed')
+    onResult('failed', made)
     onFailed({ delivery: claimed, endpoint, cause: status === null ? response : `status ${status}` })
     if (status === 410) await disable(endpoint)
     return { ...said, outcome: 'failed', afterMs: 0 }
@@ -229,9 +275,15 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
   }
 
+  /** Nothing waits for it. */
   async function prune(): Promise<void> {
     prunedAt = performance.now()
-    while (!isStopped && (await store.prune(now() - keptMs.delivered, now() - keptMs.failed)) > 0) await Bun.sleep(10)
+    const { delivered, failed: failedMs } = keptDeliveriesMs
+    try {
+      while (!isStopped && (await store.prune(now() - delivered, now() - failedMs)) > 0) await Bun.sleep(10)
+    } catch (error) {
+      if (!isStopped) failed(error)
+    }
   }
 
   function lookAtAll(): Promise<void> {
@@ -244,7 +296,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     isPolling = true
     try {
       if (performance.now() - refreshedAt >= refreshMs) await refresh()
-      if (performance.now() - prunedAt >= pruneMs) await prune()
+      if (performance.now() - prunedAt >= pruneMs) void prune()
+      const ids = [...endpoints.keys()]
+      for (let n = 0; n < putOffRounds && (await store.putOff(ids)); n++);
     } catch (error) {
       failed(error)
     }
@@ -264,6 +318,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       for (const { id } of told) asked.add(id)
       void work()
     },
+    hearsEnds: (product) =>
+      ofProduct.get(product)?.some(({ events }) => events === null || events.includes('call.ended')) === true,
+    hearingPresence: () => presence,
     async changed() {
       await refresh()
       void lookAtAll()
@@ -279,6 +336,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     },
   }
 }
+
+const presenceTypes: readonly HookType[] = participantHookTypes
+const hearsPresence = ({ events }: WebhookEndpoint) => events?.some((type) => presenceTypes.includes(type)) === true
 
 /** The current one first. */
 function secretsOf({ secret, oldSecret, oldSecretUntil }: WebhookEndpoint, at: number): string[] {

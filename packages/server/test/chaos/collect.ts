@@ -25,6 +25,15 @@ export async function readEvents(postgres: Postgres, url: string): Promise<Event
   )) as EventRow[]
 }
 
+/** Webhooks that are on their way. */
+export async function pendingHookCount(postgres: Postgres, url: string): Promise<number> {
+  const rows = await postgres.query(
+    "SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'",
+    url,
+  )
+  return rows[0]?.count ?? 0
+}
+
 const patienceMs = 30_000
 
 /** All pages of what one person reads. */

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { program } from '@ringwire/testkit/program'
 import type { Subprocess } from 'bun'
 import type { Crash } from './recording.ts'
 
-const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 /** Of what a node logs the end is kept. */
 const keptLog = 20_000
 const restartPauseMs = 100
@@ -41,7 +41,7 @@ export class NodeProcess {
   }
 
   private async tryToStart(): Promise<boolean> {
-    const child = Bun.spawn([process.execPath, mainFile, 'serve'], {
+    const child = Bun.spawn([...program, 'serve'], {
       env: {
         PATH: process.env.PATH ?? '',
         RINGWIRE_DATA_DIR: this.dataDir,

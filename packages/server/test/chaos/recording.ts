@@ -88,6 +88,15 @@ export interface History {
   readonly records: readonly CallRecord[]
 }
 
+/** A webhook about a call, as it arrived. */
+export interface Hook {
+  readonly call_uuid: string
+  readonly version: number
+  readonly type: string
+  /** Its `webhook-id`. */
+  readonly id: string
+}
+
 /** One fault, from its beginning until what it hit was whole again, in ms since the recording's start. */
 export interface FaultRecord {
   readonly kind: string
@@ -127,11 +136,13 @@ export interface Recording {
   readonly calls: readonly CallRow[]
   readonly events: readonly EventRow[]
   readonly histories: readonly History[]
+  /** All that came to the endpoint, in order; null: there was none. */
+  readonly hooks: readonly Hook[] | null
 }
 
-/** As lines of JSON: the header, each phone's entries, each call with its events, each history. */
+/** As lines of JSON: the header, each phone's entries, each call with its events, each history, the webhooks. */
 export function saveRecording(path: string, recording: Recording): void {
-  const { header, traces, calls, events, histories } = recording
+  const { header, traces, calls, events, histories, hooks } = recording
   const eventsOf = Map.groupBy(events, ({ call_uuid }) => call_uuid)
   const lines: unknown[] = [{ header }]
   for (const { user, entries } of traces) {
@@ -140,6 +151,7 @@ export function saveRecording(path: string, recording: Recording): void {
   }
   for (const call of calls) lines.push({ call, events: eventsOf.get(call.call_uuid) ?? [] })
   for (const history of histories) lines.push({ history })
+  if (hooks !== null) lines.push({ hooks })
   writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)
 }
 
@@ -148,6 +160,7 @@ type Line =
   | { readonly trace: string }
   | { readonly call: CallRow; readonly events: readonly EventRow[] }
   | { readonly history: History }
+  | { readonly hooks: readonly Hook[] }
   | Entry
 
 export function loadRecording(path: string): Recording {
@@ -157,6 +170,7 @@ export function loadRecording(path: string): Recording {
   const calls: CallRow[] = []
   const events: EventRow[] = []
   const histories: History[] = []
+  let hooks: readonly Hook[] | null = null
   for (const text of lines) {
     const line = JSON.parse(text) as Line
     if ('header' in line) header = line.header
@@ -165,10 +179,11 @@ export function loadRecording(path: string): Recording {
       calls.push(line.call)
       events.push(...line.events)
     } else if ('history' in line) histories.push(line.history)
+    else if ('hooks' in line) hooks = line.hooks
     else traces.at(-1)?.entries.push(line)
   }
   if (header === undefined) throw new Error(`${path} is no recording`)
-  return { header, traces, calls, events, histories }
+  return { header, traces, calls, events, histories, hooks }
 }
 
 export function isRelay(frame: Frame): boolean {

@@ -12,7 +12,7 @@ const enough = 20
 
 export function printReport({ header, ...rest }: Recording, verdict: Verdict, print: (text: string) => void): void {
   const { counts, violations } = verdict
-  const { calls, transitions, relays, resumes, losses, requests, faults } = counts
+  const { calls, transitions, relays, resumes, losses, requests, faults, hooks } = counts
   const sum = Object.values(calls).reduce((total, count) => total + count, 0)
   print(`seed ${header.seed}: ${header.nodes} nodes, ${header.users} users, ${header.durationS} s`)
   print(`faults: ${listOf(faults)}`)
@@ -26,6 +26,7 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
   print(`logs lost, and by what: ${listOf(losses)}`)
   print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)
+  print(`webhooks: ${hooks.arrived} arrived, ${hooks.again} of them again`)
   for (const violation of violations.slice(0, printed.violations)) print(lineOf(violation))
   if (violations.length > printed.violations) print(`… and ${violations.length - printed.violations} more`)
   const told = [...new Set(violations.flatMap(({ call }) => call ?? []))].slice(0, printed.stories)

@@ -17,11 +17,12 @@ export function registerChaos(name: string, given: Pick<RunOptions, 'durationS' 
     console.log(lines.join('\n'))
     expect(verdict.violations).toEqual([])
     // It was a run that shows something.
-    const { calls, relays, resumes, faults } = verdict.counts
+    const { calls, relays, resumes, faults, hooks } = verdict.counts
     expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
     expect(relays.arrived).toBeGreaterThan(500)
     expect(resumes.recovered).toBeGreaterThan(0)
     expect(resumes.notRecovered + resumes.resets).toBeGreaterThan(0)
     expect(Object.keys(faults).length).toBeGreaterThan(2)
+    if (given.nodes > 1) expect(hooks.arrived).toBeGreaterThan(100)
   }, 240_000)
 }

@@ -1,6 +1,6 @@
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { Random } from '../fuzz/random.ts'
-import { liveCallCount, readCalls, readEvents, readHistory } from './collect.ts'
+import { liveCallCount, pendingHookCount, readCalls, readEvents, readHistory } from './collect.ts'
 import { createFaults } from './faults.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
@@ -13,6 +13,8 @@ const tickMs = 200
 const networkLossMs = 20_000
 /** A bound for failures: after the last fault everybody is through with everything long before. */
 const endPatienceMs = 40_000
+/** A webhook waits 30 s for the claim of a node that died, and as long for an attempt after two that failed. */
+const hookPatienceMs = 120_000
 /** What goes wrong with nobody to blame is put right in this time: a node looks after its logs every 5 s. */
 const lastNewsMs = 6_000
 
@@ -133,7 +135,7 @@ async function issueToken(nodeUrl: string, userId: string): Promise<string> {
  * the rest: what a log holds and nobody was woken for shows there. Answers who or what does not come to an end.
  */
 async function finish(world: World, participants: readonly Participant[]): Promise<string[]> {
-  const { postgres, databaseUrl, redis } = world
+  const { postgres, databaseUrl, redis, receiver } = world
   const phones = participants.map(({ phone, person }) => [person.userId, phone] as const)
   const stuck = await eachInTime(
     'still has calls',
@@ -161,20 +163,30 @@ async function finish(world: World, participants: readonly Participant[]): Promi
       phones.map(([userId, phone]) => [userId, () => lastVisit(phone)]),
     )),
   )
+  if (receiver !== undefined) {
+    const nonePending = async () => {
+      while ((await pendingHookCount(postgres, databaseUrl)) > 0) await Bun.sleep(tickMs)
+    }
+    stuck.push(...(await eachInTime('are on their way', [['webhooks', nonePending]], hookPatienceMs)))
+  }
   return stuck
 }
 
 /** Does all of it at once; answers whose part was not done in time. */
-async function eachInTime(what: string, parts: (readonly [string, () => Promise<void>])[]): Promise<string[]> {
+async function eachInTime(
+  what: string,
+  parts: (readonly [string, () => Promise<void>])[],
+  patienceMs = endPatienceMs,
+): Promise<string[]> {
   const open = new Set(parts.map(([name]) => name))
   const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, endPatienceMs)
+  const timer = setTimeout(resolve, patienceMs)
   await Promise.race([late, Promise.all(parts.map(([name, part]) => part().then(() => open.delete(name))))])
   clearTimeout(timer)
   return [...open].map((name) => `${name} ${what}`)
 }
 
-async function collect({ nodes, postgres, databaseUrl }: World, participants: readonly Participant[]) {
+async function collect({ nodes, postgres, databaseUrl, receiver }: World, participants: readonly Participant[]) {
   const nodeUrl = nodes[0]?.url ?? ''
   const histories = await Promise.all(
     participants.map(({ person, token }) => readHistory(nodeUrl, person.userId, token)),
@@ -185,5 +197,8 @@ async function collect({ nodes, postgres, databaseUrl }: World, participants: re
     traces: participants.map(({ phone }) => phone.trace),
     calls: await readCalls(postgres, databaseUrl),
     events: await readEvents(postgres, databaseUrl),
+    hooks:
+      receiver?.received.map(({ id, type, data: { call_uuid, version } }) => ({ call_uuid, version, type, id })) ??
+      null,
   }
 }

@@ -1,7 +1,9 @@
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Postgres } from '../support/postgres.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
+import { hookOf } from './check/hooks.ts'
 import { NodeProcess } from './node-process.ts'
 
 export const productKey = { id: 'chaos', secret: 'a-secret-that-only-this-run-knows-0123456789', product: 'shop' }
@@ -30,6 +32,7 @@ const settings = {
   RINGWIRE_REST_RATE_IP: 'off',
   RINGWIRE_REST_RATE: 'off',
   RINGWIRE_CONNECT_RATE: 'off',
+  RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1',
 } as const
 
 /** The service with everything that it stands on: all of it real, all of it thrown away at the end. */
@@ -40,6 +43,8 @@ export interface World {
   /** Several nodes share one Redis; one node has its sessions in memory. */
   readonly redis: RedisServer | undefined
   /** Of each of several nodes its own ways to the stores. */
+  /** Several nodes tell it of every call. One node does not: what waits for a claim to end is too long for a short run. */
+  readonly receiver: Receiver | undefined
   readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy }[]
   dispose(): Promise<void>
 }
@@ -60,8 +65,14 @@ export async function createWorld(nodeCount: number, at: () => number): Promise<
       return new NodeProcess({ index, env: { ...env, RINGWIRE_NODE_ID: `node-${index}` }, at })
     })
     disposals.push(() => Promise.all(nodes.map((node) => node.dispose())))
-    await Promise.all(nodes.map(startOrSay))
-    return { nodes, postgres, databaseUrl, redis, links, dispose }
+    const receiver = redis === undefined ? undefined : await openReceiver()
+    disposals.push(async () => receiver?.close())
+    const [first, ...others] = nodes
+    if (first !== undefined) await startOrSay(first)
+    // The others know it when they start.
+    if (first !== undefined && receiver !== undefined) await subscribe(first, receiver)
+    await Promise.all(others.map(startOrSay))
+    return { nodes, postgres, databaseUrl, redis, receiver, links, dispose }
   } catch (error) {
     await dispose()
     throw error
@@ -96,6 +107,15 @@ function urlsThrough(databaseUrl: string, link: World['links'][number] | undefin
   const database = new URL(databaseUrl)
   database.port = String(link.postgres.port)
   return { DATABASE_URL: database.href, REDIS_URL: `redis://${link.redis.host}` }
+}
+
+async function subscribe({ url }: NodeProcess, receiver: Receiver): Promise<void> {
+  const response = await fetch(`${url}/v1/server/webhooks`, {
+    method: 'POST',
+    headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
+    body: JSON.stringify({ url: receiver.url, events: [...hookOf.values()] }),
+  })
+  if (response.status !== 201) throw new Error(`webhook: ${response.status} ${await response.text()}`)
 }
 
 /** A bound for failures: with all stores there a node starts at once. */

@@ -21,7 +21,11 @@ registerWebhooksContract('PostgreSQL', async () => {
     webhooks: () => harness.stores().webhooks,
     other: () => other.webhooks,
     async pass(ms) {
-      await sql.unsafe("UPDATE webhook_deliveries SET due_at = due_at - $1::float8 * interval '1 ms'", [ms])
+      await sql.unsafe(
+        `UPDATE webhook_deliveries
+         SET due_at = due_at - $1::float8 * interval '1 ms', claimed_until = claimed_until - $1::float8 * interval '1 ms'`,
+        [ms],
+      )
     },
     reopen: harness.reopen,
     child: () => ['postgres', harness.url],

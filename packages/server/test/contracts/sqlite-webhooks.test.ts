@@ -1,5 +1,8 @@
-import { openHarness } from './sqlite-harness.ts'
-import { registerWebhooksContract } from './webhooks.ts'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { created, participant, ringing } from './calls.ts'
+import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
+import { endpoint, registerWebhooksContract } from './webhooks.ts'
 
 registerWebhooksContract('SQLite', async () => {
   let now = 1_000_000
@@ -16,5 +19,75 @@ registerWebhooksContract('SQLite', async () => {
     reopen: harness.reopen,
     child: () => ['sqlite', harness.dataDir],
     close: harness.close,
+  }
+})
+
+/* What commits write for endpoints is spread later, 200 steps at a time. */
+let harness: SqliteHarness
+const hooks = () => harness.stores().webhooks
+const ann = participant('ann')
+const bodiesOf = async (id: string) => (await hooks().claim(new Map([[id, 1_000]]))).claimed.map(({ body }) => body)
+async function commit(count: number, caller = ann): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    const call = ringing(caller)
+    await harness.store().transition(call, () => ({ steps: [created(call)] }))
+  }
+}
+
+beforeEach(async () => {
+  harness = await openHarness()
+})
+afterEach(() => harness.close())
+
+test('[SRV2] who is erased is erased from what is just being spread, and from what is not yet', async () => {
+  const one = endpoint()
+  await hooks().addEndpoint(one)
+  await hooks().refresh()
+  await commit(250)
+  const spreading = hooks().claim(new Map([['we_other', 1]]))
+  // It has asked for it by then, and was not answered.
+  for (let n = 0; n < 5; n++) await undefined
+  expect(await hooks().erase(ann)).toBe(250)
+  await spreading
+  const bodies = await bodiesOf(one.id)
+  expect(bodies).toHaveLength(250)
+  expect(bodies.filter((body) => body.includes('"ann"'))).toEqual([])
+})
+
+test('[HOOK3] an endpoint that others have written much for is asked for until nothing is left', async () => {
+  const [busy, quiet] = [endpoint(), endpoint({ product: 'quiet' })]
+  await hooks().addEndpoint(busy)
+  await hooks().addEndpoint(quiet)
+  await hooks().refresh()
+  await commit(450)
+  await commit(1, { ...ann, product: 'quiet' })
+  const wanted = new Map([
+    [busy.id, 1],
+    [quiet.id, 1],
+  ])
+  const first = await hooks().claim(wanted)
+  expect([first.claimed.map(({ endpointId }) => endpointId), first.isMore]).toEqual([[busy.id], true])
+  const rest = new Map([[quiet.id, 1]])
+  expect(await hooks().claim(rest)).toEqual({ claimed: [], isMore: true })
+  const last = await hooks().claim(rest)
+  expect([last.claimed.length, last.isMore]).toEqual([1, false])
+})
+
+test('[HOOK1] a command beside the service lists and removes also what is not spread yet', async () => {
+  const [one, other] = [endpoint(), endpoint()]
+  await hooks().addEndpoint(one)
+  await hooks().addEndpoint(other)
+  await hooks().refresh()
+  await commit(3)
+  const beside = await openSqlite({ dataDir: harness.dataDir, synchronous: 'NORMAL', exclusive: false })
+  try {
+    const page = { status: undefined, limit: 10, before: undefined }
+    expect(await beside.webhooks.deliveries({ ...page, endpointId: one.id })).toHaveLength(3)
+    await commit(1)
+    expect(await beside.webhooks.removeEndpoint(one.product, one.id)).toBe(true)
+    expect(await hooks().deliveries({ ...page, endpointId: one.id })).toEqual([])
+    expect(await hooks().deliveries({ ...page, endpointId: other.id })).toHaveLength(4)
+  } finally {
+    await beside.close()
   }
 })

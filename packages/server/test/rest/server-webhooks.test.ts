@@ -110,7 +110,7 @@ test('[HOOK1] deliveries are listed, paged, and sent once more', async () => {
     await calls.transition(call, () => ({ steps: [created(call)] }))
   }
   const queued = await read(WebhookQueued, 202, ask('POST', `/${id}/test`))
-  const claimed = await webhooks.claim(new Map([[id, 10]]))
+  const { claimed } = await webhooks.claim(new Map([[id, 10]]))
   expect(claimed.map(({ type }) => type).toSorted()).toEqual([
     'call.ringing',
     'call.ringing',

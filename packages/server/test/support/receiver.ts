@@ -19,6 +19,8 @@ export interface Receiver {
   readonly received: readonly Received[]
   /** How many requests were here at once, at the most. */
   mostAtOnce(): number
+  /** How many are here now. */
+  unanswered(): number
   /** From now on. */
   reply(how: (received: Received, earlier: number) => Reply): void
   /** Resolves when so many have arrived, with all of them. */
@@ -31,6 +33,8 @@ const patienceMs = 20_000
 /** A real endpoint on loopback. */
 export async function openReceiver(): Promise<Receiver> {
   const received: Received[] = []
+  /** How often each id came. */
+  const times = new Map<string, number>()
   let answer: (received: Received, earlier: number) => Reply = () => 200
   let here = 0
   let most = 0
@@ -46,7 +50,8 @@ export async function openReceiver(): Promise<Receiver> {
     const text = Buffer.concat(chunks).toString('utf8')
     const { type, data } = JSON.parse(text)
     const one: Received = { id: String(request.headers['webhook-id']), headers: request.headers, text, type, data }
-    const earlier = received.filter(({ id }) => id === one.id).length
+    const earlier = times.get(one.id) ?? 0
+    times.set(one.id, earlier + 1)
     received.push(one)
     act(response, answer(one, earlier))
     waiting = waiting.filter(({ count, resolve }) => {
@@ -66,6 +71,7 @@ export async function openReceiver(): Promise<Receiver> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
     mostAtOnce: () => most,
+    unanswered: () => here,
     reply(how) {
       answer = how
     },

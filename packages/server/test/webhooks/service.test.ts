@@ -7,13 +7,13 @@ import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { acceptedCall, connectPair } from '@ringwire/testkit/flows'
 import { freePort } from '@ringwire/testkit/ports'
 import { startProcess } from '@ringwire/testkit/process'
+import { program } from '@ringwire/testkit/program'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { Webhook } from 'standardwebhooks'
 import { metricsOf, startObserved } from '../admin/observed.ts'
 import { openReceiver, type Received, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/workers.ts'
 
-const mainFile = join(projectRoot, 'packages/server/src/main.ts')
 const stepTypes = callHookTypes.filter((type) => !type.startsWith('call.wake'))
 let service: Service
 let receiver: Receiver
@@ -46,7 +46,7 @@ async function post(below: string, body: object, status: number): Promise<any> {
 /** On the command line, beside the service. */
 // biome-ignore lint/suspicious/noExplicitAny: each command prints its own.
 async function command(text: string): Promise<any> {
-  const child = Bun.spawn([process.execPath, mainFile, ...text.split(' ')], {
+  const child = Bun.spawn([...program, ...text.split(' ')], {
     env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: service.dataDir, RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' },
     stdout: 'pipe',
     stderr: 'inherit',

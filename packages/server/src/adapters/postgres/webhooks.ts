@@ -1,4 +1,6 @@
+import { mentionOf } from '../../call/erase.ts'
 import { claimMs, type WebhookStore } from '../../ports/webhooks.ts'
+import { eraseDeliveries } from '../sql/erasure.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -15,8 +17,11 @@ import {
   type Subscribers,
 } from '../sql/subscribers.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
+import { createDeliveryRows } from './erasure.ts'
 
 const pruneSize = 500
+/** So many of those that are due first at an endpoint are looked at for what waits behind another. */
+const putOffSize = 200
 
 const numbers = new Set(['created_at', 'old_secret_until', 'ended_at'])
 const selected = (columns: readonly string[], from: string) =>
@@ -38,7 +43,7 @@ export const claimSql = `
     SELECT d.id FROM json_to_recordset($1::text::json) AS wanted (endpoint_id text, count integer), LATERAL (
       SELECT one.id FROM webhook_deliveries one
       WHERE one.endpoint_id = wanted.endpoint_id AND one.status = 'pending' AND one.due_at <= clock_timestamp()
-        AND NOT EXISTS (
+        AND (one.claimed_until IS NULL OR one.claimed_until <= clock_timestamp()) AND NOT EXISTS (
           SELECT FROM webhook_deliveries older
           WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
             AND older.version < one.version
@@ -46,13 +51,14 @@ export const claimSql = `
       ORDER BY one.due_at LIMIT wanted.count FOR UPDATE SKIP LOCKED
     ) d
   )
-  UPDATE webhook_deliveries u SET due_at = clock_timestamp() + $2::float8 * interval '1 ms'
+  UPDATE webhook_deliveries u SET claimed_until = clock_timestamp() + $2::float8 * interval '1 ms'
   FROM due WHERE u.id = due.id RETURNING ${selected(claimedColumns, 'u')}`
 export const settleSql = `
   UPDATE webhook_deliveries d SET
     status = CASE s.outcome WHEN 'released' THEN 'pending' ELSE s.outcome END,
     attempts = d.attempts + CASE s.outcome WHEN 'released' THEN 0 ELSE 1 END,
     due_at = CASE WHEN s.outcome IN ('released', 'pending') THEN clock_timestamp() + s.after_ms * interval '1 ms' END,
+    claimed_until = NULL,
     ended_at = CASE WHEN s.outcome IN ('delivered', 'failed') THEN s.at END,
     response_status = CASE s.outcome WHEN 'released' THEN d.response_status ELSE s.response_status END,
     response = CASE s.outcome WHEN 'released' THEN d.response ELSE s.response END
@@ -60,6 +66,25 @@ export const settleSql = `
     id text, outcome text, after_ms float8, at bigint, response_status integer, response text
   )
   WHERE d.id = s.id AND d.status = 'pending'`
+export const putOffSql = `
+  WITH late AS MATERIALIZED (
+    SELECT one.id, head.due_at AS behind
+    FROM json_array_elements_text($1::text::json) AS wanted (endpoint_id), LATERAL (
+      SELECT d.id, d.endpoint_id, d.subject, d.version FROM webhook_deliveries d
+      WHERE d.endpoint_id = wanted.endpoint_id AND d.status = 'pending' AND d.due_at <= clock_timestamp()
+      ORDER BY d.due_at LIMIT ${putOffSize}
+    ) one, LATERAL (
+      SELECT older.due_at, older.attempts FROM webhook_deliveries older
+      WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
+        AND older.version < one.version
+      ORDER BY older.version LIMIT 1
+    ) head
+    WHERE head.attempts > 0 AND head.due_at > clock_timestamp()
+  ), free AS MATERIALIZED (
+    SELECT d.id, late.behind FROM late JOIN webhook_deliveries d ON d.id = late.id
+    WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() FOR UPDATE OF d SKIP LOCKED
+  )
+  UPDATE webhook_deliveries u SET due_at = free.behind FROM free WHERE u.id = free.id RETURNING 1`
 export const deliveriesSql = `
   SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
   WHERE d.endpoint_id = $1 AND d.id < $2 AND ($3 = '' OR d.status = $3) ORDER BY d.id DESC LIMIT $4::int`
@@ -125,11 +150,11 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
       await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
     },
     async claim(wanted) {
-      if (wanted.size === 0) return []
+      if (wanted.size === 0) return { claimed: [], isMore: false }
       const asked = Array.from(wanted, ([endpoint_id, count]) => ({ endpoint_id, count }))
       // Sent again after a lost connection it may claim more than it answers: that is free again after the lease.
       const rows = (await run(claimSql, [JSON.stringify(asked), claimMs])) as ClaimedRow[]
-      return rows.map(claimedOf)
+      return { claimed: rows.map(claimedOf), isMore: false }
     },
     async settle(attempted) {
       const rows = attempted.map(({ id, outcome, afterMs, at, responseStatus, response }) => ({
@@ -142,10 +167,23 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
       }))
       await run(settleSql, [JSON.stringify(rows)])
     },
+    async putOff(endpointIds) {
+      if (endpointIds.length === 0) return false
+      return (await run(putOffSql, [JSON.stringify(endpointIds)])).length > 0
+    },
     async deliveries({ endpointId, status = '', limit, before = '~' }) {
       return ((await run(deliveriesSql, [endpointId, before, status, limit])) as DeliveryRow[]).map(recordOf)
     },
     retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
+    async erase(participant) {
+      const of = await endpoints(endpointsSql('WHERE w.product = $1'), [participant.product])
+      const rows = createDeliveryRows(connections, mentionOf(participant))
+      return eraseDeliveries(
+        rows,
+        of.map(({ id }) => id),
+        participant,
+      )
+    },
     prune: async (deliveredBefore, failedBefore) => (await run(pruneSql, [deliveredBefore, failedBefore])).length,
   }
 }

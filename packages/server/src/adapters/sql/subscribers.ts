@@ -8,6 +8,8 @@ export interface Subscribers {
   replace(endpoints: readonly WebhookEndpoint[]): void
   /** What a step writes beside itself; nothing where nobody asked to hear of it. */
   deliveriesOf(step: Step): readonly Delivery[]
+  /** Those of a product that are enabled and want a type. */
+  wanting(product: string, type: HookType): readonly WebhookEndpoint[]
 }
 
 const none: readonly Delivery[] = []
@@ -21,6 +23,7 @@ export function createSubscribers(): Subscribers {
         ({ product }) => product,
       )
     },
+    wanting: (product, type) => (byProduct.get(product) ?? []).filter((endpoint) => wants(endpoint, type)),
     deliveriesOf(step) {
       const { call, event } = step
       const endpoints = byProduct.get(call.product)
@@ -43,7 +46,9 @@ export function createSubscribers(): Subscribers {
   }
 }
 
-const wants = ({ events }: WebhookEndpoint, type: HookType) => events === null || events.includes(type)
+/** Null: all types of calls. */
+const wants = ({ events }: WebhookEndpoint, type: HookType) =>
+  events === null ? type.startsWith('call.') : events.includes(type)
 
 /** The columns of a delivery as it is written, in order. */
 export const deliveryColumns = ['id', 'endpoint_id', 'subject', 'version', 'type', 'body', 'created_at']

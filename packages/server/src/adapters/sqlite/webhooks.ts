@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
+import { mentionOf } from '../../call/erase.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { type Attempted, type Claimed, claimMs, type WebhookStore } from '../../ports/webhooks.ts'
+import { type Attempted, type Claimed, claimMs, type Delivery, type WebhookStore } from '../../ports/webhooks.ts'
+import { eraseDeliveries } from '../sql/erasure.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -17,10 +19,13 @@ import {
   type Subscribers,
 } from '../sql/subscribers.ts'
 import { type SqlValue, sqlFailure } from './connection.ts'
+import { createDeliveryRows, type EraseWrites } from './erasure.ts'
 
 /** What the writer thread does for webhooks, beside the batches. */
 export type HookErrand =
-  | { readonly type: 'settle'; readonly attempted: readonly SettledRow[] }
+  /** Where `spreads` says so, what commits wrote for endpoints becomes deliveries; the answer is 1 where more of it is left. */
+  | { readonly type: 'settle'; readonly attempted: readonly SettledRow[]; readonly spreads: boolean }
+  | { readonly type: 'putOff'; readonly endpointId: string; readonly now: number }
   | { readonly type: 'pruneHooks'; readonly deliveredBefore: number; readonly failedBefore: number }
 
 /** Why it is asked for: `outcome` with the time of the next attempt. */
@@ -30,11 +35,25 @@ export interface HookWrites {
   hooks(errand: HookErrand): Promise<number>
 }
 
+/**
+ * Whether commits may have written for endpoints what is not spread yet: after a start they may. One flag, for the commits
+ * and the deliveries of one process.
+ */
+export interface Staged {
+  isAny: boolean
+}
+
 const pruneSize = 500
+/** So many deliveries are made at a time, and a step's more, of so many steps: commits of calls wait for them. */
+const spreadSize = 400
+const spreadSteps = 200
+/** So many of those that are due first at an endpoint are looked at for what waits behind another. */
+const putOffSize = 200
 const marks = (count: number) => `?${', ?'.repeat(count - 1)}`
 
 export const insertDeliverySql = `
   INSERT INTO webhook_deliveries (${deliveryColumns}) VALUES (${marks(deliveryColumns.length)})`
+export const stagedSql = 'SELECT seq, deliveries FROM webhook_steps ORDER BY seq LIMIT ?'
 export const claimSql = `
   SELECT ${claimedColumns} FROM webhook_deliveries AS one
   WHERE endpoint_id = ? AND status = 'pending' AND due_at <= ? AND NOT EXISTS (
@@ -42,6 +61,19 @@ export const claimSql = `
     WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
       AND older.version < one.version
   ) ORDER BY due_at LIMIT ?`
+export const putOffSql = `
+  UPDATE webhook_deliveries SET due_at = late.behind FROM (
+    SELECT one.id, (
+      SELECT iif(older.attempts > 0, older.due_at, 0) FROM webhook_deliveries AS older
+      WHERE older.endpoint_id = ?1 AND older.subject = one.subject AND older.status = 'pending'
+        AND older.version < one.version
+      ORDER BY older.version LIMIT 1
+    ) AS behind
+    FROM (
+      SELECT id, subject, version FROM webhook_deliveries WHERE endpoint_id = ?1 AND status = 'pending' AND due_at <= ?2
+      ORDER BY due_at LIMIT ?3
+    ) AS one
+  ) AS late WHERE webhook_deliveries.id = late.id AND late.behind > ?2`
 export const deliveriesSql = `
   SELECT ${recordColumns} FROM webhook_deliveries WHERE endpoint_id = ? AND id < ? AND (? = '' OR status = ?)
   ORDER BY id DESC LIMIT ?`
@@ -50,15 +82,29 @@ export const pruneSql = `
     SELECT id FROM webhook_deliveries WHERE status = ? AND status <> 'pending' AND ended_at < ? LIMIT ?
   )`
 
+/** What a commit writes of a step, as cheaply as it can be had. */
+export function stagedText(deliveries: readonly Delivery[]): string {
+  return JSON.stringify(deliveries.map(deliveryValues))
+}
+
 /** Endpoints, and deliveries of one process: who is at which one is in its memory. */
 export function createWebhookStore(
   db: Database,
-  writes: HookWrites,
+  writes: HookWrites & EraseWrites,
   subscribers: Subscribers,
+  staged: Staged,
   clock: Pick<Clock, 'now'>,
 ): WebhookStore {
   /** Until when a delivery is left to whoever claimed it. */
   const claimed = new Map<string, { readonly endpointId: string; readonly until: number }>()
+  /** The last claim found less than it was to: with what ended, more is spread. */
+  let isShort = true
+  /** Spreads under way: what they write is not there yet. */
+  let spreading = 0
+  const ends = db.query<{ oldest: number | null; newest: number | null }, []>(
+    // Each by itself is a look at one end of the table.
+    'SELECT (SELECT min(seq) FROM webhook_steps) AS oldest, (SELECT max(seq) FROM webhook_steps) AS newest',
+  )
   const all = db.query<EndpointRow, []>(`SELECT ${endpointColumns} FROM webhook_endpoints ORDER BY created_at, id`)
   const ofProduct = db.query<EndpointRow, [string]>(
     `SELECT ${endpointColumns} FROM webhook_endpoints WHERE product = ? ORDER BY created_at, id`,
@@ -89,6 +135,41 @@ export function createWebhookStore(
     }
   }
 
+  /** True where more is to be spread. What is committed while it is under way is spread by the next one. */
+  async function write(attempted: readonly SettledRow[], spreads: boolean): Promise<boolean> {
+    if (spreads) {
+      staged.isAny = false
+      spreading++
+    }
+    try {
+      const isMore = (await writes.hooks({ type: 'settle', attempted, spreads })) === 1
+      staged.isAny ||= isMore
+      return isMore
+    } catch (error) {
+      staged.isAny ||= spreads
+      throw error
+    } finally {
+      if (spreads) spreading--
+    }
+  }
+
+  /** All that was committed before it was called, and no more: calls go on meanwhile. */
+  async function spreadAll(): Promise<void> {
+    const last = await attempt(() => ends.get()?.newest ?? null)
+    if (last === null) return
+    for (let isMore = true; isMore; ) {
+      isMore = (await write([], true)) && (await attempt(() => (ends.get()?.oldest ?? last) <= last))
+    }
+  }
+
+  function claimNow(wanted: ReadonlyMap<string, number>): Claimed[] {
+    const now = clock.now()
+    for (const [id, { until }] of claimed) if (until <= now) claimed.delete(id)
+    const taken = [...wanted].flatMap(([endpointId, count]) => takeDue(endpointId, count, now))
+    for (const { id, endpointId } of taken) claimed.set(id, { endpointId, until: now + claimMs })
+    return taken
+  }
+
   return {
     refresh: () =>
       attempt(() => {
@@ -117,15 +198,17 @@ export function createWebhookStore(
           .get(...values.map(([, value]) => sqlValueOf(value)), product, id)
         return row === null ? undefined : endpointOf(row)
       }),
-    removeEndpoint: (product, id) =>
-      attempt(() => {
+    async removeEndpoint(product, id) {
+      await spreadAll()
+      return attempt(() => {
         const remove = db.transaction(() => {
           if (removeEndpoint.run(product, id).changes === 0) return false
           removeDeliveries.run(id)
           return true
         })
         return remove.immediate()
-      }),
+      })
+    },
     add: (deliveries) =>
       attempt(() => {
         const add = db.transaction(() => {
@@ -133,38 +216,93 @@ export function createWebhookStore(
         })
         add.immediate()
       }),
-    claim: (wanted) =>
-      attempt(() => {
-        const now = clock.now()
-        for (const [id, { until }] of claimed) if (until <= now) claimed.delete(id)
-        const taken = [...wanted].flatMap(([endpointId, count]) => takeDue(endpointId, count, now))
-        for (const { id, endpointId } of taken) claimed.set(id, { endpointId, until: now + claimMs })
-        return taken
-      }),
+    async claim(wanted) {
+      const taken = await attempt(() => claimNow(wanted))
+      const rest = lackOf(wanted, taken)
+      isShort = rest.size > 0
+      // Where there is enough, more is not spread yet: of a call, what is spread comes first anyway.
+      if (!isShort || (!staged.isAny && spreading === 0)) return { claimed: taken, isMore: false }
+      try {
+        const isMore = await write([], true)
+        const more = claimNow(rest)
+        return { claimed: [...taken, ...more], isMore: isMore && lackOf(rest, more).size > 0 }
+      } catch (error) {
+        if (taken.length === 0) throw sqlFailure(error)
+        return { claimed: taken, isMore: false }
+      }
+    },
     async settle(attempted) {
       const now = clock.now()
-      await writes.hooks({
-        type: 'settle',
-        attempted: attempted.map(({ afterMs, ...one }) => ({ ...one, dueAt: now + afterMs })),
-      })
+      const rows = attempted.map(({ afterMs, ...one }) => ({ ...one, dueAt: now + afterMs }))
+      await write(rows, isShort && staged.isAny)
       for (const { id } of attempted) claimed.delete(id)
     },
-    deliveries: ({ endpointId, status = '', limit, before = '~' }) =>
-      attempt(() => listed.all(endpointId, before, status, status, limit).map(recordOf)),
+    async putOff(endpointIds) {
+      let count = 0
+      // Each for itself: commits of calls wait for one of them, not for all.
+      for (const endpointId of endpointIds)
+        count += await writes.hooks({ type: 'putOff', endpointId, now: clock.now() })
+      return count > 0
+    },
+    async deliveries({ endpointId, status = '', limit, before = '~' }) {
+      // A list is read also while nothing can be written.
+      await spreadAll().catch(() => {})
+      return attempt(() => listed.all(endpointId, before, status, status, limit).map(recordOf))
+    },
     retry: (endpointId, id) => attempt(() => retry.run(endpointId, id).changes > 0),
-    prune: (deliveredBefore, failedBefore) => writes.hooks({ type: 'pruneHooks', deliveredBefore, failedBefore }),
+    async erase(participant) {
+      await spreadAll()
+      const ids = ofProduct.all(participant.product).map(({ id }) => id)
+      return eraseDeliveries(createDeliveryRows(db, writes, mentionOf(participant)), ids, participant)
+    },
+    async prune(deliveredBefore, failedBefore) {
+      // Also what is for endpoints that are gone.
+      await spreadAll()
+      return writes.hooks({ type: 'pruneHooks', deliveredBefore, failedBefore })
+    },
   }
+}
+
+/** Of which endpoints how many less were taken than wanted. */
+function lackOf(wanted: ReadonlyMap<string, number>, taken: readonly Claimed[]): ReadonlyMap<string, number> {
+  const lack = new Map(wanted)
+  for (const { endpointId } of taken) lack.set(endpointId, (lack.get(endpointId) ?? 0) - 1)
+  return new Map([...lack].filter(([, count]) => count > 0))
 }
 
 const sqlValueOf = (value: SqlValue | boolean): SqlValue => (typeof value === 'boolean' ? Number(value) : value)
 
-/** Of the writer thread: each errand is one transaction; answers how many rows it wrote. */
+/** Makes deliveries of what commits wrote, within a transaction; true where more is left. */
+export function createSpreading(db: Database): () => boolean {
+  const oldest = db.query<{ seq: number; deliveries: string }, [number]>(stagedSql)
+  const insert = db.query<unknown, SqlValue[]>(insertDeliverySql)
+  const remove = db.query<unknown, [number]>('DELETE FROM webhook_steps WHERE seq <= ?')
+  return () => {
+    const steps = oldest.all(spreadSteps)
+    let done = 0
+    for (let count = 0; done < steps.length && count < spreadSize; done++) {
+      const deliveries = JSON.parse(steps[done]?.deliveries ?? '[]') as SqlValue[][]
+      for (const values of deliveries) insert.run(...values)
+      count += deliveries.length
+    }
+    const last = steps[done - 1]
+    if (last !== undefined) remove.run(last.seq)
+    return done < steps.length || done === spreadSteps
+  }
+}
+
+/**
+ * Of the writer thread: each errand is one transaction. Answers how many rows it wrote; where it spreads, whether more is
+ * left.
+ */
 export function createHookWriter(db: Database): (errand: HookErrand) => number {
   const settle = db.query<unknown, SqlValue[]>(
     `UPDATE webhook_deliveries
      SET status = ?, due_at = ?, ended_at = ?, attempts = attempts + 1, response_status = ?, response = ?
      WHERE id = ? AND status = 'pending'`,
   )
+  const spread = createSpreading(db)
+  const putOff = db.query<unknown, [string, number, number]>(putOffSql)
   const release = db.query<unknown, [number, string]>('UPDATE webhook_deliveries SET due_at = ? WHERE id = ?')
   const prune = db.query<unknown, [string, number, number]>(pruneSql)
   const pruneLeft = db.query<unknown, [number, number]>(
@@ -174,14 +312,18 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
      )`,
   )
 
-  function settleOne({ id, outcome, dueAt, at, responseStatus, response }: SettledRow): number {
-    if (outcome === 'released') return release.run(dueAt, id).changes
+  function settleOne({ id, outcome, dueAt, at, responseStatus, response }: SettledRow): void {
     const isOver = outcome !== 'pending'
-    return settle.run(outcome, isOver ? null : dueAt, isOver ? at : null, responseStatus, response, id).changes
+    if (outcome === 'released') release.run(dueAt, id)
+    else settle.run(outcome, isOver ? null : dueAt, isOver ? at : null, responseStatus, response, id)
   }
 
   const run = db.transaction((errand: HookErrand) => {
-    if (errand.type === 'settle') return errand.attempted.reduce((count, one) => count + settleOne(one), 0)
+    if (errand.type === 'settle') {
+      for (const one of errand.attempted) settleOne(one)
+      return errand.spreads && spread() ? 1 : 0
+    }
+    if (errand.type === 'putOff') return putOff.run(errand.endpointId, errand.now, putOffSize).changes
     return (
       prune.run('delivered', errand.deliveredBefore, pruneSize).changes +
       prune.run('failed', errand.failedBefore, pruneSize).changes +

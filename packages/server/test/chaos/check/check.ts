@@ -3,6 +3,7 @@ import { type Counts, countsOf } from './counts.ts'
 import { checkDatabase, factsOf } from './facts.ts'
 import type { Report, Violation } from './findings.ts'
 import { checkHistories } from './histories.ts'
+import { checkHooks } from './hooks.ts'
 import { checkLosses, lossesOf } from './losses.ts'
 import { checkNotices } from './notices.ts'
 import { createPatience } from './patience.ts'
@@ -21,7 +22,7 @@ export interface Verdict {
 
 /** Compares what everybody saw, what PostgreSQL holds, and what was acknowledged. */
 export function check(recording: Recording): Verdict {
-  const { header, traces, histories } = recording
+  const { header, traces, histories, hooks } = recording
   const violations: Violation[] = []
   const report: Report = (kind, text, { user, call, at } = {}) => {
     violations.push({
@@ -48,5 +49,6 @@ export function check(recording: Recording): Verdict {
   checkNotices(readings, facts, header.startedAt, patience, report)
   checkRelays(readings, facts, header.startedAt, patience, report)
   checkHistories(histories, facts, report)
+  if (hooks !== null) checkHooks(hooks, facts, report)
   return { violations, counts: countsOf(recording, readings, losses) }
 }

@@ -24,10 +24,12 @@ export interface Counts {
     readonly errors: Readonly<Record<string, number>>
   }
   readonly faults: Readonly<Record<string, number>>
+  /** How many came, and how many of those came again. */
+  readonly hooks: { readonly arrived: number; readonly again: number }
 }
 
 export function countsOf(
-  { calls, events, header, traces }: Recording,
+  { calls, events, header, traces, hooks }: Recording,
   readings: readonly Reading[],
   losses: readonly Loss[],
 ): Counts {
@@ -62,6 +64,7 @@ export function countsOf(
       errors: tally(requests.flatMap(({ replies }) => replies.flatMap(({ frame }) => frame.error?.code ?? []))),
     },
     faults: tally(header.faults.map(({ kind }) => kind)),
+    hooks: { arrived: hooks?.length ?? 0, again: (hooks?.length ?? 0) - new Set(hooks?.map(({ id }) => id)).size },
   }
 }
 

@@ -15,6 +15,7 @@ export const kinds = {
   refusal: 'a request was refused without a reason',
   lost: 'a relay that was acknowledged never came',
   history: 'the history of a participant does not agree with the database',
+  hook: 'a webhook did not come, came out of order, or under two ids',
   crash: 'a node ended by itself',
   stuck: 'something did not come to an end',
 } as const

@@ -1,6 +1,7 @@
 import type { Kind } from '../check/findings.ts'
 import type { Draft } from './draft.ts'
 import { plantsInCalls } from './plants-calls.ts'
+import { plantsInHooks } from './plants-hooks.ts'
 import { plantsInLosses } from './plants-losses.ts'
 import { plantsInStreams } from './plants-streams.ts'
 
@@ -15,4 +16,4 @@ export interface Plant {
   plant(draft: Draft): { readonly call?: string; readonly user?: string; readonly at?: number }
 }
 
-export const plants: readonly Plant[] = [...plantsInStreams, ...plantsInLosses, ...plantsInCalls]
+export const plants: readonly Plant[] = [...plantsInStreams, ...plantsInLosses, ...plantsInCalls, ...plantsInHooks]

@@ -3,6 +3,7 @@ import { kinds } from '../check/findings.ts'
 import { loadRecording } from '../recording.ts'
 import { draftOf } from './draft.ts'
 import { plants } from './plants.ts'
+import { tolerancesOfHooks } from './plants-hooks.ts'
 import { type Tolerance, tolerances } from './tolerances.ts'
 
 export interface SelfTestResult {
@@ -46,7 +47,7 @@ export function selfTest(): SelfTestResult[] {
   return [
     silent({ name: 'the recording', change() {} }),
     silent({ name: 'the recording of several nodes', nodes: 'several', change() {} }),
-    ...tolerances.map(silent),
+    ...[...tolerances, ...tolerancesOfHooks].map(silent),
     ...found,
     { name: 'every kind is planted', problem: unproven.length === 0 ? undefined : `: not ${unproven.join(', ')}` },
   ]
