@@ -48,6 +48,8 @@ export interface CallStore {
   load(ref: CallRef): MaybePromise<Call | undefined>
   /** Live calls in which the participant is the caller or the callee. */
   liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
+  /** Of each of these, in their order, whether it takes part in a live call; one read, however many they are [PRES1]. */
+  inCall(participants: readonly Participant[]): MaybePromise<readonly boolean[]>
   /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
   /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
@@ -67,6 +69,11 @@ export interface CallStore {
   seen(ref: CallRef): MaybePromise<SeenCall | undefined>
   /** A page of the calls of a product, or of one participant, newest started_at first, tie by call_uuid descending [SRV2]. */
   list(query: ListQuery): MaybePromise<ListPage>
+  /**
+   * Blanks what names a participant in all of its calls that are over [SRV2], and answers in how many. Those that are live stay
+   * as they are. It can be done again, and where it was interrupted it goes on.
+   */
+  erase(participant: Participant): Promise<number>
   /** Takes note of a call as another process has written it: what is remembered of it here is old. */
   note(call: Call): void
   /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */

@@ -7,8 +7,11 @@ import type { AppendResult, Push } from './push.ts'
 export interface Sink {
   /** Hands a text to the socket; never blocks, never throws. */
   send(text: string): void
-  /** Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. */
-  pushed(seq: number): void
+  /**
+   * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one makes
+   * this call ring, by its key.
+   */
+  pushed(seq: number, rings?: string): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */
   readonly writtenSeq: number
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
@@ -46,10 +49,13 @@ export interface SessionIdentity {
   readonly extended: boolean
   /** When its token is over, in ms since the epoch: calls that begin later do not ring there [WS5]. Undefined: never. */
   readonly expiresAt?: number | undefined
+  /** Of the client, as the token said that it connected with [SRV2]. */
+  readonly appVersion?: string | null | undefined
 }
 
 /** A session that has a socket. */
 export interface SeenSession extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | 'extended'> {
+  readonly appVersion: string | null
   /** In ms since the epoch. */
   readonly openedAt: number
 }
@@ -68,6 +74,11 @@ export interface ResumeRequest {
 export interface OpenSession {
   readonly epoch: string
   readonly upstream: Upstream
+}
+
+export interface ResumedSession extends OpenSession {
+  /** Calls of whose ring its client says by its seq that it has it, and no pong did [TRACE1]. */
+  readonly rings: readonly string[]
 }
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */
@@ -107,7 +118,7 @@ export interface Sessions {
     sink: Sink,
     at: number,
     retired?: Sink,
-  ): MaybePromise<OpenSession | undefined>
+  ): MaybePromise<ResumedSession | undefined>
   /** Hands out what was kept back; to this socket, where it is named and still the session's. */
   ready(sessionId: string, sink?: Sink): MaybePromise<void>
   /**

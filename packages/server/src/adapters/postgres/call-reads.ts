@@ -16,6 +16,7 @@ export interface CallReads {
   load(ref: CallRef, deadline?: number): Promise<Call | undefined>
   situation(caller: Participant, callee: Participant, callUuid: string, deadline: number): Promise<InviteSituation>
   liveOf(participant: Participant): Promise<LiveCall[]>
+  inCall(participants: readonly Participant[]): Promise<boolean[]>
   livePages(): AsyncIterableIterator<readonly LiveCall[]>
   dueRings(from: number, to: number, limit: number): Promise<LiveCall[]>
   overPages(since: number): AsyncIterableIterator<readonly Ended[]>
@@ -40,6 +41,19 @@ export const liveOfSql = liveHalves(2)
 export const situationSql = `
   SELECT ${columns} FROM calls WHERE product = $1 AND call_uuid = $2
   UNION ALL ${liveHalves(3)} UNION ALL ${liveHalves(5)}`
+
+/** Who of many takes part in a live call: at the most two looks at an index for each. While a call rings its callee does not. */
+export const inCallSql = `
+  SELECT wanted.n FROM json_to_recordset($1::text::json) AS wanted (n integer, product text, role text, user_id text),
+  LATERAL (
+    SELECT FROM calls
+    WHERE ended_at IS NULL AND caller_user_id = wanted.user_id AND caller_role = wanted.role AND product = wanted.product
+    UNION ALL
+    SELECT FROM calls
+    WHERE ended_at IS NULL AND callee_user_id = wanted.user_id AND callee_role = wanted.role AND product = wanted.product
+      AND status <> 'ringing'
+    LIMIT 1
+  ) AS call`
 
 /** A page of what is live, in few bytes; then the rows that are not known yet. */
 export const liveVersionsSql = `
@@ -146,6 +160,12 @@ export function createCallReads(connections: Connections): CallReads {
     },
     async liveOf({ product, userId, role }) {
       return distinct(await read(liveOfSql, [product, userId, role])).filter(isLive)
+    },
+    async inCall(participants) {
+      const wanted = participants.map(({ product, role, userId }, n) => ({ n, product, role, user_id: userId }))
+      const rows: { n: number }[] = await read(inCallSql, [JSON.stringify(wanted)])
+      const found = new Set(rows.map(({ n }) => n))
+      return participants.map((_, n) => found.has(n))
     },
     livePages,
     async dueRings(from, to, limit) {

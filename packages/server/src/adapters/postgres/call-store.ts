@@ -1,5 +1,6 @@
 import { type Call, type CallRef, callKey, participantKey } from '../../call/call.ts'
 import type { CallStore, Changes } from '../../ports/call-store.ts'
+import { type CallRows, eraseCalls } from '../sql/erasure.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
 import type { StepRows } from '../sql/step-rows.ts'
 import type { Subscribers } from '../sql/subscribers.ts'
@@ -17,6 +18,7 @@ export interface CallStoreParts {
   readonly reads: CallReads
   readonly lists: CallLists
   readonly commits: GroupCommit
+  readonly erasable: CallRows
   readonly stepRows: StepRows
   readonly subscribers: Pick<Subscribers, 'deliveriesOf'>
   readonly tryWrite: CallStore['tryWrite']
@@ -39,7 +41,7 @@ interface Basis<S> {
  * invites of one participant.
  */
 export function createCallStore(parts: CallStoreParts): CallStore {
-  const { reads, lists, commits, stepRows, subscribers, tryWrite, limitMs, close } = parts
+  const { reads, lists, commits, erasable, stepRows, subscribers, tryWrite, limitMs, close } = parts
   const locks = createKeyLocks()
   const known = createKnownCalls(mostKnown)
 
@@ -115,6 +117,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     },
     load: (ref) => load(ref),
     liveCallsOf: (participant) => reads.liveOf(participant),
+    inCall: (participants) => reads.inCall(participants),
     livePages: () => reads.livePages(),
     dueRings: (from, to, limit) => reads.dueRings(from, to, limit),
     overPages: (since) => reads.overPages(since),
@@ -122,6 +125,11 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     history: (query) => reads.history(query),
     seen: lists.seen,
     list: lists.list,
+    async erase(participant) {
+      const count = await eraseCalls(erasable, participant)
+      known.forgetOverOf(participant)
+      return count
+    },
     note: known.note,
     tryWrite,
     close,

@@ -1,4 +1,4 @@
-import { type Call, type CallRef, callKey } from '../../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, type Participant, sideOf } from '../../call/call.ts'
 import { forgetOldest } from '../oldest.ts'
 
 /**
@@ -10,6 +10,8 @@ export interface KnownCalls {
   /** An older version than the one that is known is no news. */
   note(call: Call): void
   forget(ref: CallRef): void
+  /** Calls of a participant that are over are stored without its name. */
+  forgetOverOf(participant: Participant): void
 }
 
 export function createKnownCalls(most: number): KnownCalls {
@@ -27,6 +29,9 @@ export function createKnownCalls(most: number): KnownCalls {
     },
     forget(ref) {
       calls.delete(callKey(ref))
+    },
+    forgetOverOf(participant) {
+      for (const [key, call] of calls) if (!isLive(call) && sideOf(call, participant) !== undefined) calls.delete(key)
     },
   }
 }

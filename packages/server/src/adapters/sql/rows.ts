@@ -145,7 +145,7 @@ export function pushEvent(out: RowValue[], { call, event }: Step): void {
 }
 
 /** What is to be handed on: the notices, and with them the places that passed on, what peers hear and a note, where there is any. */
-function effectsText({ notices, moved, peers, note }: CallEvent): string | null {
+export function effectsText({ notices, moved, peers, note }: Effects): string | null {
   if (moved !== undefined || peers !== undefined || note !== undefined)
     return JSON.stringify({ notices, moved, peers, note })
   return notices.length === 0 ? null : JSON.stringify(notices)
@@ -153,7 +153,7 @@ function effectsText({ notices, moved, peers, note }: CallEvent): string | null 
 
 type Effects = Pick<CallEvent, 'notices' | 'moved' | 'peers' | 'note'>
 
-function effectsOf(text: string | null): Effects {
+export function effectsOf(text: string | null): Effects {
   const effects: Notice[] | Effects = text === null ? [] : JSON.parse(text)
   return Array.isArray(effects) ? { notices: effects } : effects
 }

@@ -10,16 +10,15 @@ import {
   pushColumns,
   pushEvent,
 } from '../sql/rows.ts'
-import { deliveryColumns, deliveryValues } from '../sql/subscribers.ts'
 import { isNothingWritten, isRowProblem, type SqlValue, unknownOutcome } from './connection.ts'
 import type { StoredCall } from './rows.ts'
-import { insertDeliverySql } from './webhooks.ts'
+import { stagedText } from './webhooks.ts'
 
 /*
  * A batch on its way to the writer thread is one flat array: such an array crosses threads for less than half of what
  * objects or JSON text cost. Per transition: the number of its steps; per step: the columns that are
- * written of the call, their values, for an update the row's id and the version it builds on, the values of the event, and how
- * many webhooks are to be delivered of it, with their values.
+ * written of the call, their values, for an update the row's id and the version it builds on, the values of the event, and what
+ * is to be delivered to endpoints of it, as one text; null: nothing.
  *
  * The answer is flat too: for every step the id of its call and its row in the outbox, or twice why its transition was not
  * written.
@@ -51,8 +50,7 @@ export function encodeStep(
   pushColumns(out, set, step.call)
   if (!creates) out.push(stored?.id ?? 0, step.call.version - 1)
   pushEvent(out, step)
-  out.push(deliveries.length)
-  for (const delivery of deliveries) out.push(...deliveryValues(delivery))
+  out.push(deliveries.length === 0 ? null : stagedText(deliveries))
 }
 
 interface CallStatement {
@@ -74,7 +72,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
   )
   // One that is there already was left by a version that knows no outbox, and removed the event.
   const insertLeft = db.query('INSERT OR IGNORE INTO outbox (seq) VALUES (?)')
-  const insertDelivery = db.query<unknown, SqlValue[]>(insertDeliverySql)
+  const stage = db.query<unknown, [string]>('INSERT INTO webhook_steps (deliveries) VALUES (?)')
   const statementOf = createCallStatements(db)
 
   /** Writes the transition at the cursor; says where its guard failed. `ids` gets what is answered of each step. */
@@ -92,10 +90,8 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
       const seq = Number(event.lastInsertRowid)
       insertLeft.run(seq)
       ids.push(id, seq)
-      const end = endOfDeliveries(batch, cursor)
-      for (cursor++; cursor < end; cursor += deliveryColumns.length) {
-        insertDelivery.run(...batch.slice(cursor, cursor + deliveryColumns.length))
-      }
+      const deliveries = batch[cursor++]
+      if (typeof deliveries === 'string') stage.run(deliveries)
     }
     return 0
   }
@@ -105,7 +101,7 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
     let cursor = from
     for (let step = 0; step < size; step++) {
       const { width } = statementOf(batch[cursor] as ColumnSet)
-      cursor = endOfDeliveries(batch, cursor + 1 + width + eventColumns.length)
+      cursor += 1 + width + eventColumns.length + 1
     }
     return cursor
   }
@@ -162,11 +158,6 @@ export function createBatchWriter(db: Database): (batch: readonly SqlValue[]) =>
       return inTransaction(batch, true)
     }
   }
-}
-
-/** At the number of deliveries: what comes after them. */
-function endOfDeliveries(batch: readonly SqlValue[], from: number): number {
-  return from + 1 + (batch[from] as number) * deliveryColumns.length
 }
 
 /**

@@ -1,8 +1,17 @@
-import { type Call, type CallRef, callKey, type LiveCall, type Participant, participantKey } from '../../call/call.ts'
+import {
+  type Call,
+  type CallRef,
+  callKey,
+  type LiveCall,
+  type Participant,
+  participantKey,
+  takesPartIn,
+} from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
 import { type CallStore, type Changes, type Ended, type InviteSituation, pageSize } from '../../ports/call-store.ts'
 import type { MaybePromise } from '../../ports/maybe.ts'
 import { StoreError } from '../../ports/store-error.ts'
+import { type CallRows, eraseCalls } from '../sql/erasure.ts'
 import { createKeyLocks } from '../sql/key-locks.ts'
 import type { Subscribers } from '../sql/subscribers.ts'
 import { answerWidth, conflict, encodeStep, refused } from './batch.ts'
@@ -12,6 +21,7 @@ import { type SqlValue, sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { LiveCalls } from './live-calls.ts'
 import type { OwnRows } from './outbox.ts'
+import type { Staged } from './webhooks.ts'
 
 /** A guard fails only where somebody else writes; far more often than that would be a fault. */
 const maxAttempts = 20
@@ -21,8 +31,10 @@ export interface CallStoreParts {
   readonly lists: CallLists
   readonly live: LiveCalls
   readonly commits: GroupCommit
+  readonly erasable: CallRows
   readonly outbox: OwnRows
   readonly subscribers: Pick<Subscribers, 'deliveriesOf'>
+  readonly staged: Staged
   readonly close: () => Promise<void>
 }
 
@@ -31,7 +43,7 @@ export interface CallStoreParts {
  * guard in the database has the last word. Transitions of one call take turns, and so do invites of one participant.
  */
 export function createCallStore(parts: CallStoreParts): CallStore {
-  const { reads, lists, live, commits, outbox, subscribers, close } = parts
+  const { reads, lists, live, commits, erasable, outbox, subscribers, staged, close } = parts
   const locks = createKeyLocks()
 
   function find(ref: CallRef): Call | undefined {
@@ -54,7 +66,12 @@ export function createCallStore(parts: CallStoreParts): CallStore {
   /** True where the steps are committed, false where a guard failed and nothing was written. */
   function commit(steps: readonly Step[]): Promise<boolean> {
     const values: SqlValue[] = []
-    for (const step of steps) encodeStep(values, step, live.find(step.call), subscribers.deliveriesOf(step))
+    let isTold = false
+    for (const step of steps) {
+      const deliveries = subscribers.deliveriesOf(step)
+      isTold ||= deliveries.length > 0
+      encodeStep(values, step, live.find(step.call), deliveries)
+    }
     return new Promise((resolve, reject) => {
       commits.submit(
         { size: steps.length, values },
@@ -62,6 +79,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
           done(ids) {
             if (ids[0] === refused) return reject(new Error('The database refused the values of a transition.'))
             if (ids[0] === conflict) return resolve(false)
+            staged.isAny ||= isTold
             steps.forEach((step, index) => {
               const [id, row] = ids.slice(answerWidth * index) as [number, number]
               live.committed({ id, call: step.call })
@@ -69,7 +87,11 @@ export function createCallStore(parts: CallStoreParts): CallStore {
             })
             resolve(true)
           },
-          failed: reject,
+          failed(error) {
+            // Nobody may know whether it was committed.
+            staged.isAny ||= isTold
+            reject(error)
+          },
         },
       )
     })
@@ -142,6 +164,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     },
     load: (ref) => attempt(() => find(ref)),
     liveCallsOf: (participant) => live.liveOf(participant),
+    inCall: (participants) => participants.map((one) => live.liveOf(one).some((call) => takesPartIn(call, one))),
     livePages: () => pagesOf(() => live.all()),
     dueRings: (from, to, limit) => dueOf(live.all(), from, to, limit),
     overPages: (since) => overPagesOf(reads, since),
@@ -149,6 +172,11 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     history: (query) => attempt(() => reads.history(query)),
     seen: (ref) => attempt(() => lists.seen(ref)),
     list: (query) => attempt(() => lists.list(query)),
+    async erase(participant) {
+      const count = await eraseCalls(erasable, participant)
+      live.dropOverOf(participant)
+      return count
+    },
     // No other process writes calls.
     note() {},
     tryWrite: () => commits.tryWrite(),
@@ -168,6 +196,7 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
     invite: refuse,
     load: (ref) => attempt(() => reads.load(ref)?.call),
     liveCallsOf: (participant) => attempt(() => reads.liveOf(participant)),
+    inCall: refuse,
     livePages: () => pagesOf(() => reads.live().map(({ call }) => call)),
     dueRings: refuse,
     overPages: (since) => overPagesOf(reads, since),
@@ -175,6 +204,7 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
     history: (query) => attempt(() => reads.history(query)),
     seen: (ref) => attempt(() => lists.seen(ref)),
     list: (query) => attempt(() => lists.list(query)),
+    erase: refuse,
     note() {},
     tryWrite: refuse,
     close,

@@ -9,15 +9,17 @@ import {
   leftColumns,
   type PlainTable,
   pageSize,
+  plainKeys,
   plainTables,
   secretColumns,
   settingsColumns,
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
-import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
+import { fileFailure, openConnection, patiently, type SqlValue, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
+import { createSpreading } from './webhooks.ts'
 
 export interface SqliteContent extends Content {
   /** Deliveries that did not arrive, after an id, at most `pageSize`; none where there are no more. */
@@ -41,6 +43,14 @@ export async function openSqliteContent(dataDir: string, now: number): Promise<S
     const opened = await patiently(() => openConnection(dir.database))
     db = opened
     await migrate(opened, now)
+    const spread = createSpreading(opened)
+    await patiently(() =>
+      opened
+        .transaction(() => {
+          while (spread());
+        })
+        .immediate(),
+    )
     // The lock of whoever writes: commands beside the service wait for it, and give up.
     await patiently(() => opened.run('BEGIN IMMEDIATE'))
     return { ...readContent(opened, dir.database), close }
@@ -100,13 +110,16 @@ function readContent(db: Database, path: string): Omit<SqliteContent, 'close'> {
     webhookEndpoints: () => read(() => all(`SELECT ${endpointColumns} FROM webhook_endpoints ORDER BY id`)),
     deliveriesAfter: (id) => read(() => left.all(id, pageSize)),
     *pagesOf(table) {
-      const rows = db.query<ContentRow, [number, number]>(
-        `SELECT ${plainTables[table]} FROM ${table} ORDER BY ${plainTables[table]} LIMIT ? OFFSET ?`,
+      const keys: readonly string[] = plainKeys[table]
+      const rows = db.query<ContentRow, SqlValue[]>(
+        `SELECT ${plainTables[table]} FROM ${table} WHERE (${keys}) > (${keys.map(() => '?')}) ORDER BY ${keys} LIMIT ?`,
       )
-      for (let offset = 0; ; offset += pageSize) {
-        const page = read(() => rows.all(pageSize, offset))
-        if (page.length === 0) return
+      for (let after: SqlValue[] = keys.map(() => ''); ; ) {
+        const page = read(() => rows.all(...after, pageSize))
+        const end = page.at(-1)
+        if (end === undefined) return
         yield page
+        after = keys.map((key) => end[key] ?? '')
       }
     },
     products: () =>

@@ -1,6 +1,9 @@
 import { StoreError } from '../../ports/store-error.ts'
 import { answerWidth, type Encoded } from './batch.ts'
 import type { SqlValue } from './connection.ts'
+import type { EraseErrand } from './erasure.ts'
+import type { OnlineErrand } from './online.ts'
+import type { TimelineErrand } from './timeline.ts'
 import type { HookErrand } from './webhooks.ts'
 import type { FromWriter, Open, ToWriter } from './write-worker.ts'
 
@@ -108,6 +111,21 @@ export class GroupCommit {
 
   /** Writes what became of webhooks; answers how many rows. */
   hooks(errand: HookErrand): Promise<number> {
+    return this.#run(errand)
+  }
+
+  /** Adds entries to timelines; answers how many. */
+  timeline(errand: TimelineErrand): Promise<number> {
+    return this.#run(errand)
+  }
+
+  /** Blanks what names a participant; answers how many rows. */
+  erase(errand: EraseErrand): Promise<number> {
+    return this.#run(errand)
+  }
+
+  /** Writes who comes and goes; answers for how many that is news. */
+  online(errand: OnlineErrand): Promise<number> {
     return this.#run(errand)
   }
 

@@ -7,6 +7,7 @@ import {
   type Participant,
   participantKey,
   participantOf,
+  sideOf,
 } from '../../call/call.ts'
 import type { StoredCall } from './rows.ts'
 
@@ -25,6 +26,8 @@ export interface LiveCalls {
   drop(ref: CallRef): void
   /** Calls that ended before an instant are removed. */
   dropOver(before: number): void
+  /** Calls of a participant that are over are stored without its name. */
+  dropOverOf(participant: Participant): void
   /** All live calls, read again; nothing else is known any more. */
   replaceAll(stored: readonly StoredCall[]): void
 }
@@ -94,6 +97,9 @@ export function createLiveCalls(): LiveCalls {
     drop: (ref) => forget(callKey(ref)),
     dropOver(before) {
       for (const [key, { call }] of over) if (!isLive(call) && call.endedAt < before) over.delete(key)
+    },
+    dropOverOf(participant) {
+      for (const [key, { call }] of over) if (sideOf(call, participant) !== undefined) over.delete(key)
     },
     liveOf(participant) {
       const calls = byParticipant.get(participantKey(participant))

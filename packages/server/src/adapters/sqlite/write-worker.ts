@@ -1,8 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { createBatchWriter } from './batch.ts'
 import { openWriter, type SqlValue, type Synchronous, unavailable } from './connection.ts'
+import { createEraseWriter, type EraseErrand } from './erasure.ts'
+import { createOnlineWriter, type OnlineErrand } from './online.ts'
 import { createRemoval } from './outbox.ts'
 import { createPruning } from './retention.ts'
+import { createTimelineWriter, type TimelineErrand } from './timeline.ts'
 import { createHookWriter, type HookErrand } from './webhooks.ts'
 
 /*
@@ -24,6 +27,9 @@ export type ToWriter =
   /** Rows of the outbox are removed. */
   | { readonly type: 'told'; readonly rows: readonly number[] }
   | HookErrand
+  | TimelineErrand
+  | EraseErrand
+  | OnlineErrand
   | { readonly type: 'close' }
   /** A batch. */
   | readonly SqlValue[]
@@ -46,6 +52,9 @@ interface Opened {
   readonly prune: (before: number) => number
   readonly removeTold: (rows: readonly number[]) => number
   readonly writeHooks: (errand: HookErrand) => number
+  readonly writeTimeline: (errand: TimelineErrand) => number
+  readonly erase: (errand: EraseErrand) => number
+  readonly writeOnline: (errand: OnlineErrand) => number
 }
 
 declare const self: Worker
@@ -53,19 +62,39 @@ let opened: Opened | undefined
 
 self.onmessage = ({ data }: MessageEvent<ToWriter>) => {
   if (!('type' in data)) answer(attempt('batch', (writer) => writer.write(data)))
-  else if (data.type === 'open') answer(open(data))
-  else if (data.type === 'try') answer(attempt('errand', tryWrite))
-  else if (data.type === 'prune')
-    answer(attempt('errand', ({ prune }) => ({ type: 'written', count: prune(data.before) })))
-  else if (data.type === 'told')
-    answer(attempt('errand', ({ removeTold }) => ({ type: 'written', count: removeTold(data.rows) })))
-  else if (data.type === 'settle' || data.type === 'pruneHooks')
-    answer(attempt('errand', ({ writeHooks }) => ({ type: 'written', count: writeHooks(data) })))
-  else {
-    opened?.db.close()
-    answer({ type: 'closed' })
+  else answer(errand(data))
+}
+
+function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
+  switch (data.type) {
+    case 'open':
+      return open(data)
+    case 'try':
+      return attempt('errand', tryWrite)
+    case 'prune':
+      return counted(({ prune }) => prune(data.before))
+    case 'told':
+      return counted(({ removeTold }) => removeTold(data.rows))
+    case 'settle':
+    case 'putOff':
+    case 'pruneHooks':
+      return counted(({ writeHooks }) => writeHooks(data))
+    case 'timeline':
+      return counted(({ writeTimeline }) => writeTimeline(data))
+    case 'eraseCalls':
+    case 'eraseHooks':
+      return counted(({ erase }) => erase(data))
+    case 'online':
+    case 'eraseOnline':
+      return counted(({ writeOnline }) => writeOnline(data))
+    case 'close':
+      opened?.db.close()
+      return { type: 'closed' }
   }
 }
+
+const counted = (write: (writer: Opened) => number) =>
+  attempt('errand', (writer) => ({ type: 'written', count: write(writer) }))
 
 function answer(message: FromWriter): void {
   self.postMessage(message)
@@ -80,6 +109,9 @@ function open({ path, synchronous }: Open): FromWriter {
       prune: createPruning(db),
       removeTold: createRemoval(db),
       writeHooks: createHookWriter(db),
+      writeTimeline: createTimelineWriter(db),
+      erase: createEraseWriter(db),
+      writeOnline: createOnlineWriter(db),
     }
     return { type: 'opened' }
   } catch (error) {
