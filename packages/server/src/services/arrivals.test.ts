@@ -70,7 +70,7 @@ test('[RES1] a session that is back while its loss is looked into keeps its plac
     }),
   })
   inBetween.plan(async () => domain.sessions.resume(resumeOf(callee, 0), callee.identity, createSocket(), Date.now()))
-  await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false })
+  await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false, cause: 'lost' })
   expect(domain.sessions.heldHere(callee.id)).toBeDefined()
   expect(await domain.store.load(call)).toMatchObject({ version: call.version, calleePlace: { state: 'held' } })
 })
@@ -94,7 +94,7 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   const socket = createSocket()
   const next = again(callee)
   inBetween.plan(async () => {
-    await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false })
+    await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false, cause: 'lost' })
     await domain.arrivals.arrive(next, socket, undefined)
     await domain.sessions.ready(next.sessionId)
   })

@@ -12,19 +12,22 @@ import {
   sideOf,
 } from '../call/call.ts'
 import { ringingData } from '../call/effects.ts'
+import type { Detail } from '../call/observed.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
-import type { OpenSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
+import type { OpenSession, ResumedSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls, ClientSession } from './calls.ts'
 import type { Delivery } from './delivery.ts'
+import type { Recorder } from './timeline.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallStore
   readonly sessions: Sessions
   readonly delivery: Delivery
   readonly calls: Calls
+  readonly recorder: Pick<Recorder, 'record'>
   readonly clock: SteadyClock
   /** Of a side of a call, as it is now [PEER1]. */
   readonly absenceOf: (call: Call, side: Side) => PeerAbsence | undefined
@@ -34,6 +37,7 @@ export interface ArrivalsOptions {
 /** A session that connects: a base one, or an extended one that may want to go on where it was [RES1]. */
 export interface Arriving extends ClientSession {
   readonly extended: boolean
+  readonly appVersion?: string | null
 }
 
 /** What an arriving session found. */
@@ -49,6 +53,8 @@ export interface Arrival extends OpenSession {
 export interface Loss {
   readonly closed: boolean
   readonly forGood: boolean
+  /** As the timelines of its calls say it [TRACE1]. */
+  readonly cause: string
 }
 
 export interface Arrivals {
@@ -75,7 +81,24 @@ const resetRetryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { store, sessions, delivery, calls, clock, absenceOf, onError } = options
+  const { store, sessions, delivery, calls, recorder, clock, absenceOf, onError } = options
+
+  /** Of the calls that it has to do with: those that ring there, and those in which its device has the place [TRACE1]. */
+  function note(
+    session: ClientSession,
+    live: readonly LiveCall[],
+    what: 'socket_lost' | 'socket_found',
+    detail: Detail,
+  ) {
+    for (const call of live) {
+      const side = sideOf(call, session.participant)
+      if (side === undefined) continue
+      const place = placeOf(call, side)
+      const { sessionId, deviceId } = session
+      if (place !== null && place.sessionId !== sessionId && place.deviceId !== deviceId) continue
+      recorder.record(call, { what, side, sessionId, deviceId: deviceId ?? undefined, detail })
+    }
+  }
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
@@ -111,7 +134,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** Whoever is turned away has no socket: nobody else would say so of the session that it was to go on as. */
-  function goOnOrLeave(session: Arriving, sink: Sink, open: OpenSession): MaybePromise<Arrival> {
+  function goOnOrLeave(session: Arriving, sink: Sink, open: ResumedSession): MaybePromise<Arrival> {
     const arrival = goOn(session, open)
     if (!(arrival instanceof Promise)) return arrival
     return arrival.catch(async (error) => {
@@ -131,6 +154,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
           const verdicts: Promise<unknown>[] = owing.map((sessionId) => isAlive(sessionId))
           // They are awaited last: one that fails before is not unheard.
           for (const verdict of verdicts) verdict.catch(() => {})
+          note(session, live, 'socket_found', { resumed: false })
           if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
           return andThen(collect(identity, verdicts), () => arrival)
         }),
@@ -170,9 +194,17 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
-  function goOn(session: Arriving, open: OpenSession): MaybePromise<Arrival> {
-    const arrival: Arrival = { sessionId: session.sessionId, recovered: true, activeCalls: [], ...open }
-    return andThen(liveCallsOf(session), (live) => (live.length === 0 ? arrival : takeBack(session, live, arrival)))
+  function goOn(session: Arriving, { rings, ...open }: ResumedSession): MaybePromise<Arrival> {
+    const { sessionId, deviceId } = session
+    const arrival: Arrival = { sessionId, recovered: true, activeCalls: [], ...open }
+    for (const call of rings) {
+      const entry = { what: 'proven', side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} } as const
+      recorder.record(refOf(call), entry)
+    }
+    return andThen(liveCallsOf(session), (live) => {
+      note(session, live, 'socket_found', { resumed: true })
+      return live.length === 0 ? arrival : takeBack(session, live, arrival)
+    })
   }
 
   async function takeBack(session: Arriving, live: readonly LiveCall[], arrival: Arrival): Promise<Arrival> {
@@ -332,10 +364,11 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return side === undefined ? null : placeOf(call, side)
   }
 
-  async function leave(session: ClientSession, sink: Sink, { closed, forGood }: Loss): Promise<void> {
+  async function leave(session: ClientSession, sink: Sink, { closed, forGood, cause }: Loss): Promise<void> {
     const { sessionId, node } = session
     if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), closed))) return
     const live = await store.liveCallsOf(session.participant)
+    note(session, live, 'socket_lost', { cause })
     // It came back meanwhile: its places are its own again.
     if (sessions.heldHere(sessionId) !== undefined) return
     await Promise.all(
@@ -370,6 +403,6 @@ function activeCall(call: LiveCall, side: Side, sessionId: string, away: PeerAbs
   }
 }
 
-function identityOf({ sessionId, participant, deviceId, extended, expiresAt }: Arriving): SessionIdentity {
-  return { sessionId, participant, deviceId, extended, expiresAt }
+function identityOf({ sessionId, participant, deviceId, extended, expiresAt, appVersion }: Arriving): SessionIdentity {
+  return { sessionId, participant, deviceId, extended, expiresAt, appVersion }
 }

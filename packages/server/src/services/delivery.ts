@@ -17,6 +17,7 @@ import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
+import { inBatches } from './in-batches.ts'
 
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>
@@ -29,7 +30,7 @@ export interface Delivery {
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. False where it cannot be handed on now, because the sessions' store is away: it is
-   * owed, see `owed`. Never rejects. `first`: something else that has to be told before, while others wait for this one.
+   * undelivered then. Never rejects. `first`: something else that has to be told before, while others wait for this one.
    */
   apply(step: Step, first?: Promise<void>): MaybePromise<boolean>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
@@ -42,8 +43,10 @@ export interface Delivery {
   catchUp(call: Call): Promise<CaughtUp>
   /** A push to whoever holds a place. */
   appendToPlace(call: Call, side: Side, push: Push): MaybePromise<AppendResult>
-  /** The keys of calls of which something could not be handed on; until `catchUp` has done it. */
-  readonly owed: ReadonlySet<string>
+  /** The keys of calls of which something could not be handed on, until `catchUp` has done it. */
+  readonly undelivered: ReadonlySet<string>
+  /** Catches up with those: a gate may be closed that nobody else opens [REL2]. Never rejects. */
+  retry(): Promise<void>
   /**
    * Forgets calls that are over for longer than a minute, and those that ended elsewhere: their keys are not among the live
    * ones of two sweeps. Answers the latter.
@@ -68,6 +71,8 @@ export interface DeliveryOptions {
 const sides = ['caller', 'callee'] as const
 /** Who could not be rung in time is told that a call rang, and how it ended, if that was no longer ago. In ms. */
 const lateRingMs = 10_000
+/** What is handed on so long after its commit may have been handed on by others [ORD3]. In ms. */
+const lateMs = 2_000
 /** A node that holds a session whose log was lost begins it again in less, in ms. */
 const lostLogMs = 10_000
 
@@ -78,7 +83,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const underWay = new Map<string, Promise<boolean>>()
   /** What was live as far as is known here, and not at the last sweep. */
   let missing = new Set<string>()
-  const owed = new Set<string>()
+  const undelivered = new Set<string>()
   /**
    * Of calls of which missing steps are being told, or could not all be: after which version, and but for which. A gate may be
    * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
@@ -120,25 +125,30 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function forget(key: string): void {
-    owed.delete(key)
+    undelivered.delete(key)
     lostSince.delete(key)
   }
 
   /** Whether that was all that can be done: a bug would be one again and again. */
   function failed(key: string, error: unknown): boolean {
-    if (error instanceof StoreError) owed.add(key)
+    if (error instanceof StoreError) undelivered.add(key)
     else onError(error)
     return !(error instanceof StoreError)
   }
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
     const { version } = step.call
-    if (version === 1) return handOn(key, step)
-    return andThen(sessions.toldOf(key, version - 1), (told) => {
+    function handOnAfter(told: number, isSure = true): MaybePromise<void> {
       if (begun.has(key)) return handOnMissing(key, step.call, told)
       if (told >= version) return
-      return told === version - 1 ? handOn(key, step, before) : handOnMissing(key, step.call, told)
-    })
+      return told === version - 1 && isSure ? handOn(key, step, before) : handOnMissing(key, step.call, told)
+    }
+    // A process that stood still knows what was told before that.
+    if (now() - step.event.at > lateMs) {
+      return andThen(sessions.toldExactly(key), (told) => handOnAfter(told.version, told.before === 0))
+    }
+    // Nobody else has heard of a call that has just begun.
+    return version === 1 ? handOn(key, step) : andThen(sessions.toldOf(key, version - 1), (told) => handOnAfter(told))
   }
 
   /** Another node, or this one in an outage, left steps behind. */
@@ -307,6 +317,33 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     onApplied(call)
   }
 
+  async function catchUp(call: Call): Promise<CaughtUp> {
+    const key = callKey(call)
+    learn(call)
+    let isLater = false
+    const isDone = await inTurn(key, async () => {
+      try {
+        const told = await sessions.toldOf(key, call.version)
+        if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
+        forget(key)
+      } catch (error) {
+        isLater = error instanceof LostLog
+        throw error
+      }
+    })
+    if (isDone) return 'done'
+    return isLater ? 'later' : 'away'
+  }
+
+  async function retry(): Promise<void> {
+    let isAway = false
+    await inBatches([...undelivered], async (key) => {
+      const call = known.get(key)
+      if (call === undefined) forget(key)
+      else if (!isAway) isAway = (await catchUp(call)) === 'away'
+    })
+  }
+
   return {
     known,
     apply,
@@ -319,24 +356,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return andThen(allDone(holds), () => sessions.setTold(key, call.version, false))
     },
     adoptOver: (call) => sessions.setTold(callKey(call), call.version - 1, true),
-    async catchUp(call) {
-      const key = callKey(call)
-      learn(call)
-      let isLater = false
-      const isDone = await inTurn(key, async () => {
-        try {
-          const told = await sessions.toldOf(key, call.version)
-          if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
-          forget(key)
-        } catch (error) {
-          isLater = error instanceof LostLog
-          throw error
-        }
-      })
-      if (isDone) return 'done'
-      return isLater ? 'later' : 'away'
-    },
-    owed,
+    catchUp,
+    undelivered,
+    retry,
     sweep(now, live) {
       const before = missing
       missing = new Set()

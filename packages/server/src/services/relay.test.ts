@@ -70,13 +70,13 @@ test('[ORD2] a step that could not be handed on is told before a relay of who kn
   expect(await send(domain, callee, callUuid, 1)).toBe('ringing')
   isAway = true
   const call = done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
-  expect([...domain.delivery.owed]).toEqual([callKey(call)])
+  expect([...domain.delivery.undelivered]).toEqual([callKey(call)])
   expect(eventsOf(caller)).toEqual([])
   isAway = false
   expect(await send(domain, callee, callUuid, 2)).toBe('accepted')
   expect(eventsOf(caller)).toEqual(['call.accepted', 'webrtc.ice_candidate', 'webrtc.ice_candidate'])
   expect(candidatesOf(caller)).toEqual(['candidate:1', 'candidate:2'])
-  expect([...domain.delivery.owed]).toEqual([])
+  expect([...domain.delivery.undelivered]).toEqual([])
 })
 
 test('[ORD2] a relay waits for a step that waits for a lost log, and is refused for now where that takes too long', async () => {

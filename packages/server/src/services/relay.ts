@@ -1,11 +1,13 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { relayOnly } from '../ice/relay-only.ts'
 import type { Road } from '../observability/metrics.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Calls, ClientSession, Waiter } from './calls.ts'
 import type { Delivery } from './delivery.ts'
+import type { Recorder } from './timeline.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
 
@@ -13,6 +15,7 @@ export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidat
 export interface RelayData {
   call_uuid: string
   candidate?: unknown
+  sdp?: unknown
   audio?: boolean
   video?: boolean
   screen?: boolean
@@ -61,15 +64,21 @@ export interface RelayOptions {
   readonly calls: Calls
   readonly delivery: Delivery
   readonly sessions: Sessions
+  /** Of a product whose media goes through a TURN server alone, other addresses are not passed on [PRIV1]. */
+  readonly isRelayOnly: (product: string) => boolean
   /** A message was passed on [MET1]. */
   readonly onPassed: (event: RelayEvent, road: Road, bytes: number) => void
+  /** The same, of which call and from which side [TRACE1]. */
+  readonly recorder: Pick<Recorder, 'relayed'>
 }
 
 /**
  * The short road: a known call, a look at the sender's place, the peer's log. No database on it; only a sender that
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
-export function createRelay({ calls, delivery, sessions, onPassed }: RelayOptions): Relay {
+export function createRelay(options: RelayOptions): Relay {
+  const { calls, delivery, sessions, isRelayOnly, onPassed, recorder } = options
+
   function relay(
     sender: ClientSession,
     event: RelayEvent,
@@ -84,7 +93,7 @@ export function createRelay({ calls, delivery, sessions, onPassed }: RelayOption
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
-      if (isSeated(call, side, sender.sessionId) && !delivery.owed.has(key))
+      if (isSeated(call, side, sender.sessionId) && !delivery.undelivered.has(key))
         return pass(call, side, message, 0, 'short')
     }
     return seatFirst(message, 0)
@@ -101,7 +110,7 @@ export function createRelay({ calls, delivery, sessions, onPassed }: RelayOption
     if (!isLive(call) || side === undefined) return call.status
     // Whoever changed the call may just be handing that on, or could not: what waits goes first. Where the store is away,
     // who has a socket here is handed it all the same [EXT3].
-    if ((tries > 0 || delivery.owed.has(key)) && (await delivery.catchUp(call)) === 'later') {
+    if ((tries > 0 || delivery.undelivered.has(key)) && (await delivery.catchUp(call)) === 'later') {
       return tryAgain(message, tries + 1)
     }
     return pass(call, side, message, tries, 'long')
@@ -121,11 +130,17 @@ export function createRelay({ calls, delivery, sessions, onPassed }: RelayOption
   }
 
   function pass(call: Call, side: Side, message: Message, tries: number, road: Road): MaybePromise<RelayResult> {
-    const { sender, event, data } = message
-    if (event === 'webrtc.ice_candidate' && data.candidate === null) return call.status
-    const push = relayPush(message)
+    const { sender, event } = message
+    if (event === 'webrtc.ice_candidate' && message.data.candidate === null) return call.status
+    const data = isRelayOnly(sender.participant.product) ? relayOnly(event, message.data) : message.data
+    // For its sender that is a candidate like any other [PRIV1].
+    if (data === undefined) return call.status
+    const push = relayPush(message, data)
     const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
-    const passed = () => onPassed(event, road, Buffer.byteLength(push.text))
+    const passed = () => {
+      onPassed(event, road, Buffer.byteLength(push.text))
+      recorder.relayed(message.key, side, event, data)
+    }
     if (sent === 'sent') {
       passed()
       return call.status
@@ -150,7 +165,7 @@ export function createRelay({ calls, delivery, sessions, onPassed }: RelayOption
 }
 
 /** The sender's data with who sent it [REL3]; a forged origin is written over. One text, made at once: it stays in a log. */
-function relayPush({ key, sender, event, data, n }: Message): Push {
+function relayPush({ key, sender, event, n }: Message, data: RelayData): Push {
   data.from_user_id = sender.participant.userId
   data.from_role = sender.participant.role
   return {

@@ -5,7 +5,7 @@ import type { SessionIdentity } from '../ports/sessions.ts'
 import type { Index } from './index.ts'
 import { finish, noteVersion, pass } from './news.ts'
 import { accept, give, hold, type Parcel, settle, takeUnproven } from './places.ts'
-import { isForgettable, mayResume, owesFinal, type Session } from './session.ts'
+import { hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
 
 /** Of a call's versions, where none is named. */
 export const newestVersion = Number.MAX_SAFE_INTEGER
@@ -121,7 +121,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
       return live
         .of(participantKey(participant))
         .filter(({ identity }) => identity.sessionId !== sessionId && identity.deviceId === deviceId)
-        .filter(owesFinal)
+        .filter(hasUndeliveredFinal)
         .map(({ identity }) => identity.sessionId)
     },
     collectFinals(identity) {
@@ -136,10 +136,10 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
           if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
           changed(source)
           // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-          const isOwed = (push: Push) => push.kind === kind && !target.places?.has(push.call) && !known.has(push.call)
+          const isWanted = (push: Push) => push.kind === kind && !target.places?.has(push.call) && !known.has(push.call)
           // From before a restart: how many sockets it stands for is not known.
           const entries =
-            device === undefined ? source.log?.find(({ push }) => isOwed(push)) : takeUnproven(source, isOwed)
+            device === undefined ? source.log?.find(({ push }) => isWanted(push)) : takeUnproven(source, isWanted)
           for (const { push, at } of entries ?? []) append(target, push, at)
           if (isForgettable(source)) forget(source)
         }

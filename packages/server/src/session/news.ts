@@ -9,8 +9,7 @@ const mostPassed = 32
 export function isNews(session: Session, push: Push): boolean {
   const isForExtended = push.kind === 'notice' || push.kind === 'peer' || push.kind === 'media'
   if (isForExtended && !session.identity.extended) return false
-  // Nothing of a call comes after its end, whoever is late to send it [ORD2].
-  if (isRelay(push)) return session.places?.has(push.call) === true || !session.over?.includes(push.call)
+  if (isRelay(push)) return true
   if (push.kind === 'peer') return isPeerNews(session, push)
   const { call, version } = push
   const last = session.versions?.get(call)

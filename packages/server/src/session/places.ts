@@ -42,12 +42,12 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
   // What a session got that took the place only by connecting may have come to the wrong tab.
   const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
-  const isOwed = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
-  const owed = log.find(isOwed)
+  const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
+  const undelivered = log.find(isUndelivered)
   // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
-  if (owed.length > 0) session.broken = true
-  if (session.sink === undefined) log.retain((entry) => !isOwed(entry))
-  return owed
+  if (undelivered.length > 0) session.broken = true
+  if (session.sink === undefined) log.retain((entry) => !isUndelivered(entry))
+  return undelivered
 }
 
 /** The session has a place, again or for the first time; false where that is old news. */
@@ -139,8 +139,8 @@ export function give(source: Session, call: string, version: number): Parcel {
   if (known !== undefined) return known
   // Told before, perhaps by another node: what an extended one with a socket had stays in its log.
   const isPassed = source.places?.has(call) !== true && (source.placeVersions?.get(call) ?? -1) >= version
-  const isOwed = (push: Push) => push.call === call && push.kind !== 'media'
-  const entries = isPassed ? [] : takeUnproven(source, isOwed).map(({ push, at }) => ({ push, at }))
+  const isWanted = (push: Push) => push.call === call && push.kind !== 'media'
+  const entries = isPassed ? [] : takeUnproven(source, isWanted).map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
     entries,

@@ -28,6 +28,8 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
       if (relay && push.forPlace === true && session.places?.has(push.call) !== true) return 'elsewhere'
       if (hasTaken(session, push)) return relay ? 'kept' : 'dropped'
     }
+    // Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: who asks looks again.
+    if (relay && session.over?.includes(push.call)) return push.forPlace === true ? 'elsewhere' : 'dropped'
     if (!relay || push.kind === 'media') changed(session)
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [], append)
@@ -77,7 +79,8 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
 
   function hand(session: Session, sink: Sink, seq: number, push: Push): void {
     sink.send(render(session, seq, push))
-    sink.pushed(seq)
+    if (push.kind === 'ringing') sink.pushed(seq, push.call)
+    else sink.pushed(seq)
   }
 
   return { append, handOut }

@@ -139,8 +139,14 @@ export function prove(session: Session, seq: number): void {
   if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
 }
 
+/** Calls whose ring its client was not proven to have received, and has where it has everything up to `seq`. */
+export function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
+  const isUnproven = (entry: LogEntry) => entry.seq > provenSeq && entry.seq <= seq && entry.push.kind === 'ringing'
+  return log?.find(isUnproven).map(({ push }) => push.call) ?? []
+}
+
 /** Whether its client was not proven to have received how a call ended. */
-export function owesFinal(session: Session): boolean {
+export function hasUndeliveredFinal(session: Session): boolean {
   const from = session.identity.extended ? session.provenSeq : 0
   return session.log?.all().some(({ seq, push }) => seq > from && isLast(push)) ?? false
 }

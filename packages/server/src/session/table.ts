@@ -8,7 +8,16 @@ import { Index } from './index.ts'
 import { finish, untoldMedia } from './news.ts'
 import { closeGate, hold, keep, openGate, takeKept } from './places.ts'
 import { createSending } from './sending.ts'
-import { canResume, createSession, isForgettable, loseSocket, mayResume, prove, type Session } from './session.ts'
+import {
+  canResume,
+  createSession,
+  isForgettable,
+  loseSocket,
+  mayResume,
+  prove,
+  ringsUntil,
+  type Session,
+} from './session.ts'
 
 export interface SessionTableOptions {
   /** How long final notices are worth telling, in ms [WS4]. */
@@ -153,7 +162,8 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
         if (session.sink !== undefined) disconnect(session, false, at)
         return undefined
       }
-      session.identity = { ...session.identity, expiresAt: identity.expiresAt }
+      const { expiresAt, appVersion } = identity
+      session.identity = { ...session.identity, expiresAt, appVersion }
       session.sink = sink
       session.lostSink = undefined
       session.closed = false
@@ -162,9 +172,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       session.readyFrom = request.seq
       detached.remove(session)
       live.add(session)
+      const rings = ringsUntil(session, request.seq)
       prove(session, request.seq)
       for (const push of untoldMedia(session, request.seq)) append(session, push)
-      return { epoch: session.epoch, upstream: session.upstream }
+      return { epoch: session.epoch, upstream: session.upstream, rings }
     },
     ready(sessionId, sink) {
       const session = sessions.get(sessionId)
@@ -203,12 +214,15 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       return good.map(({ identity }) => identity.sessionId)
     },
     seen: (participant) =>
-      live.of(participantKey(participant)).map(({ identity: { sessionId, deviceId, extended }, openedAt }) => ({
-        sessionId,
-        deviceId,
-        extended,
-        openedAt,
-      })),
+      live
+        .of(participantKey(participant))
+        .map(({ identity: { sessionId, deviceId, extended, appVersion }, openedAt }) => ({
+          sessionId,
+          deviceId,
+          extended,
+          openedAt,
+          appVersion: appVersion ?? null,
+        })),
     renew(sessionId, expiresAt) {
       const session = changing(sessionId)
       if (session !== undefined) session.identity = { ...session.identity, expiresAt }

@@ -8,6 +8,7 @@ import type { Call, Party } from '../call/call.ts'
 export function aboutRequest(request: ClientRequest): readonly string[] {
   switch (request.event) {
     case 'auth.refresh':
+    case 'presence.watch':
       return []
     case 'call.invite': {
       const { callee_user_id: userId, callee_role: role, call_uuid: callUuid } = request.data

@@ -15,6 +15,8 @@ export interface Admitted {
   readonly claims: SessionClaims
   readonly extended: ExtendedRequest | undefined
   connection: Connection | undefined
+  /** It counts for whether its participant is online. */
+  isIn: boolean
   /** What it finds when it connects is being read, or was. */
   arrival: Promise<unknown> | undefined
   /** After expiry: until when it was in a call [WS5]. */
@@ -70,7 +72,16 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
       return { kind: 'refused', code: 4429, reason: 'too many connections', error }
     }
     const extended = readExtendedQuery(query)
-    return { kind: 'session', claims, extended, connection: undefined, arrival: undefined, inCallAt: 0, iceDueAt: 0 }
+    return {
+      kind: 'session',
+      claims,
+      extended,
+      connection: undefined,
+      isIn: false,
+      arrival: undefined,
+      inCallAt: 0,
+      iceDueAt: 0,
+    }
   }
 
   return { admit }

@@ -19,6 +19,7 @@ const session: SignalingSession = {
   contextType: 'order',
   contextId: '1',
   issuedAt: 0,
+  key: null,
   expiresAt: 0,
   extended: false,
 }
@@ -32,6 +33,7 @@ let pings: Uint8Array[]
 let unsent: number
 let now: number
 let proven: number[]
+let rung: string[]
 let flushes: number
 let causes: string[]
 /** Texts that the dispatch was given, and how it answers. */
@@ -48,6 +50,7 @@ beforeEach(() => {
   unsent = 0
   now = 0
   proven = []
+  rung = []
   flushes = 0
   handled = []
   hasMoved = false
@@ -88,6 +91,7 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     hasMoved: () => hasMoved,
     requestFlush: () => void flushes++,
     onProven: (_, seq) => void proven.push(seq),
+    onRung: (_, call, isProven) => void rung.push(`${isProven ? 'proven' : 'told'} ${call}`),
     onClosing: (_, code, cause) => void causes.push(`${code} ${cause}`),
   })
 }
@@ -95,6 +99,22 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
 const limited = (retry_after_ms: number, requestId: string | undefined) =>
   encodeError(errorBody('RATE_LIMITED', { retry_after_ms, limit: 'messages' }), requestId)
 const pong = (it: Connection, n = -1) => it.pong(pings.at(n)!)
+
+test('[TRACE1] it says which calls ring there, and which the client was proven to have heard of', () => {
+  const it = connection()
+  it.pushed(1)
+  it.pushed(2, 'call a')
+  now += 1_000
+  it.flush(now)
+  it.pushed(3, 'call b')
+  expect(rung).toEqual(['told call a', 'told call b'])
+  pong(it)
+  expect([proven, rung.slice(2)]).toEqual([[2], ['proven call a']])
+  now += 1_000
+  it.flush(now)
+  pong(it)
+  expect(rung.slice(3)).toEqual(['proven call b'])
+})
 
 test('texts of one turn go out together, in order, and ask for one flush', () => {
   const it = connection()

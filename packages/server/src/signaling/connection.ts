@@ -30,6 +30,8 @@ export interface ConnectionOptions {
   readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
   /** The client of this session has received every call push up to `seq` [PLACE5]. */
   readonly onProven: (sessionId: string, seq: number) => void
+  /** A call, by its key, rings there: it was told, or, later, the client has received it [TRACE1]. */
+  readonly onRung: (session: SignalingSession, call: string, isProven: boolean) => void
   /** It is closed, and not by its client [LOG2]. */
   readonly onClosing: (connection: Connection, code: CloseCode, cause: string) => void
 }
@@ -59,6 +61,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** Its client was gone before what it had sent was read. */
   private gone = false
   private malformed = 0
+  /** Rings that it was told of, and is not proven to have received. */
+  private rings: { readonly seq: number; readonly call: string }[] = []
+  /** Why the service closed it. */
+  private closedFor: string | undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
   private parting: { code: CloseCode; reason: string; cause: string } | undefined
@@ -81,6 +87,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   get isOpen(): boolean {
     return this.state === 'open'
+  }
+
+  /** Why the service closed it; undefined: its client did, or the network. */
+  get cause(): string | undefined {
+    return this.closedFor
   }
 
   /** Whether the service, not the client, closed it. */
@@ -184,11 +195,12 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   private refresh(claims: SessionClaims): void {
-    const { displayName, issuedAt, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
+    const { displayName, issuedAt, key, expiresAt, allowedActions, allowedPeerRoles, contextType, contextId } = claims
     this.session = {
       ...this.session,
       displayName,
       issuedAt,
+      key,
       expiresAt,
       allowedActions,
       allowedPeerRoles,
@@ -251,8 +263,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     if (this.state === 'open') this.outlet.send(text)
   }
 
-  pushed(seq: number): void {
+  pushed(seq: number, rings?: string): void {
     this.outlet.pushed(seq)
+    if (rings === undefined) return
+    this.rings.push({ seq, call: rings })
+    this.options.onRung(this.session, rings, false)
   }
 
   get writtenSeq(): number {
@@ -292,6 +307,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   onProven(seq: number): void {
     this.options.onProven(this.session.sessionId, seq)
+    if (this.rings.length === 0) return
+    const arrived = this.rings.filter((ring) => ring.seq <= seq)
+    this.rings = this.rings.filter((ring) => ring.seq > seq)
+    for (const { call } of arrived) this.options.onRung(this.session, call, true)
   }
 
   probe(): Promise<boolean> {
@@ -304,6 +323,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     // Who reads too slowly was closed just now.
     if (!this.isOpen) return
     this.state = 'closing'
+    this.closedFor = cause
     this.options.onClosing(this, code, cause)
     this.options.socket.close(code, reason)
     this.outlet.settleProbe(false)

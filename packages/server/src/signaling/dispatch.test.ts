@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { errorBody } from '@ringwire/protocol/errors'
 import { allowedActions } from '@ringwire/protocol/rest'
+import type { SessionClaims } from '../auth/tokens.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Calls } from '../services/calls.ts'
 import type { Relay } from '../services/relay.ts'
@@ -19,13 +20,17 @@ const session: SignalingSession = {
   contextType: 'order',
   contextId: '1',
   issuedAt: 0,
+  key: null,
   expiresAt: 1_000,
   extended: false,
 }
 
 const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
 
-function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; now?: number } = {}) {
+function setUp(
+  options: { verb?: () => Promise<never>; relay?: Relay['relay']; now?: number; verified?: SessionClaims } = {},
+) {
+  const restricted: [sessionId: string, roles: readonly string[]][] = []
   const failures: { error: unknown; event: string }[] = []
   const answered: [string | undefined, string | undefined][] = []
   const unused = () => Promise.reject(new Error('not asked for'))
@@ -43,7 +48,10 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     parse: createMessageParser(),
     calls,
     relay: { relay: options.relay ?? (() => 'accepted') },
-    verify: () => ({ ok: false, expired: false }),
+    quality: { report: async () => 'connected' },
+    presence: { watch: unused, restrict: ({ sessionId }, roles) => void restricted.push([sessionId, roles]) },
+    isPresenceOpen: () => false,
+    verify: () => (options.verified ? { ok: true, claims: options.verified } : { ok: false, expired: false }),
     renew() {},
     now: () => options.now ?? 0,
     onError: (error, event) => void failures.push({ error, event }),
@@ -53,7 +61,7 @@ function setUp(options: { verb?: () => Promise<never>; relay?: Relay['relay']; n
     const { reply, malformed } = await dispatch.handle(who, JSON.stringify(message), 0)
     return { malformed, ...(reply === undefined ? {} : JSON.parse(reply)) }
   }
-  return { dispatch, ask, failures, answered }
+  return { dispatch, ask, failures, answered, restricted }
 }
 
 const end = { event: 'call.end', request_id: 'r', data: { call_uuid: callUuid } }
@@ -195,4 +203,16 @@ test('[ORD1] [EXT4] a hang-up of who is gone counts, and has no number: it may b
   expect(await dispatch.handleLast(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: undefined })
   expect(answered).toEqual([['call.end', 'CALL_NOT_FOUND']])
   expect(await dispatch.handle(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: 2 })
+})
+
+test('[PRES1] [WS5] whom a session may watch goes by its new token, and by no other participant’s', async () => {
+  const refresh = { event: 'auth.refresh', request_id: 'r', data: { token: 'x' } }
+  const extended = { ...session, extended: true }
+  const fewer = { ...session, appVersion: null, tokenId: 't', allowedPeerRoles: ['guest'] }
+  const own = setUp({ verified: fewer })
+  expect(await own.ask(refresh, extended)).toMatchObject({ event: 'auth.refreshed' })
+  expect(own.restricted).toEqual([['s', ['guest']]])
+  const other = setUp({ verified: { ...fewer, participant: { ...session.participant, userId: 'eve' } } })
+  expect(await other.ask(refresh, extended)).toMatchObject({ error: { code: 'AUTH_TOKEN_INVALID' } })
+  expect(other.restricted).toEqual([])
 })

@@ -3,12 +3,15 @@ import type { ClientRequest, ParsedMessage } from '@ringwire/protocol/envelope'
 import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
 import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
 import { type CallAck, readReason } from '@ringwire/protocol/events/call'
+import type { PresenceState, PresenceWatch } from '@ringwire/protocol/events/presence'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
 import { type Call, sameParticipant } from '../call/call.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Calls, ClientSession, Outcome, Waiter } from '../services/calls.ts'
+import type { Presence } from '../services/presence.ts'
+import type { Quality } from '../services/quality.ts'
 import type { Relay, RelayResult } from '../services/relay.ts'
 import { aboutRequest } from './about.ts'
 import { isUnlimited } from './rate-gate.ts'
@@ -20,8 +23,12 @@ export interface SignalingSession extends ClientSession {
   readonly expiresAt: number
   /** When its token was issued, in ms since the epoch. */
   readonly issuedAt: number
+  /** The tag of the product key that its token was issued with [KEY1]. */
+  readonly key: string | null
   /** Connected with `?ext=1` [EXT1]. */
   readonly extended: boolean
+  /** Of the token; null where it names none [SRV2]. */
+  readonly appVersion?: string | null
 }
 
 /** What the connection has to do about a message: send a reply, and count the malformed ones [ENV1]. */
@@ -64,6 +71,9 @@ export interface DispatchOptions {
   readonly parse: (text: string) => ParsedMessage
   readonly calls: Calls
   readonly relay: Relay
+  readonly quality: Pick<Quality, 'report'>
+  readonly presence: Pick<Presence, 'watch' | 'restrict'>
+  readonly isPresenceOpen: (product: string) => boolean
   readonly verify: (token: string) => Verification
   /** A session goes on with a token that is over then. */
   readonly renew: (session: SignalingSession, expiresAt: number) => void
@@ -85,7 +95,7 @@ type Answer =
   | { readonly error: ErrorBody }
   | { readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true } }
   | {
-      readonly event: 'call.invited' | 'auth.refreshed'
+      readonly event: 'call.invited' | 'presence.state' | 'auth.refreshed'
       readonly data: unknown
       readonly refreshed?: SessionClaims | undefined
       readonly handedOn?: Promise<void> | undefined
@@ -93,7 +103,8 @@ type Answer =
 
 /** From a text to what happens and what is answered. It never sends and never closes: the connection does. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { parse, calls, relay, verify, renew, now, onError, onAnswered } = options
+  const { parse, calls, relay, quality, verify, renew, now, onError, onAnswered } = options
+  const { presence, isPresenceOpen } = options
 
   function handle(session: SignalingSession, request: ClientRequest, waiter: Waiter | undefined): MaybePromise<Answer> {
     if (isAction(request.event) && !session.allowedActions.includes(request.event)) return refused('ACTION_NOT_ALLOWED')
@@ -112,6 +123,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           (result) => relayed(call_uuid, result),
         )
       }
+      case 'call.stats':
+        if (!session.extended) return refused('UNKNOWN_EVENT')
+        return quality
+          .report(session, request.data)
+          .then((result) => relayed(request.data.call_uuid.toLowerCase(), result))
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
         if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
@@ -137,9 +153,25 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           .then(acknowledged)
       case 'call.alerting':
         return calls.alerting(session, request.data.call_uuid, request.n).then(acknowledged)
+      case 'presence.watch':
+        return watch(session, request.data)
       case 'auth.refresh':
         return refresh(session, request.data.token)
     }
+  }
+
+  /** Peers alone, and where the product says so [PRES1]. */
+  function watch(session: SignalingSession, { participants }: PresenceWatch): MaybePromise<Answer> {
+    if (!session.extended) return refused('UNKNOWN_EVENT')
+    const { product } = session.participant
+    const arePeers = participants.every(({ role }) => session.allowedPeerRoles.includes(role))
+    if (!isPresenceOpen(product) || !arePeers) return refused('ACTION_NOT_ALLOWED')
+    const watched = participants.map(({ role, user_id: userId }) => ({ product, role, userId }))
+    return presence.watch(session, watched).then((found) => {
+      if (!found.ok) return found
+      const data: PresenceState = { participants: found.participants }
+      return { event: 'presence.state', data }
+    })
   }
 
   /** A new token of the same participant and device [WS5]. */
@@ -152,6 +184,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (!same) return refused('AUTH_TOKEN_INVALID')
     // What the session has already, as a sign of life: nothing is new.
     if (claims.expiresAt !== session.expiresAt) renew(session, claims.expiresAt)
+    // Whom it was allowed to watch it may not be any more [PRES1].
+    presence.restrict(session, claims.allowedPeerRoles)
     const data: AuthRefreshed = { expires_at: new Date(claims.expiresAt).toISOString() }
     return { event: 'auth.refreshed', data, refreshed: claims }
   }
@@ -225,9 +259,11 @@ function isHangUp(event: ClientEventName): boolean {
   return event === 'call.end' || event === 'call.cancel' || event === 'call.reject'
 }
 
+const own: readonly ClientEventName[] = ['call.alerting', 'call.media', 'call.stats', 'presence.watch', 'auth.refresh']
+
 /** What a token may permit or not; the rest is the session's own business. */
 function isAction(event: ClientEventName): boolean {
-  return event !== 'call.alerting' && event !== 'call.media' && event !== 'auth.refresh'
+  return !own.includes(event)
 }
 
 function relayed(callUuid: string, result: RelayResult): Answer {

@@ -3,14 +3,18 @@ import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
 import type { SessionClaims, Tokens } from '../auth/tokens.ts'
+import { refOf } from '../call/call.ts'
 import type { Config } from '../config/config.ts'
-import type { IceServersOf } from '../ice/ice-servers.ts'
+import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Journal } from '../observability/journal.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Arrival, Arrivals } from '../services/arrivals.ts'
 import type { LocalLimits } from '../services/limits.ts'
+import type { Online } from '../services/online.ts'
+import type { Presence } from '../services/presence.ts'
+import type { Recorder } from '../services/timeline.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
@@ -39,13 +43,17 @@ export interface GatewayOptions {
   /** This node, as the places of its sessions name it. */
   readonly node: string
   readonly tokens: Tokens
-  /** Whether the token of a session was taken back since it connected [SRV2]. */
-  readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt'>) => boolean
+  /** Whether the token of a session was taken back since it connected [SRV2], or its product key is disabled [KEY1]. */
+  readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt' | 'key'>) => boolean
   readonly localLimits: LocalLimits
   readonly sessions: Sessions
   readonly arrivals: Arrivals
   readonly dispatch: Dispatch
+  readonly presence: Pick<Presence, 'end'>
+  readonly online: Pick<Online, 'opened' | 'closed'>
+  readonly recorder: Pick<Recorder, 'record'>
   readonly iceServers: IceServersOf
+  readonly isRelayOnly: (product: string) => boolean
   /** When TURN credentials that are made now run out; null where they do not. */
   readonly turnExpiry: (now: number) => number | null
   readonly clock: { now(): number; monotonic(): number }
@@ -73,10 +81,8 @@ export interface Gateway {
    * own within `windowMs`.
    */
   closeAll(windowMs: number): Promise<void>
-  /** Closes the sockets of sessions whose token was taken back [SRV2]. */
+  /** Closes the sockets of sessions whose token was taken back [SRV2], or whose product key is disabled [KEY1]. */
   closeRevoked(): void
-  /** The app version that the token of a session names, where its socket is of this process; null: it names none. */
-  appVersionOf(sessionId: string): string | null
   start(): void
   stop(): void
   /** Open sockets. */
@@ -113,7 +119,7 @@ const noRoom = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms:
 const tooManyConnections = encodeError(noRoom, undefined)
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { config, sessions, arrivals, dispatch, clock, journal } = options
+  const { config, sessions, arrivals, dispatch, presence, online, recorder, clock, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
   const backlog = createBacklog(maxWaitingBytes)
@@ -166,6 +172,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       requestFlush,
       hasMoved,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
+      onRung,
       onClosing: ({ session, openedAt }, code, cause) =>
         journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
     })
@@ -190,6 +197,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     } catch (error) {
       failed(connection, error)
     }
+  }
+
+  function onRung({ sessionId, deviceId }: SignalingSession, call: string, isProven: boolean): void {
+    const what = isProven ? 'proven' : 'rung'
+    recorder.record(refOf(call), { what, side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} })
   }
 
   /** Where the sessions' store is away nobody knows: then the client's sign of life has to do. */
@@ -228,13 +240,26 @@ export function createGateway(options: GatewayOptions): Gateway {
       const { sessionId, upstream } = arrival
       if (extended?.resume !== undefined) journal.resumed(arrival.recovered)
       if (extended !== undefined) {
+        // Whom its client was allowed to watch it may not be any more [PRES1].
+        if (arrival.recovered) presence.end(sessionId)
         connection.adopt({ ...session, sessionId }, upstream)
         dropReplies(upstream, extended.replied)
         connection.send(extendedAuthOk(session, arrival, config.resumeWindowMs, clock.now()))
         for (const { text } of upstream.replies) connection.send(text)
       } else if (!isWelcomed) connection.send(authOk(session))
-      return andThen(sessions.ready(sessionId, connection), () => arrival)
+      return andThen(sessions.ready(sessionId, connection), () => {
+        admitted(connection)
+        return arrival
+      })
     })
+  }
+
+  /** It may be closed by now. */
+  function admitted(connection: Connection): void {
+    const admission = connections.get(connection)
+    if (admission === undefined || admission.isIn) return
+    admission.isIn = true
+    online.opened(connection.session.participant)
   }
 
   function closed(socket: ServerWebSocket<Admission>, code: number): void {
@@ -244,10 +269,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     // The SDK of an extended session says goodbye with 1000; a page that is reloaded (1001) comes back.
     const isBase = socket.data.extended === undefined
     const closed = (isBase ? code !== 1006 : code === 1000 || code === 1001) && !connection.closedByService
-    const loss = { closed, forGood: closed && (isBase || code === 1000) }
+    const cause = connection.cause ?? (code === 1006 ? 'the connection was lost' : `its client closed it (${code})`)
+    const loss = { closed, forGood: closed && (isBase || code === 1000), cause }
     if (!connection.closedByService) journal.left(code)
     connection.closed()
     connections.delete(connection)
+    if (socket.data.isIn) online.closed(connection.session.participant)
     // One process that stops leaves its calls as they are: they wait for it to start again.
     if (stopping && !options.leavesOnStop) return
     const left = async () => {
@@ -308,6 +335,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     admission.iceDueAt = wall + iceRetryMs
     const data: IceServersResponse = {
       ice_servers: options.iceServers(participant, wall),
+      ...(options.isRelayOnly(participant.product) && relayPolicy),
       expires_at: new Date(expiresAt).toISOString(),
     }
     const text = JSON.stringify({ event: 'ice.servers', data })
@@ -394,11 +422,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     closeRevoked() {
       for (const connection of [...connections.keys()])
         if (options.isRevoked(connection.session)) connection.close(4403, 'disconnected')
-    },
-    appVersionOf(sessionId) {
-      for (const [connection, { claims }] of connections)
-        if (connection.session.sessionId === sessionId) return claims.appVersion
-      return null
     },
     start() {
       lastTick = clock.monotonic()

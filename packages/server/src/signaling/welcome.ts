@@ -11,6 +11,7 @@ export function sessionOf(claims: SessionClaims, node: string, extended: boolean
     participant,
     sessionId: newSessionId(participant),
     deviceId: claims.deviceId,
+    appVersion: claims.appVersion,
     displayName: claims.displayName,
     node,
     allowedActions: claims.allowedActions,
@@ -18,6 +19,7 @@ export function sessionOf(claims: SessionClaims, node: string, extended: boolean
     contextType: claims.contextType,
     contextId: claims.contextId,
     issuedAt: claims.issuedAt,
+    key: claims.key,
     expiresAt: claims.expiresAt,
     extended,
   }

@@ -115,7 +115,8 @@ function handOver(held: Held, { seq, kind, call, version, text }: Heard): void {
   else if (kind === 'peer') held.peerVersions.set(call, version)
   else if (version !== '') held.versions.set(call, version)
   held.sink.send(render(held.identity, { seq, kind, version, text }))
-  held.sink.pushed(seq)
+  if (kind === 'ringing') held.sink.pushed(seq, call)
+  else held.sink.pushed(seq)
 }
 
 /** The store remembers so many as well. */

@@ -8,12 +8,18 @@ export function openArgs(identity: SessionIdentity, socket: string, at: number) 
   const hash = participantHash(participant)
   if (tagOfSessionId(sessionId) !== tagOfHash(hash)) throw new Error('a session id that is not its participant’s')
   const nonce = randomBytes(8).toString('base64url')
-  return [sessionId, hash, deviceField(identity), extended ? '1' : '0', socket, nonce, at, expiryField(identity)]
+  const about = [expiryField(identity), versionField(identity)]
+  return [sessionId, hash, deviceField(identity), extended ? '1' : '0', socket, nonce, at, ...about]
 }
 
 /** When its token is over; '' where it never is. */
 export function expiryField({ expiresAt }: SessionIdentity): string {
   return expiresAt === undefined ? '' : String(expiresAt)
+}
+
+/** Of its client; '' where it is not known. */
+export function versionField({ appVersion }: SessionIdentity): string {
+  return appVersion ?? ''
 }
 
 /** A device as the store compares it: one without a name, one that is not known any more, or a name. */

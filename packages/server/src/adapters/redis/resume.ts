@@ -4,7 +4,7 @@ import { participantHash } from '../../session/session-id.ts'
 import type { Departures } from './departures.ts'
 import { createHeld, learnCalls, newUpstream } from './held.ts'
 import type { Holder, HolderOptions } from './holder.ts'
-import { deviceField, expiryField, newSocket } from './identity.ts'
+import { deviceField, expiryField, newSocket, versionField } from './identity.ts'
 import type { Sockets } from './sockets.ts'
 
 /** What the store says of a session. */
@@ -96,7 +96,18 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
       const mine = [own?.socket ?? '', own?.upstream.dropped ?? 0]
       const seen = [epoch, seenSeq(request), replied]
       const turn = turns.get(sink) ?? ''
-      const args = [...whose, ...seen, socket, at, windowMs, ...mine, before, expiryField(identity), turn]
+      const args = [
+        ...whose,
+        ...seen,
+        socket,
+        at,
+        windowMs,
+        ...mine,
+        before,
+        expiryField(identity),
+        turn,
+        versionField(identity),
+      ]
       const reply = (await run('resume', sessionId, args).catch(mayHaveSocket(sessionId, socket, '0'))) ?? ['']
       if (reply[0] !== 'other' && reply[0] !== 'late') return { own, reply }
       hearAll(reply.slice(1))
@@ -116,7 +127,7 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
       const { sessionId, replied } = request
       const socket = newSocket()
       const { own, reply } = await takeOver(request, identity, sink, socket, at, retired)
-      const [epoch, stored, isOwnSocket, calls, openedAt] = reply
+      const [epoch, stored, isOwnSocket, calls, openedAt, rings] = reply
       if (epoch === '') {
         hearAll(reply.slice(1))
         return undefined
@@ -131,7 +142,7 @@ export function createResume(holder: Holder, options: ResumeOptions): Resume {
       void held.get(sessionId)?.sink.retire().catch(onError)
       held.set(sessionId, session)
       last.delete(sessionId)
-      return { epoch: session.epoch, upstream }
+      return { epoch: session.epoch, upstream, rings: (rings as unknown as string[]).map(decodeURIComponent) }
     },
   }
 }

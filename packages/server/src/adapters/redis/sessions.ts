@@ -61,6 +61,8 @@ interface Live {
   readonly device: string
   readonly extended: boolean
   readonly openedAt: number
+  /** Of its client; '' where it is not known. */
+  readonly version: string
 }
 
 /** The sessions of all nodes, in Redis; this node holds the sockets of some. */
@@ -159,10 +161,10 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     const found = rest.slice(0, Number(count)) as string[]
     hearAll(rest.slice(Number(count)))
     const alive: Live[] = []
-    for (let i = 0; i < found.length; i += 6) {
-      const [id = '', holder = '', socket = '', device = '', extended, openedAt] = found.slice(i, i + 6)
+    for (let i = 0; i < found.length; i += 7) {
+      const [id = '', holder = '', socket = '', device = '', extended, openedAt, version = ''] = found.slice(i, i + 7)
       if (holder === node || (await channel.isThere(holder))) {
-        alive.push({ id, device, extended: extended === '1', openedAt: Number(openedAt) })
+        alive.push({ id, device, extended: extended === '1', openedAt: Number(openedAt), version })
       } else await leaveFor(id, socket)
     }
     return alive
@@ -273,11 +275,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     liveOf: async (participant, at = newest, began = 0) =>
       (await live(participant, 'all', String(at), String(began))).map(({ id }) => id),
     seen: async (participant) =>
-      (await live(participant, 'all', String(newest), '0')).map(({ id, device, extended, openedAt }) => ({
+      (await live(participant, 'all', String(newest), '0')).map(({ id, device, extended, openedAt, version }) => ({
         sessionId: id,
         deviceId: deviceOf(device),
         extended,
         openedAt,
+        appVersion: version === '' ? null : version,
       })),
     async renew(id, expiresAt) {
       const session = held.get(id)

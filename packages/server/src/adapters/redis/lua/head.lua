@@ -11,6 +11,7 @@ if h.e == ARGV[9] and (not call('ZSCORE', key, h.sid) or h.x == '1' and seq < to
   return { 'gone', '', callsOf(h, 'PR'), unpack(out) }
 end
 if h.e == ARGV[9] and tonumber(h.q) < seq then void(h) end
+if h.qc then notePassed(h) end
 expire(h)
 call('PEXPIRE', key, indexTtl)
 return { h.e, h.q, callsOf(h, 'PR'), unpack(out) }

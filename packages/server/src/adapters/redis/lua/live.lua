@@ -1,5 +1,5 @@
 -- KEYS: index. 6 ph; 7 'owing' 8 device 9 but this one: those that have not proven to have a final notice [PLACE4];
--- 7 'all' 8 until when they were opened 9 the call that is to ring there began then [WS5]. Each with the node that holds its socket, the socket, the device, whether it is extended, and when it was opened.
+-- 7 'all' 8 until when they were opened 9 the call that is to ring there began then [WS5]. Each with the node that holds its socket, the socket, the device, whether it is extended, when it was opened, and the version of its client.
 local found = {}
 for _, h in ipairs(each('a:', ARGV[6])) do
   local wanted = ARGV[7] ~= 'owing' and tonumber(h.op) <= tonumber(ARGV[8])
@@ -18,6 +18,8 @@ for _, h in ipairs(each('a:', ARGV[6])) do
     found[#found + 1] = h.d
     found[#found + 1] = h.x
     found[#found + 1] = h.op
+    -- A session that an older version opened has none.
+    found[#found + 1] = h.av or ''
   end
 end
 local answer = { #found }

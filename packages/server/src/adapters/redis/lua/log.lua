@@ -5,9 +5,11 @@
 --                 tg the last turn that was given to who comes back, tt that of who has it now;
 --                 P<call> place (1 settled, 0 not), Q<call> by which version it has it or has not, R<call> rings, V<call> last version told, O<call> told of its end,
 --                 W<call> the last version told of the other side's absence, M<call> what its peer said last of its media,
---                 F<call> told of its end, of the last ones (fc has when), N<call> the last request of the peer that
---                 was taken, as <session> <n>, Nk Nh the
---                 same of what was kept and of what was handed over at the gate, G<call> a gate (1 closed, 0 opened), K<call> bytes that are kept, or - where they were taken
+--                 F<call> told of its end, of the last ones (fc has when), qc when places passed on of which there is a Q,
+--                 N<call> the highest request of the peer that was taken, as <session> <n>, and U<call> the same
+--                 and the ranges below it that were not, as <from>-<to>; Nk<call> the highest that was kept, Nh<call> that a
+--                 node of 0.1.0 handed over at the gate, G<call> a gate (1 closed, 0 opened),
+--                 K<call> bytes that are kept, or - where they were taken
 --   <base>l:<id>  the log: an entry's id is its seq; k kind, c call, v version, a first appended at, t text
 --   <base>k:<id>:<call>  relays that wait for the accept [REL2], each three elements:
 --                 a source, its n, a text; <base>g:<id>:<call> the texts of those behind a gate
@@ -90,10 +92,79 @@ local function pass(h, name)
   put(h, 'sc', table.concat(names, ' '))
 end
 
--- A request that was sent again, by whoever handles it now [EXT4].
-local function isRepeat(h, name, source, n)
-  local of, last = string.match(h['N' .. name] or '', '^(%S+) (%d+)$')
-  return source ~= '' and of == source and tonumber(n) <= tonumber(last)
+-- The last request that was taken, where it is one of this sender.
+local function lastTaken(h, field, source)
+  local of, last = string.match(h[field] or '', '^(%S+) (%d+)$')
+  return of == source and tonumber(last) or nil
+end
+
+-- The ranges are of this N: a node of before writes N alone, and then all up to it counts as taken.
+local function hasRanges(h, name)
+  local taken, noted = h['N' .. name] or '', h['U' .. name] or ''
+  return string.sub(noted, 1, #taken + 1) == taken .. ' '
+end
+
+-- Not where a node of before held back a later one at the gate: what goes in front of it is not taken yet.
+local function knowsUntaken(h, name, source)
+  return not lastTaken(h, 'N' .. name, source) or hasRanges(h, name)
+end
+
+-- The requests of a sender that were not taken, as ranges in order; the last one has no end [EXT4].
+local function untaken(h, name, source)
+  local last, ranges = lastTaken(h, 'N' .. name, source), {}
+  if not last then return { { 1, math.huge } } end
+  if hasRanges(h, name) then
+    for from, to in string.gmatch(h['U' .. name], ' (%d+)%-(%d+)') do ranges[#ranges + 1] = { tonumber(from), tonumber(to) } end
+  end
+  ranges[#ranges + 1] = { last + 1, math.huge }
+  return ranges
+end
+
+-- What a node of before handed over at the gate.
+local function wentThrough(h, name, source, n)
+  local last = lastTaken(h, 'Nh' .. name, source)
+  return last ~= nil and tonumber(n) <= last
+end
+
+-- Whether a request was taken before: 11 may have been taken and 10 refused, and 10 comes again.
+local function isTaken(h, name, source, n)
+  n = tonumber(n)
+  if wentThrough(h, name, source, n) then return true end
+  for _, range in ipairs(untaken(h, name, source)) do
+    if n >= range[1] and n <= range[2] then return false end
+  end
+  return true
+end
+
+-- So many ranges are known; what is in an older one counts as taken. `...`: fields that go into the same write.
+local function setUntaken(h, name, source, ranges, ...)
+  local taken = string.format('%s %.0f', source, ranges[#ranges][1] - 1)
+  local texts = { taken }
+  for i = math.max(1, #ranges - 64), #ranges - 1 do
+    texts[#texts + 1] = string.format('%.0f-%.0f', ranges[i][1], ranges[i][2])
+  end
+  h['N' .. name] = taken
+  if #texts == 1 then
+    drop(h, 'U' .. name)
+    call('HSET', h.key, 'N' .. name, taken, ...)
+  else
+    h['U' .. name] = table.concat(texts, ' ')
+    call('HSET', h.key, 'N' .. name, taken, 'U' .. name, h['U' .. name], ...)
+  end
+end
+
+local function noteTaken(h, name, source, n, ...)
+  local left = {}
+  n = tonumber(n)
+  for _, range in ipairs(untaken(h, name, source)) do
+    local from, to = range[1], range[2]
+    if n < from or n > to then left[#left + 1] = range
+    else
+      if from < n then left[#left + 1] = { from, n - 1 } end
+      if n < to then left[#left + 1] = { n + 1, to } end
+    end
+  end
+  setUntaken(h, name, source, left, ...)
 end
 
 -- What waits for the accept, or at a gate, is stored as its text.
@@ -178,7 +249,9 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   local isRelay = kind == 'relay' or kind == 'media'
   if isRelay then
     if forPlace == '1' and not h['P' .. name] then return 'elsewhere' end
-    if numbered and (isRepeat(h, name, source, n) or isRepeat(h, 'h' .. name, source, n)) then return 'kept' end
+    if numbered and isTaken(h, name, source, n) then return 'kept' end
+    -- Nothing of a call comes after its end [ORD2]. Its place may be there for a moment longer: who asks looks again.
+    if h['F' .. name] then return forPlace == '1' and 'elsewhere' or 'dropped' end
     if kind == 'media' then
       -- Whoever comes to have the place is told the last one [MEDIA1].
       put(h, 'M' .. name, text)
@@ -187,10 +260,10 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
     if h['G' .. name] == '1' then
       call('RPUSH', base .. 'g:' .. h.sid .. ':' .. name, text)
       call('PEXPIRE', base .. 'g:' .. h.sid .. ':' .. name, 90000000)
-      if numbered then put(h, 'N' .. name, source .. ' ' .. n) end
+      if numbered then noteTaken(h, name, source, n) end
       return 'kept'
     end
-  elseif numbered and isRepeat(h, name, source, n) then return 'dropped' end
+  elseif numbered and isTaken(h, name, source, n) then return 'dropped' end
   if kind == 'final' then openAtEnd(h, name) end
   if not isNews(h, kind, name, version) or kind == 'state' and awaitsState(h, name) then return 'dropped' end
   local bytes = tonumber(h.b)
@@ -209,9 +282,7 @@ local function push(h, kind, name, version, text, at, source, n, forPlace)
   bytes = bytes + #text
   if h.n ~= '' or mayResume(h) then bytes = trim(h, size, bytes) end
   h.q, h.b = tostring(seq), tostring(bytes)
-  if numbered then
-    h['N' .. name] = source .. ' ' .. n
-    call('HSET', h.key, 'q', h.q, 'b', h.b, 'N' .. name, h['N' .. name])
+  if numbered then noteTaken(h, name, source, n, 'q', h.q, 'b', h.b)
   else call('HSET', h.key, 'q', h.q, 'b', h.b) end
   if h.n == '' or h.rd ~= '1' then return 'kept', seq end
   return 'sent', seq

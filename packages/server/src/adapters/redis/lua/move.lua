@@ -18,12 +18,18 @@ if source['K' .. name] then
   put(target, 'K' .. name, kept)
   join('k')
 end
-for _, letter in ipairs({ 'N', 'Nk', 'Nh' }) do
-  local field = letter .. name
-  local of, n = string.match(target[field] or '', '^(%S+) (%d+)$')
-  local isLater = of and source[field] and string.match(source[field], '^(%S+) ') == of
-    and tonumber(n) > tonumber(string.match(source[field], '(%d+)$'))
-  if source[field] and not isLater then put(target, field, source[field]) end
+-- What one of them has taken counts as taken.
+if source['Nh' .. name] and not target['Nh' .. name] then put(target, 'Nh' .. name, source['Nh' .. name]) end
+local sender = string.match(source['N' .. name] or '', '^(%S+) ')
+if sender then
+  local both = {}
+  for _, a in ipairs(untaken(source, name, sender)) do
+    for _, b in ipairs(untaken(target, name, sender)) do
+      local from, to = math.max(a[1], b[1]), math.min(a[2], b[2])
+      if from <= to then both[#both + 1] = { from, to } end
+    end
+  end
+  setUntaken(target, name, sender, both)
 end
 -- Another node may have told of it before: what an extended one with a socket had stays in its log.
 local isPassed = not source['P' .. name] and tonumber(source['Q' .. name] or '0') >= tonumber(ARGV[10])
@@ -43,6 +49,7 @@ elseif not own and (gate or ARGV[11] == '1') then put(target, 'G' .. name, gate 
 if source['M' .. name] then deliver(target, 'media', name, '', source['M' .. name], ARGV[3]) end
 release(source, name)
 put(source, 'Q' .. name, ARGV[10])
+notePassed(source, name)
 if source.n == '' and isForgettable(source) then letGo(source) end
 expire(target)
 return { 1, unpack(out) }

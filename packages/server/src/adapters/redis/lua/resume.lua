@@ -1,6 +1,6 @@
 -- KEYS: session. 6 id, 7 ph, 8 device, 9 epoch, 10 seq, 11 replied, 12 socket, 13 at, 14 window, 15 the socket whose
 -- requests the asking node has seen, 16 dropped as it knows, 17 the socket that was retired, 18 expiry of the token,
--- 19 its turn; '' where it has none yet
+-- 19 its turn; '' where it has none yet, 20 version of the client
 local h, seq, at = load(ARGV[6], true), tonumber(ARGV[10]), tonumber(ARGV[13])
 -- A base session is over with its socket, and not to be touched while it has one.
 if h == nil or h.x ~= '1' or h.ph ~= ARGV[7] or h.d ~= ARGV[8] then return { '', unpack(out) } end
@@ -25,10 +25,16 @@ if not ok or not reaches(h, seq) then
 end
 if h.n ~= '' then tell(h, 'X ' .. h.sid .. ' ' .. h.s) end
 h.n, h.s = me, ARGV[12]
-call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0', 'xp', ARGV[18], 'tt', turn)
+call('HSET', h.key, 'n', me, 's', h.s, 'ln', '', 'ls', '', 'rd', '0', 'rf', ARGV[10], 'pk', '0', 'xp', ARGV[18], 'av', ARGV[20],
+  'tt', turn)
 call('ZREM', base .. 'd:' .. h.ph, h.sid)
 index('a:', h)
+-- Of these rings no pong said that its client has them; its seq does [TRACE1].
+local rings = {}
+for _, entry in ipairs(call('XRANGE', h.log, string.format('%d-0', tonumber(h.pv) + 1), string.format('%d-0', seq))) do
+  if entry[2][2] == 'ringing' then rings[#rings + 1] = entry[2][4] end
+end
 prove(h, seq)
 tellMedia(h, seq)
 expire(h)
-return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRVW')), tonumber(h.op) }
+return { h.e, h.up, isOwn and 1 or 0, finishedOf(h, callsOf(h, 'PRVW')), tonumber(h.op), rings }

@@ -205,17 +205,17 @@ end
 -- What its client was not proven to have received, for whoever takes its place [PLACE2].
 local function takeUnproven(h, wanted)
   local taken, ids, proven = {}, {}, tonumber(h.pv)
-  local function isOwed(kind, name, seq)
+  local function isUndelivered(kind, name, seq)
     if kind == 'ringing' or not wanted(kind, name) then return false end
     return h.x ~= '1' or seq > proven or h['P' .. name] == '0'
   end
   for _, entry in ipairs(call('XRANGE', h.log, '-', '+')) do
     local f = entry[2]
-    if isOwed(f[2], f[4], tonumber(string.match(entry[1], '%d+'))) then taken[#taken + 1] = f end
+    if isUndelivered(f[2], f[4], tonumber(string.match(entry[1], '%d+'))) then taken[#taken + 1] = f end
   end
   if #taken > 0 and h.x == '1' then put(h, 'br', '1') end
   if #taken > 0 and (h.x ~= '1' or h.n == '') then
-    retain(h, function(kind, name, seq) return not isOwed(kind, name, seq) end)
+    retain(h, function(kind, name, seq) return not isUndelivered(kind, name, seq) end)
   end
   return taken
 end
@@ -238,7 +238,7 @@ end
 -- Of a place that passed on the versions stay: it may come back.
 local function release(h, name)
   local before = h['P' .. name]
-  for _, field in ipairs({ 'P', 'R', 'N', 'Nk', 'Nh', 'G', 'K', 'M' }) do drop(h, field .. name) end
+  for _, field in ipairs({ 'P', 'R', 'N', 'U', 'Nk', 'Nh', 'G', 'K', 'M' }) do drop(h, field .. name) end
   call('DEL', base .. 'k:' .. h.sid .. ':' .. name, base .. 'g:' .. h.sid .. ':' .. name)
   if before == '0' then forgetProven(h) end
   tell(h, 'P ' .. h.sid .. ' ' .. h.s .. ' - ' .. name)
@@ -248,11 +248,27 @@ local function release(h, name)
   becameIdle(h)
 end
 
+-- A place that passed on: whoever tells of it late finds that. It is remembered for a minute, of so many calls.
+local function notePassed(h, name)
+  local passed = {}
+  for each in string.gmatch(h.qc or '', '%S+') do
+    local at, other = string.match(each, '^(%d+):(.*)$')
+    if other ~= name then passed[#passed + 1] = { tonumber(at), other } end
+  end
+  if name then passed[#passed + 1] = { now, name } end
+  local texts = {}
+  for i, each in ipairs(passed) do
+    if #passed - i < 64 and now - each[1] <= graceMs then texts[#texts + 1] = string.format('%.0f:%s', each[1], each[2])
+    elseif not h['P' .. each[2]] then drop(h, 'Q' .. each[2]) end
+  end
+  if #texts > 0 then put(h, 'qc', table.concat(texts, ' ')) else drop(h, 'qc') end
+end
+
 -- Final notices that a dead socket's session was not proven to have, for a new one of the same device [WS4].
 local function giveFinals(source, target, only, which)
   if source.d ~= '' and source.d ~= target.d then return end
   -- One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-  local function isOwed(kind, name)
+  local function isWanted(kind, name)
     if which ~= nil and kind ~= which then return false end
     return isLast(kind) and (only == nil or only == name) and not target['P' .. name] and not target['O' .. name]
   end
@@ -260,9 +276,9 @@ local function giveFinals(source, target, only, which)
   if source.d == '' then
     -- From before a restart: how many sockets it stands for is not known.
     for _, entry in ipairs(call('XRANGE', source.log, '-', '+')) do
-      if isOwed(entry[2][2], entry[2][4]) then entries[#entries + 1] = entry[2] end
+      if isWanted(entry[2][2], entry[2][4]) then entries[#entries + 1] = entry[2] end
     end
-  else entries = takeUnproven(source, isOwed) end
+  else entries = takeUnproven(source, isWanted) end
   for _, f in ipairs(entries) do deliver(target, f[2], f[4], f[6], f[10], f[8]) end
   if isForgettable(source) then letGo(source) end
 end

@@ -6,10 +6,17 @@ local name, text = ARGV[7], ARGV[8]
 if h['F' .. name] then return { 'closed', unpack(out) } end
 local key, bytes = base .. 'k:' .. h.sid .. ':' .. name, h['K' .. name] or '0'
 if bytes == '-' then return { 'closed', unpack(out) } end
-if ARGV[9] ~= '' and isRepeat(h, 'k' .. name, h.sid, ARGV[9]) then return { 'kept', unpack(out) } end
+-- It comes again [EXT4]: 11 may have been kept and 10 refused.
+local n, highest = tonumber(ARGV[9]), lastTaken(h, 'Nk' .. name, h.sid) or 0
+if n and n <= highest then
+  local kept = call('LRANGE', key, 0, -1)
+  for i = 1, #kept, 3 do
+    if kept[i] == h.sid and kept[i + 1] == ARGV[9] then return { 'kept', unpack(out) } end
+  end
+end
 if tonumber(bytes) + #text > 262144 or call('LLEN', key) >= 768 then return { 'full', unpack(out) } end
 put(h, 'K' .. name, tostring(tonumber(bytes) + #text))
-if ARGV[9] ~= '' then put(h, 'Nk' .. name, h.sid .. ' ' .. ARGV[9]) end
+if n and n > highest then put(h, 'Nk' .. name, h.sid .. ' ' .. ARGV[9]) end
 -- A base session has no numbers of its own: here it gets one, so that nothing of it is handed over twice.
 call('RPUSH', key, h.sid, ARGV[9] ~= '' and ARGV[9] or call('LLEN', key) / 3 + 1, text)
 call('PEXPIRE', key, liveTtl)
