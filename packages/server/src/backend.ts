@@ -17,10 +17,12 @@ import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Devices } from './ports/devices.ts'
 import type { Nodes, Uptime } from './ports/nodes.ts'
+import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
 import type { SessionIdentity, Sessions } from './ports/sessions.ts'
 import { StoreError } from './ports/store-error.ts'
+import type { TimelineStore } from './ports/timeline.ts'
 import type { WebhookStore } from './ports/webhooks.ts'
 import type { LocalCounters } from './services/limits.ts'
 import { createLocalUptime } from './services/uptime.ts'
@@ -33,6 +35,8 @@ export interface Stores {
   readonly products: ProductStore
   readonly devices: Devices
   readonly webhooks: WebhookStore
+  readonly timeline: TimelineStore
+  readonly online: OnlineStore
   close(): Promise<void>
 }
 
@@ -102,9 +106,9 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
 
 /** The stores of the serving process. */
 async function openStores(options: BackendOptions, clock: Clock): Promise<Stores> {
-  const { calls, outbox, products, devices, webhooks, close } = await openUntimed(options, clock)
+  const { calls, outbox, ...others } = await openUntimed(options, clock)
   const timed = createTimed(options.meter, 'database')
-  return { calls: timedCalls(calls, timed), outbox: timedOutbox(outbox, timed), products, devices, webhooks, close }
+  return { ...others, calls: timedCalls(calls, timed), outbox: timedOutbox(outbox, timed) }
 }
 
 function openUntimed({ config, logger, retentionDelayMs }: BackendOptions, clock: Clock): Promise<Stores> {

@@ -6,7 +6,7 @@ import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createRingTickets, type RingTickets } from './auth/ring-ticket.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
-import { isLive } from './call/call.ts'
+import { type CallRef, isLive } from './call/call.ts'
 import { type Config, isLoopbackHost, type JwtSecret } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
 import { listenForAdmin } from './http/admin.ts'
@@ -29,9 +29,16 @@ import { createDomain, type Domain } from './services/domain.ts'
 import { createHealth, type ServiceState } from './services/health.ts'
 import { createHistory } from './services/history.ts'
 import { createLimits, createLocalLimits, type Limits, type LocalCounters } from './services/limits.ts'
+import { createObservers } from './services/observers.ts'
+import { createOnline } from './services/online.ts'
+import { createParticipantExport } from './services/participant-export.ts'
 import { createParticipants } from './services/participants.ts'
-import { createRevoked } from './services/revoked.ts'
+import { createPolicies, type ProductPolicies } from './services/policies.ts'
+import { createPresence } from './services/presence.ts'
+import { createRevoked, type Issued } from './services/revoked.ts'
 import { createSeenCalls } from './services/seen-calls.ts'
+import { createRecorder, type Recorder } from './services/timeline.ts'
+import { createTimelines } from './services/timelines.ts'
 import { createWakeHook } from './services/wake-hook.ts'
 import { createWaking } from './services/waking.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
@@ -65,6 +72,7 @@ export interface WorkerOf {
   report(status: Status): void
 }
 
+const dayMs = 86_400_000
 /** How often a small write to the stores is tried where nobody asks for it, in ms. */
 const watchMs = 5_000
 
@@ -85,6 +93,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
   async function start(): Promise<{ url: string }> {
     // What the backend has to say before the calls are there is of nobody here.
     let domain: Domain | undefined
+    let front: ReturnType<typeof createFront> | undefined
     const backend = await openBackend({
       config,
       logger,
@@ -95,6 +104,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
         if (hasLeft) logger.info({ node }, 'a node has left')
         else logger.warn({ node }, 'a node is gone')
         domain?.deadlines.nodeDied()
+        front?.online.died(node, hasLeft)
       },
       onCall: (call) => domain?.onCall(call),
     })
@@ -105,7 +115,25 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const secrets = loadJwtSecrets(config)
     const ringTickets = createRingTickets({ secrets, now: clock.now })
     const onError = (error: unknown) => journal.failed(error, 'a device could not be woken')
-    const sender = openSender({ config, devices: stores.devices, now: clock.now, onSent: journal.pushed, onError })
+    const recorder = createRecorder({
+      store: stores.timeline,
+      now: clock.now,
+      retentionMs: config.retentionDays === null ? null : config.retentionDays * dayMs,
+      onDropped: journal.unwritten,
+      onError: (error) => journal.failed(error, 'timelines could not be written'),
+    })
+    const observers = createObservers(recorder)
+    const sender = openSender({
+      config,
+      devices: stores.devices,
+      now: clock.now,
+      onSent(platform, result, reason, sent) {
+        journal.pushed(platform, result, reason)
+        observers.pushed(result, reason, sent)
+      },
+      onRepeated: (platform) => meter.pushed(platform, 'repeated'),
+      onError,
+    })
     const waker = {
       devices: stores.devices,
       sessions: backend.sessions,
@@ -120,7 +148,10 @@ export function createServer(deps: ServerDeps): RingwireServer {
       post: createPost({ guard }),
       wakeHook: createWakeHook(waker),
       now: clock.now,
-      onResult: meter.hooked,
+      onResult(result, attempt) {
+        meter.hooked(result)
+        observers.hooked(result, attempt)
+      },
       onFailed: journal.webhookFailed,
       onError: (error) => journal.failed(error, 'webhooks could not be looked after'),
     })
@@ -130,10 +161,16 @@ export function createServer(deps: ServerDeps): RingwireServer {
       await webhooks.stop()
       await backend.close()
     }
+    const policies = createPolicies({
+      products: stores.products,
+      onDisabled: () => front?.gateway.closeRevoked(),
+      onError: (error) => journal.failed(error, 'settings of products could not be read'),
+    })
     domain = createDomain({
       config,
       backend,
       limits,
+      isRelayOnly: policies.isRelayOnly,
       finalsMs,
       onCommitted(step) {
         journal.committed(step)
@@ -141,16 +178,21 @@ export function createServer(deps: ServerDeps): RingwireServer {
         webhooks.committed(step)
       },
       onPassed: journal.relayed,
+      recorder,
+      hearsEnds: webhooks.hearsEnds,
       onError: (error) => journal.failed(error, 'a call could not be looked after'),
     })
     // Whoever comes back finds a call with its whole time: nothing is due before all of them are taken over.
     await domain.recovery.recover(backend.isShared)
     domain.deadlines.start()
+    recorder.start()
 
-    const { gateway, app, health, clientAddress, revoked } = createFront({
+    front = createFront({
       deps,
       backend,
+      policies,
       domain,
+      recorder,
       sender,
       secrets,
       ringTickets,
@@ -161,9 +203,11 @@ export function createServer(deps: ServerDeps): RingwireServer {
         now: clock.now,
         onChanged: webhooks.changed,
       }),
+      hooked: webhooks.hearingPresence,
       journal,
       state: () => state,
     })
+    const { gateway, app, health, clientAddress, revoked } = front
     const status: Status = {
       families: () => meter.families(presentOf(gateway, domain, backend)),
       live: health.live,
@@ -175,12 +219,14 @@ export function createServer(deps: ServerDeps): RingwireServer {
       await webhooks.stop()
       await backend.close()
     }
-    // Nobody is let in before it is known whose tokens were taken back.
-    await revoked.start()
     const demo = config.demo ? await mountDemo({ stores, config, clock, app, url: () => url }) : undefined
+    // Nobody is let in before it is known whose tokens were taken back, and what products and keys there are.
+    await Promise.all([revoked.start(), policies.start()])
     const listener = listen({ config, clientAddress, gateway, app, demo, journal })
     const { url } = listener
     gateway.start()
+    front.presence.start()
+    front.online.start()
     // Also where nobody asks, the log says that a store is lost [LOG2].
     const watch = setInterval(() => void health.ready(), watchMs)
     state = 'ready'
@@ -188,11 +234,14 @@ export function createServer(deps: ServerDeps): RingwireServer {
     close = async (atOnce) => {
       clearInterval(watch)
       revoked.stop()
+      policies.stop()
+      front?.presence.stop()
+      front?.online.stop()
       const durationMs = atOnce || isAlone(backend, deps.worker?.node) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
       sender.close()
-      await shutDown(listener, gateway, domain, webhooks, backend)
+      await shutDown({ listener, gateway, domain, webhooks, recorder, backend })
       await operators.stop()
     }
     return { url }
@@ -212,21 +261,25 @@ interface FrontDeps {
   readonly deps: ServerDeps
   readonly backend: Backend
   readonly domain: Domain
+  readonly recorder: Recorder
+  readonly policies: ProductPolicies
   readonly sender: Sender
   readonly secrets: readonly JwtSecret[]
   readonly ringTickets: RingTickets
   readonly limits: Limits
   readonly webhooks: WebhookEndpoints
+  readonly hooked: () => ReadonlySet<string>
   readonly journal: Journal
   readonly state: () => ServiceState
 }
 
 /** What clients, backends and probes meet: sockets and the REST API. */
 function createFront(parts: FrontDeps) {
-  const { deps, backend, domain, sender, secrets, ringTickets, limits, webhooks, journal, state } = parts
+  const { deps, backend, domain, policies, recorder, sender, secrets } = parts
+  const { ringTickets, limits, webhooks, journal, state } = parts
   const { config, logger } = deps
   const { stores, clock } = backend
-  const { calls, relay, arrivals } = domain
+  const { calls, relay, quality, arrivals } = domain
   const localLimits = createLocalLimits(config, backend.localCounters)
   const revoked = createRevoked({
     products: stores.products,
@@ -234,7 +287,26 @@ function createFront(parts: FrontDeps) {
     onRevoked: () => gateway.closeRevoked(),
     onError: (error) => journal.failed(error, 'tokens that were taken back could not be read'),
   })
-  const { isRevoked } = revoked
+  const presence = createPresence({
+    sessions: backend.sessions,
+    calls: stores.calls,
+    now: clock.monotonic,
+    isOpen: policies.isPresenceOpen,
+    onError: (error) => journal.failed(error, 'who is there could not be read'),
+  })
+  const { nodes, isShared } = backend
+  // One process has the same name again after a start.
+  const run = isShared ? nodes.self : `${nodes.self}/${crypto.randomUUID()}`
+  const online = createOnline({
+    store: stores.online,
+    self: run,
+    isDead: (node) => node !== run && nodes.isDead(node),
+    hooked: parts.hooked,
+    now: clock.monotonic,
+    wall: clock.now,
+    onError: (error) => journal.failed(error, 'who is online could not be told'),
+  })
+  const isRevoked = (token: Issued) => revoked.isRevoked(token) || policies.isDisabled(token.key)
   const tokens = createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now, isRevoked })
   const shared = {
     config,
@@ -243,6 +315,7 @@ function createFront(parts: FrontDeps) {
     tokens,
     localLimits,
     iceServers: createIceServers(config),
+    isRelayOnly: policies.isRelayOnly,
     turnExpiry: (now: number) => turnExpiry(config, now),
   }
   const gateway = createGateway({
@@ -251,10 +324,16 @@ function createFront(parts: FrontDeps) {
     isRevoked,
     sessions: backend.sessions,
     arrivals,
+    presence,
+    online,
+    recorder,
     dispatch: createDispatch({
       parse: createMessageParser(),
       calls,
       relay,
+      presence,
+      isPresenceOpen: policies.isPresenceOpen,
+      quality,
       verify: tokens.verify,
       renew: (session, expiresAt) => {
         const done = arrivals.renew(session, expiresAt)
@@ -276,9 +355,22 @@ function createFront(parts: FrontDeps) {
     state,
   })
   const seenCalls = createSeenCalls({ calls: stores.calls })
+  const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })
+  const timelines = createTimelines({ ...stores, flush: recorder.flushAll })
+  const participants = createParticipants({
+    ...stores,
+    sessions: backend.sessions,
+    seenCalls,
+    revoked,
+    endCall: (ref) => endCall(ref, null),
+    flush: recorder.flushAll,
+    hasOthers: () => backend.nodes.others().length > 0,
+    now: clock.now,
+  })
   const clientAddress = createClientAddress(config.trustProxy, logger)
   const app = createHttpApp({
     ...shared,
+    secrets,
     clientAddress,
     products: stores.products,
     ringTickets,
@@ -290,19 +382,15 @@ function createFront(parts: FrontDeps) {
     limits,
     history: createHistory({ calls: stores.calls }),
     seenCalls,
-    participants: createParticipants({
-      sessions: backend.sessions,
-      devices: stores.devices,
-      seenCalls,
-      revoked,
-      now: clock.now,
-      appVersionOf: gateway.appVersionOf,
-    }),
-    endCall: (ref, note) => calls.run(ref, { type: 'stop', note }),
+    quality,
+    timelines,
+    participants,
+    exportOf: createParticipantExport({ ...stores, participants, revoked, timelines, now: clock.now }),
+    endCall,
     webhooks,
     health,
   })
-  return { gateway, app, health, clientAddress, revoked }
+  return { gateway, app, health, clientAddress, revoked, presence, online }
 }
 
 type Demo = ReturnType<typeof createDemo>
@@ -337,17 +425,21 @@ function isAlone({ isShared, nodes }: Backend, workerOf: string | undefined): bo
   return !isShared || nodes.others().every((name) => workerOf !== undefined && isWorkerOf(name, workerOf))
 }
 
-async function shutDown(
-  listener: Listener,
-  gateway: Gateway,
-  domain: Domain,
-  webhooks: Webhooks,
-  backend: Backend,
-): Promise<void> {
+interface Running {
+  readonly listener: Listener
+  readonly gateway: Gateway
+  readonly domain: Domain
+  readonly webhooks: Webhooks
+  readonly recorder: Recorder
+  readonly backend: Backend
+}
+
+async function shutDown({ listener, gateway, domain, webhooks, recorder, backend }: Running): Promise<void> {
   gateway.stop()
   domain.deadlines.stop()
   await listener.stop()
   await Promise.all([domain.outbox.flush(), webhooks.stop()])
+  await recorder.stop()
   await backend.close()
 }
 

@@ -65,6 +65,13 @@ test('[PLACE1] the callee has no place while the call rings', () => {
   expect(placeOf(overCall(), 'callee')).toBeNull()
 })
 
+test('[SRV2] who was erased has no place in what is kept of a call', () => {
+  const call = answeredCall()
+  const erased = { ...call, caller: { ...call.caller, userId: '' } }
+  expect(placeOf(erased, 'caller')).toBeNull()
+  expect(placeOf(erased, 'callee')).toEqual(call.calleePlace)
+})
+
 test('[RING1] [END3] the next deadline is the earliest of those that run', () => {
   const gone = leftBy(aliceOne, start + 1_000)
   expect(nextDeadline(ringingCall(), durations)).toBe(start + ringMs)

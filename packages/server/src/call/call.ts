@@ -150,10 +150,20 @@ export function participantOf(call: Call, side: Side): Participant {
   return { product: call.product, role: party.role, userId: party.userId }
 }
 
-/** The place of a side; the callee's side has none while the call rings [PLACE1]. */
+/** A blank user_id, which nobody can have, stands for who was erased [SRV2]. */
+const isErased = ({ userId }: Party) => userId === ''
+
+/** The place of a side; the callee's side has none while the call rings [PLACE1], and who was erased has none any more [SRV2]. */
 export function placeOf(call: Call, side: Side): Place | null {
+  if (isErased(call[side])) return null
   if (side === 'caller') return call.callerPlace
   return call.status === 'ringing' ? null : call.calleePlace
+}
+
+/** Whether a participant has a place in a live call: it called, or answered. Whether somebody is there does not matter. */
+export function takesPartIn(call: LiveCall, participant: Participant): boolean {
+  const side = sideOf(call, participant)
+  return side !== undefined && placeOf(call, side) !== null
 }
 
 /** Vacant, because its holder's client closed the socket itself. */

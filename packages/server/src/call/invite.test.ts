@@ -194,6 +194,10 @@ test('[INV7] an answered call ends first where the place of the inviter is vacan
   expect(steps(invite([called], { actor: tablet }))).toEqual(['01 ended superseded', '90 invited'])
   const wasCalled = between(answeredCall({ callerPlace: heldBy(bobOne), calleePlace: gone }), bob, alice, 2)
   expect(steps(invite([wasCalled], { actor: tablet }))).toEqual(['02 ended superseded', '90 invited'])
+  // One who came back with the same device has said nothing of it yet: both hear that it is over, she herself, too.
+  const cameBack = invite([answeredCall({ callerPlace: heldBy(aliceOne, false) })])
+  expect(steps(cameBack)).toEqual(['01 ended superseded', '90 invited'])
+  expect(cameBack.steps[0]?.event.notices.map(({ to }) => to.place)).toEqual(['caller', 'callee'])
   const peerLeft = answeredCall({ calleePlace: leftBy(bobOne, start) })
   expect(steps(invite([peerLeft]))).toEqual(['90 invited'])
 })

@@ -2,13 +2,13 @@ import type { LimitName } from '@ringwire/protocol/errors'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import {
   type AnsweredCall,
-  isAnswered,
   isLive,
   type LiveCall,
   type OverCall,
   type Participant,
   type RingingCall,
   sideOf,
+  takesPartIn,
 } from './call.ts'
 import {
   type Acceptance,
@@ -154,8 +154,8 @@ function isSameWish(call: LiveCall, { contextType, contextId, callType }: Invite
 /** Ends what a new invite between the two leaves behind [INV6, INV7]. */
 function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
   const inviterIsCaller = sideOf(call, actor.participant) === 'caller'
+  // The inviting session hears of the end of its own older call, too: nobody hung that up, and its client may still show it.
   if (call.status === 'ringing') {
-    // The inviting session hears of the end of its own older call, too: nobody hung that up.
     if (inviterIsCaller) return over(call, 'cancelled', 'superseded', byOf(actor), now, null).steps
     return call.callerPlace.state === 'vacant' ? over(call, 'cancelled', 'caller_lost', null, now).steps : []
   }
@@ -163,13 +163,12 @@ function endStale(call: LiveCall, actor: Actor, now: number): readonly Step[] {
   // A device that came back after a crash got the place by connecting; by calling again it says that it is not in it.
   const isLeft = !inviterPlace.settled && inviterPlace.sessionId === actor.sessionId
   const isStale = inviterPlace.state === 'vacant' || isLeft
-  return isStale ? over(call, 'ended', 'superseded', byOf(actor), now).steps : []
+  return isStale ? over(call, 'ended', 'superseded', byOf(actor), now, null).steps : []
 }
 
 /** The callee in an answered call, or calling: with anybody but this peer [INV5]. Other calls are the caller's own. */
 function keepsBusy(call: LiveCall, callee: Participant, caller: Participant): boolean {
-  if (sideOf(call, caller) !== undefined) return false
-  return isAnswered(call) || sideOf(call, callee) === 'caller'
+  return sideOf(call, caller) === undefined && takesPartIn(call, callee)
 }
 
 function newCall(command: InviteCommand, callUuid: string, now: number) {

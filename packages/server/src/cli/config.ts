@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
-import { jwtSecretsFile } from '../auth/jwt-secrets.ts'
+import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
@@ -23,7 +23,7 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
 
 function check(surroundings: Surroundings, options: { json?: boolean }): void {
   const loaded = loadConfig(surroundings.env)
-  const problems = loaded.ok ? fileProblems(loaded.config) : loaded.problems
+  const problems = loaded.ok ? problemsOfFiles(loaded.config) : loaded.problems
   const settings = describeConfig(surroundings.env)
   const warnings = [...loaded.warnings, ...(loaded.ok ? fileWarnings(loaded.config, process.platform) : [])]
   if (options.json) {
@@ -37,8 +37,13 @@ function check(surroundings: Surroundings, options: { json?: boolean }): void {
   if (!options.json) surroundings.err('The configuration is good.\n')
 }
 
+function problemsOfFiles(config: Config): readonly string[] {
+  return [...fileProblems(config), ...readMadeRing(config).problems]
+}
+
+type Ring = Pick<Config, 'jwtSecrets' | 'dataDir'>
 type FileSettings = Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>
-type SecretFiles = Pick<Config, 'dataDir' | 'tlsKey' | 'secretFiles'>
+type SecretFiles = Ring & Pick<Config, 'tlsKey' | 'secretFiles'>
 
 /** Files that are named have to be there before the service starts. */
 export function fileProblems(config: FileSettings): string[] {
@@ -54,10 +59,27 @@ export function fileProblems(config: FileSettings): string[] {
   })
 }
 
+/** The keys of session tokens that are in the data directory; those of RINGWIRE_JWT_SECRETS are read with the settings. */
+export function readMadeRing(config: Ring): {
+  readonly files: readonly string[]
+  readonly problems: readonly string[]
+} {
+  if (config.jwtSecrets !== null || !hasJwtSecrets(config)) return { files: [], problems: [] }
+  try {
+    return { files: loadJwtSecrets(config).flatMap(({ file }) => file ?? []), problems: [] }
+  } catch (error) {
+    return { files: [], problems: [(error as Error).message] }
+  }
+}
+
 /** Whoever reads one of these can issue tokens, read calls, or be taken for this service. */
 export function fileWarnings(config: SecretFiles, platform: string): string[] {
   const own = [jwtSecretsFile, demoKeyFile, storeFile].map((name) => join(config.dataDir, name))
-  const named = [...config.secretFiles, ...(config.tlsKey === null ? [] : [config.tlsKey])]
+  const named = [
+    ...config.secretFiles,
+    ...readMadeRing(config).files,
+    ...(config.tlsKey === null ? [] : [config.tlsKey]),
+  ]
   return [...own, ...named].flatMap((path) => openToAll(path, platform) ?? [])
 }
 

@@ -50,7 +50,7 @@ describe('defaults', () => {
       wsRate: { perSecond: 20, burst: 200 },
       stunUrls: [],
       turnUrls: [],
-      turnSecret: null,
+      turnSecrets: null,
       turnUsername: null,
       turnCredential: null,
       trustProxy: null,
@@ -59,7 +59,7 @@ describe('defaults', () => {
       allowedOrigins: null,
       adminPort: null,
       adminHost: '127.0.0.1',
-      adminToken: null,
+      adminTokens: null,
       demo: false,
       logLevel: 'info',
     })
@@ -151,6 +151,21 @@ describe('values', () => {
     }
     for (const value of ['stun:a', 'turn:a?transport=sctp', 'turn:a?x=1']) {
       expect(problems({ RINGWIRE_TURN_URLS: value, RINGWIRE_TURN_SECRET: 'x' })).toHaveLength(1)
+    }
+  })
+
+  test('[KEY1] two TURN secrets keep their order, and are a warning, for one of them is to go', () => {
+    const turn = { RINGWIRE_TURN_URLS: 'turn:t' }
+    expect(load({ ...turn, RINGWIRE_TURN_SECRET: 'one' }).turnSecrets).toEqual(['one'])
+    expect(load({ ...turn, RINGWIRE_TURN_SECRET: 'new, old' }).turnSecrets).toEqual(['new', 'old'])
+    expect(loadConfig({ ...turn, RINGWIRE_TURN_SECRET: 'one' }).warnings).toEqual([])
+    expect(loadConfig({ ...turn, RINGWIRE_TURN_SECRET: 'new,old' }).warnings).toEqual([
+      'RINGWIRE_TURN_SECRET: holds two secrets: credentials are made with the first',
+    ])
+    for (const value of ['a,b,c', 'hunter2,', ',hunter2']) {
+      const [problem = ''] = problems({ ...turn, RINGWIRE_TURN_SECRET: value })
+      expect(problem).toStartWith('RINGWIRE_TURN_SECRET must ')
+      expect(problem).not.toContain('hunter2')
     }
   })
 
@@ -304,7 +319,13 @@ describe('what belongs together', () => {
   })
 
   test('an unknown variable of Ringwire warns; others are nobody’s business', () => {
-    const { warnings, ok } = loadConfig({ RINGWIRE_PROT: '1', RINGWIRE_A: '', PATH: '/bin', TOKEN: 'x' })
+    const { warnings, ok } = loadConfig({
+      RINGWIRE_PROT: '1',
+      RINGWIRE_A: '',
+      RINGWIRE_URL: 'x',
+      PATH: '/bin',
+      TOKEN: 'x',
+    })
     expect(ok).toBe(true)
     expect(warnings).toEqual([
       'RINGWIRE_A is not a setting of Ringwire; it is ignored',
@@ -321,7 +342,18 @@ describe('what belongs together', () => {
       expect(problems({ ...env, ...token })).toEqual([])
     }
     expect(problems({ RINGWIRE_ADMIN_PORT: '8080' })).toEqual([expect.stringContaining('RINGWIRE_PORT')])
-    for (const bad of ['short', 'has a space in it, and is long', `${'x'.repeat(20)}\n`.repeat(2)]) {
+    const [old, next] = ['x'.repeat(16), 'y'.repeat(16)]
+    const both = loadConfig({ RINGWIRE_ADMIN_TOKEN: `${next}, ${old}` })
+    expect(both.ok && both.config.adminTokens).toEqual([next, old])
+    const [none, three] = [`${old},`, [old, next, old].join()]
+    for (const bad of [
+      none,
+      three,
+      `${next},short`,
+      'short',
+      'has a space in it, and is long',
+      `${'x'.repeat(20)}\n`.repeat(2),
+    ]) {
       const found = problems({ RINGWIRE_ADMIN_TOKEN: bad })
       expect(found).toEqual([expect.stringContaining('RINGWIRE_ADMIN_TOKEN')])
       expect(found.join()).not.toContain(bad)

@@ -8,13 +8,13 @@
  * A secret may be in a file instead, which NAME_FILE names.
  */
 import { contradictions } from './contradictions.ts'
+import type { JwtSecret } from './jwt-secrets.ts'
 import { readSecretFile } from './secret-files.ts'
 import type { Setting } from './setting.ts'
 import { type Config, settings } from './settings.ts'
 import {
   type BootstrapKey,
   isLoopbackHost,
-  type JwtSecret,
   type MessageRate,
   type Parsed,
   type Rate,
@@ -47,6 +47,7 @@ export function loadConfig(env: Environment): LoadedConfig {
     const parsed = read.ok ? entry.type.parse(read.value) : read
     if (parsed.ok) {
       values[field] = parsed.value
+      secretFiles.push(...(parsed.secretFiles ?? []))
       for (const warning of parsed.warnings ?? []) warnings.push(`${variable}: ${warning}`)
     } else problems.push(`${variable} ${parsed.problem}`)
   }
@@ -87,9 +88,13 @@ export function fileVariable(name: string): string {
   return `${name}_FILE`
 }
 
+/** What commands that ask a running service read. */
+const ofCommands = ['RINGWIRE_URL', 'RINGWIRE_KEY_ID', 'RINGWIRE_KEY_SECRET']
+
 function unknownVariables(env: Environment): string[] {
   const all = Object.values<Setting<unknown>>(settings)
   const known = new Set(all.flatMap(({ name, secret }) => (secret ? [name, fileVariable(name)] : [name])))
+  for (const name of ofCommands) known.add(name)
   const unknown = Object.keys(env).filter((name) => name.startsWith('RINGWIRE_') && !known.has(name))
   return unknown.sort().map((name) => `${name} is not a setting of Ringwire; it is ignored`)
 }

@@ -4,7 +4,7 @@ import { isLoopbackHost } from './values.ts'
 /** What single values cannot show. A field is undefined here where its own value was bad. */
 export function contradictions(config: Partial<Config>): string[] {
   const problems: string[] = []
-  const { tlsCert, tlsKey, turnUrls, turnSecret, turnUsername, turnCredential, host: address } = config
+  const { tlsCert, tlsKey, turnUrls, turnSecrets, turnUsername, turnCredential, host: address } = config
   const hasWorkers = config.workers !== undefined && config.workers > 1
   if (tlsCert && tlsKey === null) problems.push('RINGWIRE_TLS_KEY is required with RINGWIRE_TLS_CERT')
   if (tlsKey && tlsCert === null) problems.push('RINGWIRE_TLS_CERT is required with RINGWIRE_TLS_KEY')
@@ -14,11 +14,11 @@ export function contradictions(config: Partial<Config>): string[] {
   if (turnCredential && turnUsername === null) {
     problems.push('RINGWIRE_TURN_USERNAME is required with RINGWIRE_TURN_CREDENTIAL')
   }
-  if (turnSecret && (turnUsername || turnCredential)) {
+  if (turnSecrets && (turnUsername || turnCredential)) {
     problems.push('RINGWIRE_TURN_SECRET and fixed credentials (RINGWIRE_TURN_USERNAME) exclude each other')
   }
   if (turnUrls !== undefined && turnUrls.length > 0) {
-    if (turnSecret === null && turnUsername === null && turnCredential === null) {
+    if (turnSecrets === null && turnUsername === null && turnCredential === null) {
       problems.push('RINGWIRE_TURN_URLS needs RINGWIRE_TURN_SECRET, or RINGWIRE_TURN_USERNAME and _CREDENTIAL')
     }
   }
@@ -29,9 +29,9 @@ export function contradictions(config: Partial<Config>): string[] {
   } else if (config.redisUrl === null && hasWorkers && !config.demo) {
     problems.push('RINGWIRE_WORKERS over 1 needs REDIS_URL and DATABASE_URL: each worker is a node')
   }
-  const { adminPort, adminHost, adminToken } = config
+  const { adminPort, adminHost, adminTokens } = config
   if (typeof adminPort === 'number' && adminHost !== undefined) {
-    if (adminToken === null && !isLoopbackHost(adminHost)) {
+    if (adminTokens === null && !isLoopbackHost(adminHost)) {
       problems.push('RINGWIRE_ADMIN_TOKEN is required where RINGWIRE_ADMIN_HOST is no loopback address, as 127.0.0.1')
     }
     if (adminPort !== 0 && adminPort === config.port) {

@@ -4,7 +4,13 @@ import { parseRedisUrl } from './redis-url.ts'
 
 /** What a text of the environment means, or what is wrong with it. A problem never repeats a secret. */
 export type Parsed<T> =
-  | { readonly ok: true; readonly value: T; readonly warnings?: readonly string[] }
+  | {
+      readonly ok: true
+      readonly value: T
+      readonly warnings?: readonly string[]
+      /** Those that it names, and that hold a secret. */
+      readonly secretFiles?: readonly string[]
+    }
   | { readonly ok: false; readonly problem: string }
 
 /** One way to write a value: how the documents call it, and how it is read. */
@@ -30,11 +36,6 @@ export interface BootstrapKey {
   readonly products: readonly string[]
 }
 
-export interface JwtSecret {
-  readonly kid: string
-  readonly key: Uint8Array
-}
-
 /** Which `X-Forwarded-For` entries are believed: the last `hops` of them, or those that proxies of `networks` wrote. */
 export type TrustProxy =
   | { readonly kind: 'hops'; readonly hops: number }
@@ -45,7 +46,7 @@ const ok = <T>(value: T, warnings?: readonly string[]): Parsed<T> =>
 const bad = (problem: string): { ok: false; problem: string } => ({ ok: false, problem })
 
 export function text(label = 'text'): ValueType<string> {
-  return { label, parse: (value) => ok(value) }
+  return { label, parse: (value) => (value === '' ? bad('must not be empty') : ok(value)) }
 }
 
 /** A secret that goes into a header: long enough that nobody guesses it (RFC 6750 section 2.1 says of what). */
@@ -56,6 +57,20 @@ export function token(): ValueType<string> {
       /^[\w.~+/-]{16,512}=*$/.test(value)
         ? ok(value)
         : bad('must be 16 characters or more: letters, digits and - . _ ~ + /'),
+  }
+}
+
+/** One of a type, or two with a comma between them: both count while one is being replaced [KEY1]. */
+export function oneOrTwo(type: ValueType<string>, warning?: string): ValueType<readonly string[]> {
+  return {
+    label: `${type.label}, or two`,
+    parse(value) {
+      const parts = value.split(',').map((part) => part.trim())
+      if (parts.length > 2) return bad(`must be one ${type.label}, or two with a comma between them`)
+      const wrong = parts.map((part) => type.parse(part)).find((parsed) => !parsed.ok)
+      if (wrong !== undefined && !wrong.ok) return bad(wrong.problem)
+      return parts.length === 2 && warning !== undefined ? ok(parts, [warning]) : ok(parts)
+    },
   }
 }
 
@@ -172,7 +187,7 @@ export function baseUrl(): ValueType<string | null> {
   }
 }
 
-const items = (value: string) =>
+export const items = (value: string) =>
   value
     .split(',')
     .map((entry) => entry.trim())
@@ -239,26 +254,6 @@ export function networks(): ValueType<readonly string[]> {
 /** ipaddr.js also reads `1`, `0x7f.1` and the like, which nobody means. */
 function isAddress(value: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value)
-}
-
-/** `kid:base64url,…`, in a file also one a line; the first signs, all verify [TOK2]. */
-export function jwtSecrets(): ValueType<readonly JwtSecret[] | null> {
-  return {
-    label: 'kid:base64url,…',
-    parse(value) {
-      const secrets: JwtSecret[] = []
-      for (const [index, entry] of items(value.replaceAll('\n', ',')).entries()) {
-        const [, kid, encoded] = /^([\w.-]{1,64}):([\w-]+)={0,2}$/.exec(entry) ?? []
-        if (kid === undefined || encoded === undefined) return bad(`entry ${index + 1} is not kid:base64url`)
-        const key = Buffer.from(encoded, 'base64url')
-        // RFC 7518 section 3.2: a key of the size of the hash output or larger.
-        if (key.length < 32) return bad(`the secret of ${kid} is under 32 bytes`)
-        if (secrets.some((secret) => secret.kid === kid)) return bad(`${kid} is there twice`)
-        secrets.push({ kid, key })
-      }
-      return secrets.length === 0 ? bad('holds no secret') : ok(secrets)
-    },
-  }
 }
 
 /** `key_id:secret:product[,product…]`, several with `;`, split at the first and the last colon. */

@@ -17,7 +17,7 @@ import { failure, healthReply, retryAfter } from './replies.ts'
 import { targetOf } from './request-target.ts'
 
 export interface AdminOptions {
-  readonly config: Pick<Config, 'adminPort' | 'adminHost' | 'adminToken'>
+  readonly config: Pick<Config, 'adminPort' | 'adminHost' | 'adminTokens'>
   readonly status: Status
   readonly journal: Pick<Journal, 'operator' | 'failed'>
   readonly counters: LocalCounters
@@ -37,10 +37,10 @@ const wrongTokens = { count: 20, seconds: 60 }
 
 /** Opens it where the configuration has a port for it. Throws where it cannot. */
 export function listenForAdmin({ config, status, journal, counters }: AdminOptions): AdminListener | undefined {
-  const { adminPort: port, adminHost: host, adminToken } = config
+  const { adminPort: port, adminHost: host, adminTokens } = config
   if (port === null) return undefined
   const isLoopback = isLoopbackHost(host)
-  const isKnown = adminToken === null ? undefined : createCheck(adminToken)
+  const isKnown = adminTokens === null ? undefined : createCheck(adminTokens)
   const guesses = counters.counter('admin-address', wrongTokens)
 
   const routes: Readonly<Record<string, () => MaybePromise<Response>>> = {
@@ -107,11 +107,14 @@ function isOfLoopback(host: string | null): boolean {
   return host !== null && isLoopbackHost(host.replace(/:\d+$/, ''))
 }
 
-/** Compares hashes, which are of one length, in constant time. */
-function createCheck(token: string): (given: string) => boolean {
+/** Compares hashes, which are of one length, in constant time, and with each token, whichever is right [KEY1]. */
+function createCheck(tokens: readonly string[]): (given: string) => boolean {
   const hashOf = (text: string) => createHash('sha256').update(text).digest()
-  const expected = hashOf(token)
-  return (given) => timingSafeEqual(hashOf(given), expected)
+  const expected = tokens.map(hashOf)
+  return (given) => {
+    const hash = hashOf(given)
+    return expected.filter((each) => timingSafeEqual(hash, each)).length > 0
+  }
 }
 
 /** Whoever reads the error has to know which of the two listeners it is about. */

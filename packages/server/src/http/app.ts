@@ -11,7 +11,7 @@ import { type PathParams, type Route, routeAt, routes } from '@ringwire/protocol
 import { type Context, Hono } from 'hono'
 import { createProductAuth } from '../auth/product-auth.ts'
 import type { Tokens } from '../auth/tokens.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, JwtSecret } from '../config/config.ts'
 import { createWsUrl } from '../config/ws-url.ts'
 import type { IceServersOf } from '../ice/ice-servers.ts'
 import type { Journal } from '../observability/journal.ts'
@@ -22,14 +22,17 @@ import { StoreError } from '../ports/store-error.ts'
 import type { HealthChecks } from '../services/health.ts'
 import type { History } from '../services/history.ts'
 import { allowed, type Limits, type LocalLimits } from '../services/limits.ts'
+import type { ExportOf } from '../services/participant-export.ts'
 import type { Participants } from '../services/participants.ts'
 import type { SeenCalls } from '../services/seen-calls.ts'
+import type { Timelines } from '../services/timelines.ts'
 import { saysTooLarge } from './body.ts'
 import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { createDeviceEndpoints, type DeviceDeps } from './device.ts'
 import { createIceServersEndpoint } from './ice-servers.ts'
+import { createJwksEndpoint } from './jwks.ts'
 import { empty, failure, healthReply, retryAfter } from './replies.ts'
 import { targetOf } from './request-target.ts'
 import { createRingEndpoints, type RingDeps } from './ring.ts'
@@ -44,13 +47,19 @@ export interface HttpDeps extends RingDeps, DeviceDeps {
   readonly clock: Clock
   readonly products: Pick<ProductStore, 'findKey'>
   readonly tokens: Tokens
+  /** What they are signed with. */
+  readonly secrets: readonly JwtSecret[]
   readonly iceServers: IceServersOf
+  readonly isRelayOnly: (product: string) => boolean
   readonly turnExpiry: (now: number) => number | null
   readonly limits: Limits
   readonly localLimits: LocalLimits
   readonly history: History
   readonly seenCalls: SeenCalls
+  readonly timelines: Timelines
+  readonly quality: ServerCallsDeps['quality']
   readonly participants: Participants
+  readonly exportOf: ExportOf
   readonly endCall: ServerCallsDeps['endCall']
   readonly webhooks: ServerWebhooksDeps['webhooks']
   readonly health: HealthChecks
@@ -125,6 +134,7 @@ function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
   const authenticate = createProductAuth({ products: deps.products, now: clock.now, demo: config.demo !== false })
   return {
     sessionToken: createSessionTokenEndpoint({ ...deps, authenticate, wsUrl: createWsUrl(config) }),
+    jwks: createJwksEndpoint(deps),
     callHistory: createCallHistoryEndpoint(deps),
     iceServers: createIceServersEndpoint(deps),
     ...createServerCallsEndpoints({ ...deps, authenticate }),

@@ -1,7 +1,7 @@
 import { errors, type RestCode } from '@ringwire/protocol/errors'
 import type { HealthReport } from '../services/health.ts'
 
-/** Every REST answer carries these: nothing here is to be kept or guessed at. */
+/** Every REST answer carries these, where it says nothing else: nothing here is to be kept or guessed at. */
 const always = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
 
 type HeaderFields = Readonly<Record<string, string>>
@@ -11,6 +11,36 @@ export function json(status: number, body: unknown, headers: HeaderFields = {}):
     status,
     headers: { 'Content-Type': 'application/json', ...always, ...headers },
   })
+}
+
+/**
+ * JSON that is sent while it is made, as fast as it is read. What fails before the first piece rejects; after it, the connection
+ * is cut: a client must not take a part for the whole.
+ */
+export async function jsonStream(
+  pieces: AsyncIterableIterator<string>,
+  onError: (error: unknown) => void,
+): Promise<Response> {
+  let next: IteratorResult<string> | undefined = await pieces.next()
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = next ?? (await pieces.next())
+        next = undefined
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      } catch (error) {
+        onError(error)
+        // Bun would print what it is given here.
+        controller.error()
+      }
+    },
+    async cancel() {
+      await pieces.return?.()
+    },
+  })
+  return new Response(body, { headers: { 'Content-Type': 'application/json', ...always } })
 }
 
 export function empty(status: number, headers: HeaderFields = {}): Response {

@@ -1,23 +1,29 @@
 /** Calls for application backends: /v1/server/calls and what is below it [SRV2]. */
-import { type CallPage, type CallShown, EndRequest } from '@ringwire/protocol/backend'
+import { type CallPage, type CallShown, EndRequest, type TimelineShown } from '@ringwire/protocol/backend'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { CallRef } from '../call/call.ts'
+import type { Quality } from '../services/quality.ts'
 import type { SeenCalls } from '../services/seen-calls.ts'
+import type { Timelines } from '../services/timelines.ts'
 import { createProductEndpoint, type ProductEndpointDeps } from './product.ts'
 import { failure, json } from './replies.ts'
 
 export interface ServerCallsDeps extends ProductEndpointDeps {
   readonly seenCalls: SeenCalls
+  readonly timelines: Timelines
+  readonly quality: Pick<Quality, 'of'>
   /** Ends a live call for its backend; of one that is over, or never was, nothing changes. */
   readonly endCall: (ref: CallRef, note: string | null) => Promise<unknown>
 }
 
 export function createServerCallsEndpoints(deps: ServerCallsDeps) {
-  const { seenCalls, endCall } = deps
+  const { seenCalls, timelines, quality, endCall } = deps
   const validateEnd = createValidator(EndRequest)
   const shown = async (product: string, callUuid: string) => {
     const call = await seenCalls.one(product, callUuid)
-    return call === undefined ? noSuchCall() : json(200, { success: true, call } satisfies CallShown)
+    if (call === undefined) return noSuchCall()
+    const shownCall = { ...call, quality: await quality.of({ product, callUuid: call.call_uuid }) }
+    return json(200, { success: true, call: shownCall } satisfies CallShown)
   }
   return {
     serverCalls: createProductEndpoint(deps, async ({ product, query }) => {
@@ -35,6 +41,10 @@ export function createServerCallsEndpoints(deps: ServerCallsDeps) {
       return json(200, { success: true, data: [...data], next_cursor } satisfies CallPage)
     }),
     serverCall: createProductEndpoint(deps, ({ product, params }) => shown(product, params.call_uuid ?? '')),
+    serverTimeline: createProductEndpoint(deps, async ({ product, params }) => {
+      const timeline = await timelines.of(product, params.call_uuid ?? '')
+      return timeline === undefined ? noSuchCall() : json(200, { success: true, ...timeline } satisfies TimelineShown)
+    }),
     serverEndCall: createProductEndpoint(deps, async ({ product, params, body }) => {
       const checked = validateEnd(body)
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })

@@ -40,6 +40,8 @@ export interface Journal {
   operator(asked: AskedByHttp, response: Response, durationMs: number): void
   /** What became of a push; `reason` is the push service's word for it [PUSH2]. */
   pushed(platform: string, result: string, reason: string): void
+  /** So many entries of timelines were not written. */
+  unwritten(count: number): void
   /** A webhook will not be delivered any more. */
   webhookFailed(failed: FailedDelivery): void
   /** Something that a store refused, or that is a bug. */
@@ -105,6 +107,9 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       meter.pushed(platform, result)
       if (result === 'accepted' || result === 'gone' || result === 'expired') return
       bounded.write('warn', { event: platform, cause: result, reason }, 'a push did not get through')
+    },
+    unwritten(count) {
+      bounded.write('warn', { count }, 'entries of timelines were dropped')
     },
     webhookFailed({ delivery, endpoint, cause }) {
       const { id, type, subject, attempts } = delivery

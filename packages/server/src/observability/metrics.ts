@@ -153,7 +153,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   const pushes = createCounter(
     'ringwire_pushes_total',
     ['platform', 'result'],
-    'Pushes to devices by what became of them; gone: the device was forgotten.',
+    'Pushes to devices by what became of them; gone: the device was forgotten; repeated: an attempt that is made again.',
   )
   const hooks = createCounter(
     'ringwire_webhook_deliveries_total',

@@ -1,3 +1,4 @@
+import type { CallQuality } from '@ringwire/protocol/backend'
 import type { ErrorBody } from '@ringwire/protocol/errors'
 import { errorBody } from '@ringwire/protocol/errors'
 import type { CallAlertingBy, CallInvite, CallInvited } from '@ringwire/protocol/events/call'
@@ -36,6 +37,7 @@ import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Delivery } from './delivery.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
+import type { Recorder } from './timeline.ts'
 
 /** A connected client as the calls see it. */
 export interface ClientSession extends Actor {
@@ -60,6 +62,9 @@ export interface CallsOptions {
   readonly delivery: Delivery
   readonly limits: InviteLimits
   readonly uptime: Uptime
+  readonly recorder: Pick<Recorder, 'record'>
+  /** How the media of a call that ends was, for those who hear of its end; null where nobody does [STAT1]. */
+  readonly qualityAtEnd: (ref: CallRef) => Promise<CallQuality | null>
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
@@ -71,7 +76,7 @@ export interface CallsOptions {
 }
 
 /** Who says that a phone rings. */
-export type Alerting = Pick<ClientSession, 'participant' | 'sessionId'>
+export type Alerting = Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>
 
 /** A request that may have to wait for a holder's sign of life [PLACE4]. */
 export interface Waiter {
@@ -117,18 +122,33 @@ export interface Calls {
 }
 
 export function createCalls(options: CallsOptions): Calls {
-  const { store, products, sessions, nodes, delivery, limits, uptime, clock, durations, onCommitted, onTold } = options
+  const {
+    store,
+    products,
+    sessions,
+    nodes,
+    delivery,
+    limits,
+    uptime,
+    recorder,
+    qualityAtEnd,
+    clock,
+    durations,
+    onCommitted,
+    onTold,
+  } = options
 
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
     const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
+    const quality = mayEnd(command) ? await qualityAtEnd(ref) : null
     return handOn(
       await noting(
         store.transition(ref, (call) =>
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
           call !== undefined && wasGone && !isGone(command)
             ? { ok: true as const, call, steps: [] }
-            : decide(call, known, clock.now(), { ...durations, outages: uptime.outages() }),
+            : withQuality(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() }), quality),
         ),
       ),
     )
@@ -271,7 +291,28 @@ export function createCalls(options: CallsOptions): Calls {
     }
   }
 
+  /** What was refused before there was a call is in the timeline of the uuid that was named [TRACE1]. */
   async function invite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
+    const outcome = await tryInvite(session, data, waiter)
+    // Who is busy was called, and that is a call.
+    if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
+    const { product, role, userId } = session.participant
+    const { code, limit } = outcome.error
+    recorder.record(
+      { product, callUuid: data.call_uuid.toLowerCase() },
+      {
+        what: 'refused',
+        side: 'caller',
+        asker: { role, userId },
+        sessionId: session.sessionId,
+        deviceId: session.deviceId ?? undefined,
+        detail: { code, ...(limit !== undefined && { limit }), peer_role: data.callee_role },
+      },
+    )
+    return outcome
+  }
+
+  async function tryInvite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
     const caller = session.participant
     const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
     const refused = checkInvite(session, caller, callee, data.call_type)
@@ -323,7 +364,7 @@ export function createCalls(options: CallsOptions): Calls {
     if (rate.ok && !counts) await limits.refundInvite(caller, callee)
     if (!decision.ok) {
       if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter)))
-        return invite(session, data, waiter)
+        return tryInvite(session, data, waiter)
       return { ok: false, error: errorOf(decision) }
     }
     const invited = invitedData(decision.call, rung.length > 0)
@@ -387,6 +428,8 @@ export function createCalls(options: CallsOptions): Calls {
       ...(n !== undefined && { source: { sessionId: session.sessionId, n } }),
     }
     await delivery.appendToPlace(call, 'caller', push)
+    const { sessionId, deviceId } = session
+    recorder.record(call, { what: 'alerting', side, sessionId, deviceId: deviceId ?? undefined, detail: {} })
     return { ok: true, value: call }
   }
 
@@ -414,6 +457,16 @@ export function createCalls(options: CallsOptions): Calls {
       return ask(session, callUuid, command, waiter)
     },
   }
+}
+
+const mayEnd = ({ type }: CallCommand) => type === 'end' || type === 'stop' || type === 'time'
+
+function withQuality(decision: Decision, quality: CallQuality | null): Decision {
+  if (quality === null || decision.steps.length === 0) return decision
+  const steps = decision.steps.map(({ call, event }) =>
+    event.type === 'ended' ? { call, event: { ...event, quality } } : { call, event },
+  )
+  return { ...decision, steps }
 }
 
 function errorOf(refusal: Refusal): ErrorBody {

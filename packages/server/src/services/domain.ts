@@ -1,4 +1,5 @@
-import type { Call } from '../call/call.ts'
+import type { CallQuality } from '@ringwire/protocol/backend'
+import { type Call, type CallRef, callKey, isAnswered } from '../call/call.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -7,6 +8,8 @@ import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { TimelineStore } from '../ports/timeline.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
 import { type Arrivals, createArrivals } from './arrivals.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
@@ -14,14 +17,21 @@ import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import { createQuality, type Quality } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
+import type { Recorder } from './timeline.ts'
 
 export interface DomainOptions {
   readonly config: Pick<Config, 'callerLostMs' | 'peerLostMs' | 'maxCallMs' | 'ringTimeoutMs' | 'maxRinging'>
   /** What the node keeps, and with whom it serves. */
   readonly backend: {
-    readonly stores: { readonly calls: CallStore; readonly outbox: OutboxStore; readonly products: ProductStore }
+    readonly stores: {
+      readonly calls: CallStore
+      readonly outbox: OutboxStore
+      readonly products: ProductStore
+      readonly timeline: TimelineStore
+    }
     readonly sessions: Sessions
     readonly nodes: Nodes
     readonly uptime: Uptime
@@ -34,6 +44,11 @@ export interface DomainOptions {
   readonly finalsMs: number
   readonly onCommitted: CallsOptions['onCommitted']
   readonly onPassed: RelayOptions['onPassed']
+  /** Writes down what is seen of calls [TRACE1]. */
+  readonly recorder: Recorder
+  /** Whether anybody hears how calls of a product end. */
+  readonly hearsEnds: (product: string) => boolean
+  readonly isRelayOnly: RelayOptions['isRelayOnly']
   /** A call could not be looked after. */
   readonly onError: (error: unknown) => void
 }
@@ -42,6 +57,7 @@ export interface DomainOptions {
 export interface Domain {
   readonly calls: Calls
   readonly relay: Relay
+  readonly quality: Quality
   readonly arrivals: Arrivals
   readonly outbox: Outbox
   readonly recovery: Recovery
@@ -58,9 +74,12 @@ export interface Domain {
  * began, however long ago [EXT3]. What is older was left by a version that ran here before. In ms.
  */
 const longestOutageMs = 86_400_000
+/** So long the end of a call may wait for what is known of its media, in ms. */
+const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
+  const { isRelayOnly, recorder, hearsEnds } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
   const durations = {
@@ -78,7 +97,26 @@ export function createDomain(options: DomainOptions): Domain {
     onApplied: (call) => deadlines.watch(call),
     onError,
   })
+  const quality = createQuality({
+    recorder,
+    timeline: stores.timeline,
+    load: async (ref) => delivery.known.get(callKey(ref)) ?? (await store.load(ref)),
+    now: clock.now,
+  })
+  /** Who hears of the end hears how the media was, if that is known at once: nobody waits for it to hang up [TRACE1, STAT1]. */
+  async function qualityAtEnd(ref: CallRef): Promise<CallQuality | null> {
+    const call = delivery.known.get(callKey(ref))
+    if (!hearsEnds(ref.product) || call === undefined || !isAnswered(call)) return null
+    const { promise: late, resolve } = Promise.withResolvers<null>()
+    const timer = setTimeout(resolve, qualityMs, null)
+    const known = quality.of(ref).catch((error) => {
+      if (!(error instanceof StoreError)) onError(error)
+      return null
+    })
+    return Promise.race([known, late]).finally(() => clearTimeout(timer))
+  }
   const calls = createCalls({
+    qualityAtEnd,
     store,
     products: stores.products,
     sessions,
@@ -86,6 +124,7 @@ export function createDomain(options: DomainOptions): Domain {
     delivery,
     limits,
     uptime,
+    recorder,
     clock,
     durations,
     ringTimeoutMs: config.ringTimeoutMs,
@@ -115,7 +154,9 @@ export function createDomain(options: DomainOptions): Domain {
       for (const call of delivery.sweep(now, live)) deadlines.forget(call)
     },
     onDeath: calls.makeUpForEnds,
-    onSweep: outbox.sweep,
+    async onSweep() {
+      await Promise.all([outbox.sweep(), delivery.retry()])
+    },
     onError,
   })
   const arrivals = createArrivals({
@@ -123,13 +164,15 @@ export function createDomain(options: DomainOptions): Domain {
     sessions,
     delivery,
     calls,
+    recorder,
     clock,
     absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
     onError,
   })
   return {
     calls,
-    relay: createRelay({ calls, delivery, sessions, onPassed }),
+    quality,
+    relay: createRelay({ calls, delivery, sessions, isRelayOnly, onPassed, recorder }),
     arrivals,
     outbox,
     recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),

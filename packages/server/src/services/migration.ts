@@ -1,5 +1,5 @@
 /**
- * From SQLite to PostgreSQL: all calls with their events, product keys, settings, devices, tokens that were taken back,
+ * From SQLite to PostgreSQL: all calls with their events, product keys, settings, devices, tokens that were taken back, timelines,
  * webhook endpoints and what did not arrive there.
  *
  *   migrateToPostgres(options) → what was copied, or what was there already

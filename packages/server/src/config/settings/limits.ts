@@ -3,13 +3,21 @@ import { integer, messageRate } from '../values.ts'
 
 /** How much one address, key or participant may ask for. */
 export const limits = {
-  tokenRateIp: limit('RINGWIRE_TOKEN_RATE_IP', '6000/60', 'Token requests per address (IPv6: per /64).'),
+  tokenRateIp: limit(
+    'RINGWIRE_TOKEN_RATE_IP',
+    '6000/60',
+    'Token requests per address (IPv6: per /64); as many requests of backends (/v1/server/…), counted apart.',
+  ),
   tokenFailRateIp: limit(
     'RINGWIRE_TOKEN_FAIL_RATE_IP',
     '20/60',
     'Failures of product credentials per address; over it only further failures are refused with 429.',
   ),
-  tokenRateKey: limit('RINGWIRE_TOKEN_RATE_KEY', '6000/60', 'Token requests per product key.'),
+  tokenRateKey: limit(
+    'RINGWIRE_TOKEN_RATE_KEY',
+    '6000/60',
+    'Token requests per product key; as many of its other requests (/v1/server/…), counted apart.',
+  ),
   restRateIp: limit(
     'RINGWIRE_REST_RATE_IP',
     '1000/10',
@@ -18,7 +26,7 @@ export const limits = {
   restRate: limit(
     'RINGWIRE_REST_RATE',
     '120/60',
-    'Requests of one participant for its history or ICE servers, counted by each process for itself.',
+    'Requests of one participant for history, ICE servers, devices and ring tickets, counted by each process for itself.',
   ),
   connectRate: limit(
     'RINGWIRE_CONNECT_RATE',

@@ -1,6 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { setting, unset } from '../setting.ts'
-import { baseUrl, demo, flag, host, integer, oneOf, origins, text, token, trustProxy, workers } from '../values.ts'
+import {
+  baseUrl,
+  demo,
+  flag,
+  host,
+  integer,
+  oneOf,
+  oneOrTwo,
+  origins,
+  text,
+  token,
+  trustProxy,
+  workers,
+} from '../values.ts'
 
 /** Where the service listens, who may reach it, and what it says of itself. */
 export const service = {
@@ -48,19 +61,19 @@ export const service = {
     '127.0.0.1',
     'Address of the second listener; any but a loopback address needs RINGWIRE_ADMIN_TOKEN.',
   ),
-  adminToken: unset(
+  adminTokens: unset(
     'RINGWIRE_ADMIN_TOKEN',
-    token(),
+    oneOrTwo(token()),
     null,
     'unset: none is asked for',
-    'What the second listener asks for, as a bearer token; on a loopback address not for /metrics.',
+    'What the second listener asks for, as a bearer token; on a loopback address not for /metrics. Two, with a comma between them, both count: so one is replaced.',
     { secret: true },
   ),
   demo: setting(
     'RINGWIRE_DEMO',
     demo(),
     '0',
-    '1 serves a demo page on this machine only; lan, which ringwire serve --lan sets, to its local networks, too. It has a key of its own that counts for nothing without it. It knows who is online in its own process, so more than one worker is refused.',
+    '1 serves a demo page on this machine only; lan, which ringwire serve --lan sets, to its local networks, too. It has a key of its own that counts for nothing without it. It knows who signed in, in its own process, so more than one worker is refused.',
   ),
   logLevel: setting('RINGWIRE_LOG_LEVEL', oneOf('debug', 'info', 'warn', 'error', 'silent'), 'info', 'What is logged.'),
   logParticipants: setting(
