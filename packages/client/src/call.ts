@@ -79,8 +79,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
 
   function overError(): RingwireError {
-    const { state } = call
-    const cause = state.name === 'over' ? state.error : undefined
+    const { error: cause } = call.state as { readonly error?: unknown }
     return new RingwireError('CALL_OVER', 'The call is over.', { cause })
   }
 
@@ -95,9 +94,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
 
   /** What only the holder of the place may do was refused: another session holds it [PLACE3]. */
   function refused(event: ClientEventName, error: RingwireError): void {
-    const isOfHolder = event === 'call.connected' || isRelay(event)
-    const { state } = call
-    const wasHolder = state.name !== 'ringing' || state.direction === 'outgoing'
+    const isOfHolder = event === 'call.connected' || event === 'call.media' || event.startsWith('webrtc.')
+    const wasHolder = call.state.name !== 'ringing' || call.state.direction === 'outgoing'
     if (error.code !== 'CALL_NOT_PARTICIPANT' || !isOfHolder || !wasHolder) return
     apply({ type: 'over', status: 'accepted', reason: ownReasons.elsewhere, error })
   }
@@ -151,8 +149,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     const [status, usual] = ends[event]
     // A click handler is called with its event, which is no reason and may have no JSON.
     const reason = typeof given === 'string' ? given : undefined
-    const isUnsent = port.withdraw(call.callUuid)
-    const asked = isUnsent ? Promise.resolve() : ask(event, { reason }, { insistent: true })
+    // One that was never sent has nothing to end.
+    const asked = port.withdraw(call.callUuid) ? Promise.resolve() : ask(event, { reason }, { insistent: true })
     apply({ type: 'over', status, reason: reason ?? usual, by: port.self() })
     return quiet(
       asked.catch((error: RingwireError) => {
@@ -181,6 +179,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       sent = { audio, video, screen }
       return ask('call.media', sent, { insistent: true })
     },
+    sendStats: (stats) => ask('call.stats', { stats }, { insistent: true }),
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
     sendCandidate: (candidate) => (candidate === null ? Promise.resolve() : ask('webrtc.ice_candidate', { candidate })),
@@ -212,10 +211,6 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
   }
   if (!isUnanswered(call)) settleInvited()
   return live
-}
-
-function isRelay(event: ClientEventName): boolean {
-  return event === 'call.media' || event.startsWith('webrtc.')
 }
 
 /** What each way of hanging up makes of the call: its status, and the reason where none is given. */

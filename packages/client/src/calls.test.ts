@@ -514,6 +514,17 @@ describe('what is known of the other side', () => {
     expect(fake.socket.sent).toMatchObject([{ event: 'call.media', data: { call_uuid: uuid1, ...flags } }])
   })
 
+  test('[STAT1] how the media is here is told, also when the call is over', async () => {
+    const { fake, call } = await answered()
+    const stats = { rtt_ms: 40, codec: 'audio/opus' }
+    void call.sendStats(stats)
+    expect(fake.socket.sent.at(-1)).toMatchObject({ event: 'call.stats', data: { call_uuid: uuid1, stats } })
+    void call.end()
+    void call.sendStats({ rtt_ms: 80 })
+    const told = { event: 'call.stats', data: { call_uuid: uuid1, stats: { rtt_ms: 80 } } }
+    expect(fake.socket.sent.at(-1)).toMatchObject(told)
+  })
+
   test('[MEDIA1] what this side sends is told, and told again where it may have been lost', async () => {
     const { fake, call } = await answered()
     const flags = { audio: true, video: false, screen: false }

@@ -9,10 +9,19 @@ import { createRenewal } from './renewal.ts'
 import { createRequests } from './requests.ts'
 import { createKeeper, createSession } from './session.ts'
 import { createTokens } from './tokens.ts'
-import type { CallClient, CallClientOptions, ClientEvents, RingwireErrorShape, Unsubscribe } from './types.ts'
+import type {
+  CallClient,
+  CallClientOptions,
+  ClientEvents,
+  RingwireErrorShape,
+  SessionToken,
+  Unsubscribe,
+} from './types.ts'
 import type { Envelope, Push } from './wire.ts'
 
 export type * from './types.ts'
+
+type IceServersGiven = Pick<SessionToken, 'ice_servers' | 'ice_transport_policy'>
 
 /** Builds a client; `connect()` starts it. Throws INVALID_ARGUMENT without a `getToken`. */
 export function createCallClient(options: CallClientOptions): CallClient {
@@ -34,14 +43,14 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   let endListening: Unsubscribe = () => {}
   /** Those that were told last: by the token, or by a push [EXT5]. */
   let iceServers: readonly IceServer[] = []
+  /** Came with them [PRIV1]. */
+  let iceTransportPolicy: 'relay' | undefined
 
   const report = (error: RingwireError) => listeners.emit('error', error)
   const keeper = createKeeper(options.storage, options.storageKey ?? 'ringwire', (cause) =>
     report(new RingwireError('REQUEST_FAILED', 'The storage refused.', { cause })),
   )
-  const tokens = createTokens(env, options, connectTimeoutMs, ({ ice_servers }) => {
-    if (ice_servers) setIceServers(ice_servers)
-  })
+  const tokens = createTokens(env, options, connectTimeoutMs, setIceServers)
   const requests = createRequests(env, {
     timeoutMs: requestTimeoutMs,
     transmit: (text) => connection.send(text),
@@ -54,9 +63,11 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     localTime: tokens.localTime,
   })
 
-  function setIceServers(next: readonly IceServer[]): void {
-    iceServers = next
-    listeners.emit('iceServers', next)
+  function setIceServers({ ice_servers, ice_transport_policy }: IceServersGiven): void {
+    if (!ice_servers) return
+    iceServers = ice_servers
+    iceTransportPolicy = ice_transport_policy
+    listeners.emit('iceServers', iceServers)
   }
 
   /** Goes on with what the page before this one left, unless that may be open beside this one. */
@@ -107,7 +118,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   }
 
   function take(push: Push): void {
-    if (push.event === 'ice.servers') setIceServers(push.data.ice_servers)
+    if (push.event === 'ice.servers') setIceServers(push.data)
     else calls.receive(push)
   }
 
@@ -169,6 +180,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     },
     get iceServers() {
       return iceServers
+    },
+    get iceTransportPolicy() {
+      return iceTransportPolicy
     },
     on: listeners.on,
     find: calls.find,

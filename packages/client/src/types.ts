@@ -21,6 +21,8 @@ export interface SessionToken {
   /** Needed where the client was not given a `url`. */
   readonly ws_url?: string
   readonly ice_servers?: readonly IceServer[]
+  /** The product lets media through its TURN server alone [PRIV1]. */
+  readonly ice_transport_policy?: 'relay' | undefined
 }
 
 /** The part of `fetch`'s Response that the client reads; that of the token backend, as it came. */
@@ -201,6 +203,23 @@ export interface CallMediaFlags {
   readonly screen: boolean
 }
 
+/** How the media is at this side [STAT1]; what is not known is left out. */
+export interface CallStats {
+  /** Round trip, and jitter of what is received, in ms: 0 to 60,000. */
+  readonly rtt_ms?: number
+  readonly jitter_ms?: number
+  /** Share of the packets that did not arrive, 0 to 1. */
+  readonly loss?: number
+  /** Bits per second that are received. */
+  readonly bitrate?: number
+  /** Of the received picture, since the last report. */
+  readonly frames_dropped?: number
+  /** Types of the candidates that are used: host, srflx, prflx, relay. */
+  readonly candidate_pair?: { readonly local: string; readonly remote: string }
+  /** As audio/opus. */
+  readonly codec?: string
+}
+
 /** What is known of the other side. Immutable, as CallState is. Instants are ms since the epoch by this device's clock. */
 export interface PeerState {
   /** It lost its connection to the service, and the call ends at `endsAt` unless it comes back [PEER1]. */
@@ -272,6 +291,8 @@ export interface Call {
 
   /** Tells the peer what is sent from here; it is told again where that may have been lost. */
   sendMedia(flags: CallMediaFlags): Promise<void>
+  /** How the media is here, for the backend of the application: at most every 30 s, and at the end. The media part does it. */
+  sendStats(stats: CallStats): Promise<void>
   sendOffer(sdp: SessionDescription<'offer'>): Promise<void>
   sendAnswer(sdp: SessionDescription<'answer'>): Promise<void>
   /** Null, the end of candidates, is not sent. */
@@ -347,6 +368,8 @@ export interface CallClient {
   readonly restorable: readonly RestorableCall[]
   /** From the token, or newer. */
   readonly iceServers: readonly IceServer[]
+  /** Came with `iceServers`. `relay`: media goes through a TURN server alone, and `createCallMedia` sees to it [PRIV1]. */
+  readonly iceTransportPolicy: 'relay' | undefined
 
   /** For useSyncExternalStore: `(listener) => client.on('state', listener)` and `() => client.state`. */
   on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): Unsubscribe

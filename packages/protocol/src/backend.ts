@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { statNumbers } from './events/call.ts'
 import { CallStatus } from './rest.ts'
 import { boundedText, maxIdBytes, timestamp, uuid } from './text.ts'
 
@@ -11,6 +12,30 @@ const CallParty = Type.Object({
   role: Type.String(),
   display_name: nullable(Type.String({ description: "The callee's is known once it accepted." })),
 })
+
+const Range = (description: string) =>
+  Type.Optional(Type.Object({ min: Type.Number(), avg: Type.Number(), max: Type.Number() }, { description }))
+
+/** What one side of a call reported of its media [STAT1]. */
+export const SideQuality = Type.Object({
+  reports: Type.Integer(),
+  rtt_ms: Range(statNumbers.rtt_ms.description),
+  jitter_ms: Range(statNumbers.jitter_ms.description),
+  loss: Range(statNumbers.loss.description),
+  bitrate: Range(statNumbers.bitrate.description),
+  frames_dropped: Range(statNumbers.frames_dropped.description),
+  candidate_pair: Type.Optional(
+    Type.Object(
+      { local: Type.String(), remote: Type.String() },
+      { description: 'Types of candidates, of the last report.' },
+    ),
+  ),
+  codec: Type.Optional(Type.String({ description: 'Of the last report.' })),
+})
+export type SideQuality = Static<typeof SideQuality>
+
+export const CallQuality = Type.Object({ caller: nullable(SideQuality), callee: nullable(SideQuality) })
+export type CallQuality = Static<typeof CallQuality>
 
 /** A call as the backend of its product is shown it: both sides, and what the invite said. */
 export const CallView = Type.Object({
@@ -33,6 +58,12 @@ export const CallView = Type.Object({
   by: Type.Union([Type.Object({ user_id: Type.String(), role: Type.String() }), Type.Null()], {
     description: 'Who brought the call into its status; null where time, a loss or a backend did.',
   }),
+  quality: Type.Optional(
+    Type.Union([CallQuality, Type.Null()], {
+      description:
+        'Of one call, and in call.ended: how the media was, as it was reported until then; null: nothing was.',
+    }),
+  ),
 })
 export type CallView = Static<typeof CallView>
 
@@ -47,7 +78,7 @@ export const ParticipantView = Type.Object({
       connected_at: timestamp('When the session was opened.'),
       extended: Type.Boolean(),
       app_version: Type.Union([Type.String(), Type.Null()], {
-        description: 'Of its token; null where it has none, and of sockets of other nodes.',
+        description: 'Of the token that it connected with; null where that has none.',
       }),
     }),
     { description: 'Sessions that have a socket, the oldest first.' },
@@ -81,9 +112,70 @@ export const Disconnected = Type.Object({
 })
 export type Disconnected = Static<typeof Disconnected>
 
+/** DELETE /v1/server/participants/{role}/{user_id}. */
+export const ParticipantErased = Type.Object({
+  success: Type.Literal(true),
+  tokens_from: timestamp('Tokens of the participant that were issued before it do not count.'),
+  calls: Type.Integer({ description: 'Calls that named it, and do not any more.' }),
+  devices: Type.Integer({ description: 'Devices that could be woken.' }),
+  timeline_entries: Type.Integer({ description: 'What was seen of it in calls.' }),
+  webhook_deliveries: Type.Integer({ description: 'Webhooks that are kept, and named it.' }),
+})
+export type ParticipantErased = Static<typeof ParticipantErased>
+
 /** GET /v1/server/calls/{call_uuid}. */
 export const CallShown = Type.Object({ success: Type.Literal(true), call: CallView })
 export type CallShown = Static<typeof CallShown>
+
+/** What happened to a call, or was seen of it [TRACE1]. */
+export const TimelineEntry = Type.Object({
+  at: timestamp('By the clock of the service.'),
+  what: Type.String({
+    description:
+      'A change of the call: invited, busy, accepted, silenced, connected, rejected, cancelled, ended, missed, place_taken, ' +
+      'place_settled, place_lost, clock_shifted. Or what was seen: rung, proven, alerting, socket_lost, socket_found, push, ' +
+      'webhook, relays, quality, refused. There may be more.',
+  }),
+  who: Type.Optional(Type.Object({ user_id: Type.String(), role: Type.String() })),
+  device_id: Type.Optional(Type.String()),
+  session_id: Type.Optional(Type.String()),
+  detail: Type.Record(Type.String(), Type.Unknown(), { description: 'By what it is. Never an address, SDP or token.' }),
+})
+export type TimelineEntry = Static<typeof TimelineEntry>
+
+/** GET /v1/server/participants/{role}/{user_id}/export. */
+export const ParticipantExport = Type.Object({
+  success: Type.Literal(true),
+  user_id: Type.String(),
+  role: Type.String(),
+  exported_at: timestamp('When it was begun.'),
+  tokens_from: nullable(timestamp('Tokens issued before it do not count; null: none were taken back.')),
+  sessions: ParticipantView.properties.sessions,
+  devices: ParticipantView.properties.devices,
+  calls: Type.Array(
+    Type.Object({
+      call: CallView,
+      entries: Type.Array(TimelineEntry, { description: 'Of its timeline, those of the participant.' }),
+    }),
+    { description: 'On either side, newest started_at first.' },
+  ),
+  refused: Type.Array(Type.Object({ call_uuid: uuid(), entry: TimelineEntry }), {
+    description: 'Invites of the participant that were refused before there was a call, the latest first.',
+  }),
+})
+export type ParticipantExport = Static<typeof ParticipantExport>
+
+const timelineFields = {
+  call: Type.Union([CallView, Type.Null()], { description: 'null: an invite was refused before there was a call.' }),
+  entries: Type.Array(TimelineEntry, { description: 'The earliest first, at most 500.' }),
+  summary: Type.String({ description: 'What became of it, in one sentence for people.' }),
+}
+export const TimelineView = Type.Object(timelineFields)
+export type TimelineView = Static<typeof TimelineView>
+
+/** GET /v1/server/calls/{call_uuid}/timeline. */
+export const TimelineShown = Type.Object({ success: Type.Literal(true), ...timelineFields })
+export type TimelineShown = Static<typeof TimelineShown>
 
 /** POST /v1/server/calls/{call_uuid}/end; the body may be left out. */
 export const EndRequest = Type.Object({
@@ -115,8 +207,11 @@ export const callHookTypes = [
   'call.wake_cancelled',
 ] as const
 export type CallHookType = (typeof callHookTypes)[number]
+/** Types about participants: only where an endpoint names them [HOOK2]. */
+export const participantHookTypes = ['participant.online', 'participant.offline'] as const
+export type ParticipantHookType = (typeof participantHookTypes)[number]
 /** Types of webhooks that an endpoint may ask for [HOOK2]. */
-export const hookTypes = callHookTypes
+export const hookTypes = [...callHookTypes, ...participantHookTypes] as const
 export type HookType = (typeof hookTypes)[number]
 
 const webhookFields = {
@@ -156,7 +251,7 @@ export type WebhookPage = Static<typeof WebhookPage>
 /** The body of POST /v1/server/webhooks, and of PATCH, where nothing is required. */
 export const WebhookRequest = Type.Object({
   url: Type.String({ description: 'https, and a public address [HOOK4].', maxLength: 2048 }),
-  events: Type.Optional(nullable(Type.Array(Type.Enum([...hookTypes]), { description: 'null: all.' }))),
+  events: Type.Optional(nullable(Type.Array(Type.Enum([...hookTypes]), { description: 'null: all types of calls.' }))),
   description: Type.Optional(nullable(Type.String({ maxLength: 255 }))),
   enabled: Type.Optional(Type.Boolean()),
 })

@@ -8,7 +8,9 @@ import {
   CallInvite,
   CallMedia,
   CallReject,
+  CallStats,
 } from './events/call.ts'
+import { PresenceWatch } from './events/presence.ts'
 import { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
 
 /** What clients send: event name → the schema of its `data`. */
@@ -24,6 +26,8 @@ export const clientEvents = {
   'webrtc.ice_candidate': WebrtcIceCandidate,
   'call.alerting': CallAlerting,
   'call.media': CallMedia,
+  'call.stats': CallStats,
+  'presence.watch': PresenceWatch,
   'auth.refresh': AuthRefresh,
 } as const
 
@@ -41,5 +45,7 @@ export const clientEventPurposes: Record<ClientEventName, string> = {
   'webrtc.ice_candidate': 'ICE candidate relay.',
   'call.alerting': 'The phone of the callee really rings.',
   'call.media': 'What this side sends: microphone, camera, screen.',
+  'call.stats': 'How the media is at this side; extended sessions only.',
+  'presence.watch': 'Whose comings and goings to hear of; extended sessions only.',
   'auth.refresh': 'Go on with a new token; extended sessions only.',
 }

@@ -14,7 +14,8 @@ export const closeCodes = {
   4401: { name: 'TOKEN', meaning: 'The token is missing, invalid or expired: get a new one first.', reconnect: true },
   4403: {
     name: 'FORBIDDEN',
-    meaning: 'The origin of the web page is not allowed [WS8], or a backend sent the participant away [SRV2].',
+    meaning:
+      'The origin of the web page is not allowed [WS8], a backend sent the participant away [SRV2], or its product key was disabled [KEY1].',
     reconnect: false,
   },
   4408: { name: 'NO_PONG', meaning: 'The client did not answer a ping in time [WS6].', reconnect: true },

@@ -112,6 +112,19 @@ export const endpoints = {
       'SERVICE_UNAVAILABLE',
     ],
   },
+  jwks: {
+    method: 'GET',
+    path: '/.well-known/jwks.json',
+    cors: false,
+    counts: 'address',
+    operationId: 'listPublicKeys',
+    tag: 'tokens',
+    summary: 'The public keys of session tokens.',
+    description:
+      'A JSON Web Key Set (RFC 7517) of the keys that sign with EdDSA (RFC 8037) or ES256 (RFC 7518). With a secret ' +
+      '(HS256) alone it has no keys. May be kept for 5 minutes.',
+    errors: ['METHOD_NOT_ALLOWED', 'REQUEST_BODY_TOO_LARGE', 'RATE_LIMITED', 'INTERNAL_ERROR'],
+  },
   callHistory: {
     method: 'GET',
     path: '/v1/calls/history',
@@ -170,6 +183,17 @@ export const endpoints = {
     operationId: 'showCall',
     summary: 'One call.',
     description: 'Also of one that is over, as long as it is kept.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverTimeline: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/calls/{call_uuid}/timeline',
+    operationId: 'showTimeline',
+    summary: 'What happened to a call, and why a phone did not ring.',
+    description:
+      'As long as the call is kept. Also of an invite that was refused before there was a call, under the call_uuid that it ' +
+      'named, for 30 days.',
     errors: ['NOT_FOUND', ...serverErrors],
   },
   serverEndCall: {
@@ -260,6 +284,29 @@ export const endpoints = {
       'Its sockets are closed with 4403 on every node within a second, and its tokens that were issued before now, or ' +
       'before until, are refused everywhere. No call ends by it, but its places are lost.',
     errors: ['INVALID_REQUEST_BODY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverEraseParticipant: {
+    ...forServer,
+    method: 'DELETE',
+    path: '/v1/server/participants/{role}/{user_id}',
+    operationId: 'eraseParticipant',
+    summary: 'Erase what is kept of a participant.',
+    description:
+      'Its sockets are closed with 4403 and its tokens taken back, its live calls end with the reason ended_by_server, and then ' +
+      'nothing names it any more: calls keep their times and roles, with a blank user_id. Also of somebody who is not known. It ' +
+      'can be asked again; after 503 it has to be.',
+    errors: ['NOT_FOUND', ...serverErrors],
+  },
+  serverExportParticipant: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/participants/{role}/{user_id}/export',
+    operationId: 'exportParticipant',
+    summary: 'Everything that is kept of a participant.',
+    description:
+      'It is sent while it is read, however much it is. Where a store goes away meanwhile, the connection is cut: what came is ' +
+      'no JSON then. Where a device is pushed to is a secret of the device, and left out.',
+    errors: ['NOT_FOUND', ...serverErrors],
   },
   serverWebhooks: {
     ...forServer,

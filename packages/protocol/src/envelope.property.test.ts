@@ -130,7 +130,20 @@ const dataOf: Record<ClientEventName, fc.Arbitrary<object>> = {
     ),
   }),
   'call.alerting': fc.record({ call_uuid: uuid }),
+  'call.stats': fc.record({
+    call_uuid: uuid,
+    stats: fc.record(
+      {
+        rtt_ms: fc.constantFrom(0, 12.5, 60_000, null),
+        loss: fc.double({ min: 0, max: 1, noNaN: true }),
+        candidate_pair: fc.constantFrom({ local: 'host', remote: 'relay' }, null),
+        codec: fc.constantFrom('audio/opus', null),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
   'call.media': fc.record({ call_uuid: uuid, audio: fc.boolean(), video: fc.boolean(), screen: fc.boolean() }),
+  'presence.watch': fc.record({ participants: fc.array(fc.record({ role: id, user_id: id }), { maxLength: 5 }) }),
   'auth.refresh': fc.record({ token: text(200) }),
 }
 const number = fc.option(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { nil: undefined })

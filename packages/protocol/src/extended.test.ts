@@ -88,7 +88,17 @@ test('[MEDIA1] [PEER1] what peers see of each other', () => {
 })
 
 test('no new event has a name that the interface gives to another direction', () => {
-  const fresh = ['call.ack', 'call.status', 'call.alerting', 'ice.servers', 'auth.refreshed', 'session.reset', ...peer]
+  const fresh = [
+    'call.ack',
+    'call.status',
+    'call.alerting',
+    'ice.servers',
+    'auth.refreshed',
+    'session.reset',
+    'presence.state',
+    'presence.changed',
+    ...peer,
+  ]
   expect(Object.keys(serverEvents)).toEqual(expect.arrayContaining(fresh))
   for (const event of ['call.invite', 'call.accept', 'call.reject', 'call.cancel', 'call.end', 'call.connected']) {
     expect(Object.keys(serverEvents)).not.toContain(event)

@@ -72,20 +72,52 @@ export const IceServer = Type.Object({
 })
 export type IceServer = Static<typeof IceServer>
 
+const iceTransportPolicy = Type.Optional(
+  Type.Literal('relay', {
+    description:
+      'Only where the product passes relayed addresses alone [PRIV1]: what an RTCPeerConnection takes as iceTransportPolicy.',
+  }),
+)
+
 /** POST /v1/call/ice-servers, and the push `ice.servers` [EXT5]. */
 export const IceServersResponse = Type.Object({
   ice_servers: Type.Array(IceServer),
+  ice_transport_policy: iceTransportPolicy,
   expires_at: Type.Union([timestamp('When the TURN credentials run out.'), Type.Null()], {
     description: 'null where they do not.',
   }),
 })
 export type IceServersResponse = Static<typeof IceServersResponse>
 
+const jwk = { kid: Type.String({ description: 'As in the header of a token.' }), use: Type.Literal('sig') }
+const coordinate = Type.String({ description: 'base64url of 32 bytes.' })
+
+/** A public key of session tokens [KEY1]. */
+export const JsonWebKey = Type.Union([
+  Type.Object({
+    kty: Type.Literal('OKP'),
+    crv: Type.Literal('Ed25519'),
+    x: coordinate,
+    alg: Type.Literal('EdDSA'),
+    ...jwk,
+  }),
+  Type.Object({
+    ...{ kty: Type.Literal('EC'), crv: Type.Literal('P-256'), x: coordinate, y: coordinate },
+    ...{ alg: Type.Literal('ES256'), ...jwk },
+  }),
+])
+export type JsonWebKey = Static<typeof JsonWebKey>
+
+/** GET /.well-known/jwks.json (RFC 7517 section 5). */
+export const JsonWebKeySet = Type.Object({ keys: Type.Array(JsonWebKey) })
+export type JsonWebKeySet = Static<typeof JsonWebKeySet>
+
 export const TokenResponse = Type.Object({
   token: Type.String({ description: 'Signed JWT session token.' }),
   expires_at: timestamp('Expiry of the token.'),
   ws_url: Type.String({ description: 'WebSocket URL of the signaling endpoint.' }),
   ice_servers: Type.Array(IceServer),
+  ice_transport_policy: iceTransportPolicy,
   user: Type.Object({ user_id: Type.String(), role: Type.String(), display_name: Type.String() }),
   allowed_actions: Type.Array(Type.Enum([...allowedActions])),
 })

@@ -14,6 +14,7 @@ import {
   CallRinging,
   CallStatusChanged,
 } from './events/call.ts'
+import { PresenceState } from './events/presence.ts'
 import { RelayOrigin, WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from './events/webrtc.ts'
 import { IceServersResponse } from './rest.ts'
 
@@ -55,6 +56,11 @@ export const serverEvents = {
   },
   'call.peer_away': { data: CallPeerAway, purpose: 'To an extended peer: the other side lost its place.' },
   'call.peer_back': { data: CallPeerBack, purpose: "To an extended peer: the other side's place is held again." },
+  'presence.state': { data: PresenceState, purpose: 'Reply to presence.watch: who of them is there.' },
+  'presence.changed': {
+    data: PresenceState,
+    purpose: 'To an extended session: who of those that it watches came or went.',
+  },
   'ice.servers': { data: IceServersResponse, purpose: 'To an extended session: fresh ICE servers.' },
   'auth.refreshed': { data: AuthRefreshed, purpose: 'Reply to auth.refresh.' },
   'session.reset': { data: SessionReset, purpose: 'To an extended session: its log was lost.' },

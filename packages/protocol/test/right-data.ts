@@ -15,5 +15,7 @@ export const rightData: Record<ClientEventName, object> = {
   'webrtc.ice_candidate': { call_uuid: callUuid, candidate: { candidate: '', sdpMid: '0', sdpMLineIndex: 0 } },
   'call.alerting': { call_uuid: callUuid },
   'call.media': { call_uuid: callUuid, audio: true, video: false, screen: false },
+  'call.stats': { call_uuid: callUuid, stats: { rtt_ms: 40, loss: 0 } },
+  'presence.watch': { participants: [{ role: 'agent', user_id: 'bob' }] },
   'auth.refresh': { token: 'a.b.c' },
 }

@@ -131,6 +131,36 @@ export const CallMedia = Type.Object({
 })
 export type CallMedia = Static<typeof CallMedia>
 
+/** What `call.stats` counts: the greatest of each, and its unit [STAT1]. */
+export const statNumbers = {
+  rtt_ms: { most: 60_000, description: 'Round trip of the media, ms.' },
+  jitter_ms: { most: 60_000, description: 'Of what is received, ms.' },
+  loss: { most: 1, description: 'Share of the packets that did not arrive, of both directions, 0 to 1.' },
+  bitrate: { most: 1e10, description: 'Bits per second that are received.' },
+  frames_dropped: { most: 1e9, description: 'Of the received picture, since the last report.' },
+} as const
+
+const statNumber = (name: keyof typeof statNumbers) =>
+  optional(Type.Number({ minimum: 0, maximum: statNumbers[name].most, description: statNumbers[name].description }))
+const candidateType = Type.Enum(['host', 'srflx', 'prflx', 'relay'])
+
+/** How the media is at one side; the service keeps the least, the mean and the greatest [STAT1]. */
+export const CallStats = Type.Object({
+  call_uuid: uuid(),
+  stats: Type.Object({
+    rtt_ms: statNumber('rtt_ms'),
+    jitter_ms: statNumber('jitter_ms'),
+    loss: statNumber('loss'),
+    bitrate: statNumber('bitrate'),
+    frames_dropped: statNumber('frames_dropped'),
+    candidate_pair: optional(
+      Type.Object({ local: candidateType, remote: candidateType }, { description: 'Types alone, never addresses.' }),
+    ),
+    codec: optional(Type.String({ pattern: '^[A-Za-z0-9./_-]{1,32}$', description: 'As audio/opus.' })),
+  }),
+})
+export type CallStats = Static<typeof CallStats>
+
 /** How long the other side's place has been vacant, and when the call ends for it [PEER1]. */
 export const PeerAbsence = Type.Object({
   since: timestamp('When its place fell vacant.'),
