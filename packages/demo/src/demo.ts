@@ -38,7 +38,7 @@ export type Demo = {
  */
 export function createDemo(options: DemoOptions): Demo {
   const assets = createAssets()
-  const people = createPeople(() => Date.now())
+  const people = createPeople()
 
   async function token(request: Request): Promise<Response> {
     const signIn = parseSignIn(await readJsonObject(request))
@@ -50,22 +50,17 @@ export function createDemo(options: DemoOptions): Demo {
     return answerJson(200, minted.value)
   }
 
-  /** The page's heartbeat: says "still here" and reads who else is. */
-  async function online(request: Request): Promise<Response> {
-    const { device_id } = await readJsonObject(request)
-    return answerJson(200, { known: people.seen(String(device_id)), people: people.list() })
-  }
-
-  async function leave(request: Request): Promise<Response> {
-    const { device_id } = await readJsonObject(request)
-    people.leave(String(device_id))
-    return new Response(null, { status: 204 })
+  /** Whom the page may call. It says who it is each time: this backend may have been restarted meanwhile. */
+  async function peers(request: Request): Promise<Response> {
+    const signIn = parseSignIn(await readJsonObject(request))
+    if (!signIn.ok) return answerJson(400, { error: { code: signIn.code, message: signIn.message } })
+    people.join(signIn.value)
+    return answerJson(200, { people: people.peersOf(signIn.value) })
   }
 
   const api: Record<string, (request: Request) => Promise<Response>> = {
     '/demo/api/token': token,
-    '/demo/api/online': online,
-    '/demo/api/leave': leave,
+    '/demo/api/people': peers,
   }
 
   async function answer(request: Request, path: string): Promise<Response> {

@@ -75,7 +75,7 @@ test('with networks: who is in one of them, and asks for an address that this ma
 test('whoever comes through a proxy is refused: behind one everybody looks like this machine', async () => {
   for (const name of ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Real-IP', 'Via']) {
     expect((await ask('/demo/', { headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)
-    expect((await ask('/demo/api/online', { body: {}, headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)
+    expect((await ask('/demo/api/people', { body: {}, headers: { [name]: '127.0.0.1' } }))?.status).toBe(403)
   }
 })
 
@@ -95,12 +95,12 @@ test('the page talks to its service alone, and no answer is taken for another ty
 
 test('a POST from another origin is refused', async () => {
   for (const origin of ['http://evil.example', 'http://127.0.0.1:9999', 'null']) {
-    expect((await ask('/demo/api/online', { body: {}, headers: { origin } }))?.status).toBe(403)
+    expect((await ask('/demo/api/people', { body: {}, headers: { origin } }))?.status).toBe(403)
   }
   const crossSite = { 'sec-fetch-site': 'cross-site' }
-  expect((await ask('/demo/api/online', { body: {}, headers: crossSite }))?.status).toBe(403)
+  expect((await ask('/demo/api/people', { body: {}, headers: crossSite }))?.status).toBe(403)
   const own = { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
-  expect((await ask('/demo/api/online', { body: {}, headers: own }))?.status).toBe(200)
+  expect((await ask('/demo/api/people', { body: { ...ada, role: 'agent' }, headers: own }))?.status).toBe(200)
   expect((await ask('/demo/api/token'))?.status).toBe(405)
 })
 
@@ -110,19 +110,22 @@ test('a sign-in that makes no sense is refused before any token is asked for', a
   }
 })
 
-test('a service that is away is said plainly, without the secret, and puts nobody online', async () => {
+test('a service that is away is said plainly, without the secret, and lists nobody', async () => {
   const response = await ask('/demo/api/token', { body: ada })
   expect(response?.status).toBe(502)
   const text = (await response?.text()) ?? ''
   expect(text).toContain('SERVICE_UNREACHABLE')
   expect(text).not.toContain('product-secret')
-  const online = await ask('/demo/api/online', { body: { device_id: ada.device_id } })
-  expect(await online?.json()).toEqual({ known: false, people: [] })
+  const agent = { ...ada, name: 'Ben', role: 'agent' }
+  const listed = await ask('/demo/api/people', { body: agent })
+  expect(await listed?.json()).toEqual({ people: [] })
+  for (const body of [{}, { ...ada, role: 'owner' }])
+    expect((await ask('/demo/api/people', { body }))?.status).toBe(400)
 })
 
 test('the first view is under 60 KB on the wire, and whoever takes no gzip gets the same bytes', async () => {
   let transferred = 0
-  for (const path of ['/demo/', '/demo/page.css', '/demo/main.js', '/demo/pulse.js', '/demo/icon.svg']) {
+  for (const path of ['/demo/', '/demo/page.css', '/demo/main.js', '/demo/icon.svg']) {
     const packed = await ask(path, { headers: { 'accept-encoding': 'gzip, deflate, br' } })
     expect(packed?.headers.get('content-encoding')).toBe('gzip')
     expect(packed?.headers.get('vary')).toBe('accept-encoding')

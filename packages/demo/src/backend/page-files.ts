@@ -10,7 +10,6 @@ export const pageFiles = {
   'page.css': 'text/css; charset=utf-8',
   'icon.svg': 'image/svg+xml',
   'main.js': 'text/javascript; charset=utf-8',
-  'pulse.js': 'text/javascript; charset=utf-8',
 } as const
 export type PageFile = keyof typeof pageFiles
 
@@ -57,7 +56,6 @@ const makers: Readonly<Record<PageFile, () => Promise<string>>> = {
   'page.css': joinStyles,
   'icon.svg': () => textOf('icon.svg'),
   'main.js': () => bundleScript('main.tsx'),
-  'pulse.js': () => bundleScript('pulse.ts'),
 }
 
 function textOf(name: string): Promise<string> {

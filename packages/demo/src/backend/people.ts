@@ -1,45 +1,26 @@
 import type { SignIn } from './tokens.ts'
 
 /** One participant as the page shows it; one person may have the page open in several tabs. */
-export type Person = { user_id: string; role: string; display_name: string; devices: number }
+export type Person = Pick<SignIn, 'user_id' | 'role' | 'display_name'>
 
-/** A page speaks once a second, also where its tab is hidden. */
-const silenceMs = 7000
-const maxDevices = 1000
+/** No session watches more of them. */
+const maxPeople = 200
 
-/** Who is online, as the toy backend knows it: this is the application's business, not the service's. */
-export function createPeople(now: () => number) {
-  const devices = new Map<string, { signIn: SignIn; seenAt: number }>()
-
-  function forgetSilent(): void {
-    for (const [id, device] of devices) if (now() - device.seenAt > silenceMs) devices.delete(id)
-  }
+/** Who may be called, as the toy backend knows it: the application knows its people, the service knows who is there. */
+export function createPeople() {
+  /** Who signed in, or asked, longest ago comes first. */
+  const people = new Map<string, Person>()
 
   return {
-    join(signIn: SignIn): void {
-      forgetSilent()
-      if (devices.size < maxDevices) devices.set(signIn.device_id, { signIn, seenAt: now() })
+    join({ user_id, role, display_name }: SignIn): void {
+      const key = `${role}/${user_id}`
+      people.delete(key)
+      people.set(key, { user_id, role, display_name })
+      if (people.size > maxPeople) people.delete(people.keys().next().value as string)
     },
-    /** False when this backend does not know the device (it was restarted): the page signs in again. */
-    seen(deviceId: string): boolean {
-      const device = devices.get(deviceId)
-      if (device) device.seenAt = now()
-      return device !== undefined
-    },
-    leave(deviceId: string): void {
-      devices.delete(deviceId)
-    },
-    list(): Person[] {
-      forgetSilent()
-      const people = new Map<string, Person>()
-      for (const { signIn } of devices.values()) {
-        const { user_id, role, display_name } = signIn
-        const key = `${role}/${user_id}`
-        const known = people.get(key)
-        if (known) known.devices++
-        else people.set(key, { user_id, role, display_name, devices: 1 })
-      }
-      return [...people.values()].sort((a, b) => a.display_name.localeCompare(b.display_name))
+    peersOf({ role }: Pick<SignIn, 'role'>): Person[] {
+      const peers = [...people.values()].filter((person) => person.role !== role)
+      return peers.sort((a, b) => a.display_name.localeCompare(b.display_name) || a.user_id.localeCompare(b.user_id))
     },
   }
 }

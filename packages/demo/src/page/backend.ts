@@ -47,18 +47,14 @@ async function post<Answer>(path: string, body: unknown): Promise<Answer> {
 }
 
 /** The service's answer, as the backend hands it on. */
-export function fetchToken(identity: Identity): Promise<SessionToken & { user: Peer }> {
+export function fetchToken(identity: Identity): Promise<SessionToken> {
   return post('token', identity)
 }
 
-export function reportOnline(identity: Identity): Promise<{ known: boolean; people: Person[] }> {
-  return post('online', { device_id: identity.device_id })
-}
-
-/** A beacon, because it is sent from a page that is going away. */
-export function reportLeave(identity: Identity): void {
-  const body = new Blob([JSON.stringify({ device_id: identity.device_id })], { type: 'application/json' })
-  navigator.sendBeacon('/demo/api/leave', body)
+/** Whom this person may call. */
+export async function fetchPeople(identity: Identity): Promise<readonly Person[]> {
+  const { people } = await post<{ people: readonly Person[] }>('people', identity)
+  return people
 }
 
 export async function fetchHistory(

@@ -1,40 +1,41 @@
 // One signed-in tab: its connection to the service and what its own backend tells. Components show it.
 
 import { createCallClient } from '@ringwire/client'
+import { createPresence, type PeerPresence } from '@ringwire/client/presence'
 import type { Person } from '../backend/people.ts'
-import {
-  type CallRecord,
-  fetchHistory,
-  fetchToken,
-  type Identity,
-  type Peer,
-  reportLeave,
-  reportOnline,
-} from './backend.ts'
+import { type CallRecord, fetchHistory, fetchPeople, fetchToken, type Identity } from './backend.ts'
 import { createLog } from './log.ts'
 import { createLoggedSocket } from './logged-socket.ts'
 import { createRing } from './ring.ts'
 import { createStore } from './store.ts'
 
+/** Who may be called, and what the service says of them. */
+export type Listed = Person & Pick<PeerPresence, 'online' | 'inCall'>
+
+/** How often this person's backend is asked for people who are new. What becomes of those that are known, the service tells. In ms. */
+const peopleMs = 1_000
+
 export function createDesk(identity: Identity) {
   const log = createLog()
   const ring = createRing()
-  const me = createStore<Peer>({ user_id: '', role: identity.role, display_name: identity.name })
-  const people = createStore<readonly Person[]>([])
+  const people = createStore<readonly Listed[]>([])
   const history = createStore<readonly CallRecord[]>([])
   const note = createStore('')
+  let known: readonly Person[] = []
   let token: string | undefined
   let lastStatus = ''
+
+  // A client of the service as any other: it shares the client's connection.
+  const presence = createPresence({ WebSocket: createLoggedSocket({ ...log, received }) })
 
   // With `storage` a page that is loaded again goes on with its call.
   const client = createCallClient({
     async getToken() {
       const issued = await fetchToken(identity)
-      me.set(issued.user)
       token = issued.token
       return issued
     },
-    WebSocket: createLoggedSocket({ ...log, received }),
+    WebSocket: presence.WebSocket,
     storage: sessionStorage,
   })
 
@@ -62,27 +63,31 @@ export function createDesk(identity: Identity) {
     return known?.display_name ?? user_id
   }
 
-  async function beat(): Promise<void> {
+  async function readPeople(): Promise<void> {
     try {
-      const answer = await reportOnline(identity)
-      if (JSON.stringify(answer.people) !== JSON.stringify(people.get())) people.set(answer.people)
-      // The toy backend was restarted and has forgotten who is online: fetching a token says it again.
-      if (!answer.known) await fetchToken(identity)
+      const found = await fetchPeople(identity)
+      if (JSON.stringify(found) === JSON.stringify(known)) return
+      known = found
+      presence.watch(known.map(({ role, user_id: userId }) => ({ role, userId })))
     } catch {
-      // The next beat tries again; the connection's own state is shown beside the name.
+      // The next time it is there again; the connection's own state is shown beside the name.
     }
   }
 
-  function keepBeating(): void {
-    let isUnderWay = false
-    new Worker('pulse.js').addEventListener('message', async () => {
-      if (isUnderWay) return
-      isUnderWay = true
-      await beat()
-      isUnderWay = false
-    })
+  async function keepReadingPeople(): Promise<void> {
+    await readPeople()
+    setTimeout(() => void keepReadingPeople(), peopleMs)
   }
 
+  presence.on('change', (peers) => {
+    people.set(
+      known.map((person) => {
+        const peer = peers.find(({ userId, role }) => userId === person.user_id && role === person.role)
+        return { ...person, online: peer?.online, inCall: peer?.inCall }
+      }),
+    )
+  })
+  presence.on('error', ({ code, message }) => note.set(`${code}: ${message}`))
   client.on('state', (state) => {
     if (state.name === 'online') void readHistory()
     if (state.name !== 'closed' || !state.why.closeCode) return
@@ -94,18 +99,13 @@ export function createDesk(identity: Identity) {
   client.on('calls', () => note.set(''))
 
   return {
-    ...{ identity, client, log, ring, me, people, history, note },
+    ...{ identity, client, log, ring, people, history, note },
     start(): void {
       client.connect()
-      void beat()
-      keepBeating()
+      void keepReadingPeople()
       setInterval(() => void readHistory(), 60_000)
-      window.addEventListener('pagehide', () => reportLeave(identity))
     },
-    stop(): void {
-      client.close()
-      reportLeave(identity)
-    },
+    stop: () => client.close(),
   }
 }
 

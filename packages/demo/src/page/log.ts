@@ -2,8 +2,8 @@
 
 import { createStore } from './store.ts'
 
-export type Family = 'auth' | 'call' | 'webrtc' | 'error'
-export const families: readonly Family[] = ['auth', 'call', 'webrtc', 'error']
+export type Family = 'auth' | 'call' | 'webrtc' | 'presence' | 'error'
+export const families: readonly Family[] = ['auth', 'call', 'webrtc', 'presence', 'error']
 
 type Envelope = Readonly<Record<string, unknown>>
 

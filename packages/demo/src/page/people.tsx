@@ -1,16 +1,14 @@
 import { useCallUi } from '@ringwire/ui'
 import { type RefObject, useEffect, useRef } from 'react'
-import type { Person } from '../backend/people.ts'
 import { Avatar } from './avatar.tsx'
 import type { CallType, Peer } from './backend.ts'
-import type { Desk } from './desk.ts'
+import type { Desk, Listed } from './desk.ts'
 import { Icon } from './icons.tsx'
 import { usePlace } from './place.ts'
 import { useStore } from './store.ts'
 
-/** Who is online. Whoever has the other role can be called. */
+/** Who can be called: everybody of the other role, with what the service tells of them. */
 export function People({ desk }: { desk: Desk }) {
-  const me = useStore(desk.me)
   const { mayCall, call } = usePlace()
   const list = useRef<HTMLUListElement>(null)
   const title = useRef<HTMLHeadingElement>(null)
@@ -18,37 +16,36 @@ export function People({ desk }: { desk: Desk }) {
   // Where the page begins for whoever has just signed in.
   useEffect(() => title.current?.focus({ preventScroll: true }), [])
 
-  const isCallable = ({ role }: Person) => role !== me.role
-  const others = useStore(desk.people)
-    .filter(({ user_id, role }) => user_id !== me.user_id || role !== me.role)
-    .sort((a, b) => Number(isCallable(b)) - Number(isCallable(a)))
+  const people = useStore(desk.people)
   return (
     <section className="panel" aria-labelledby="people-title">
       <h2 id="people-title" ref={title} tabIndex={-1}>
-        Online
+        People
       </h2>
       <ul ref={list} className="rows" data-testid="people">
-        {others.map((person) => (
+        {people.map((person) => (
           <li
             key={`${person.role}/${person.user_id}`}
             className="person"
             data-testid="person"
             data-user={person.user_id}
             data-role={person.role}
+            data-presence={presenceOf(person)}
+            data-in-call={person.inCall ? '' : undefined}
           >
             <Avatar name={person.display_name} />
+            <span className="presence" aria-hidden="true" />
             <span className="person-text">
               <span className="person-name">{person.display_name}</span>
-              <span className="person-about">{aboutOf(person, isCallable(person))}</span>
+              <span className="person-about">{aboutOf(person)}</span>
             </span>
-            {isCallable(person) &&
-              (['audio', 'video'] as const).map((type) => (
-                <CallButton key={type} peer={person} type={type} disabled={!mayCall} onCall={call} />
-              ))}
+            {(['audio', 'video'] as const).map((type) => (
+              <CallButton key={type} peer={person} type={type} disabled={!mayCall} onCall={call} />
+            ))}
           </li>
         ))}
       </ul>
-      {!others.some(isCallable) && (
+      {!people.some(({ online }) => online) && (
         <p className="empty">
           Nobody to call yet.{' '}
           <a href="./" target="_blank" rel="noopener">
@@ -61,8 +58,15 @@ export function People({ desk }: { desk: Desk }) {
   )
 }
 
-function aboutOf({ role, devices }: Person, isCallable: boolean): string {
-  return [role, devices > 1 && `${devices} devices`, !isCallable && 'same role'].filter(Boolean).join(' · ')
+function presenceOf({ online }: Listed): 'online' | 'offline' | 'unknown' {
+  return online === undefined ? 'unknown' : online ? 'online' : 'offline'
+}
+
+/** In its own words, and not by a colour alone. Who is in a call may have lost the connection for a moment. */
+function aboutOf(person: Listed): string {
+  const presence = presenceOf(person)
+  const state = person.inCall ? 'in a call' : presence === 'unknown' ? '' : presence
+  return [person.role, state].filter(Boolean).join(' · ')
 }
 
 function CallButton(props: {

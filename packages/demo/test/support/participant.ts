@@ -128,12 +128,13 @@ export async function goOnline(browser: Browser, url: string, options: Participa
   }
 }
 
-/** Opens every entry of the log. */
+/** Opens every entry of the log, also those that come while it opens them. */
 export async function openEntries(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    for (const details of document.querySelectorAll('details')) details.open = true
+  await page.waitForFunction(() => {
+    const closed = document.querySelectorAll<HTMLDetailsElement>('details:not(:has(pre))')
+    for (const details of closed) details.open = true
+    return closed.length === 0
   })
-  await page.waitForFunction(() => !document.querySelector('details:not(:has(pre))'))
 }
 
 /** The same person once more, in a tab of its own. */
