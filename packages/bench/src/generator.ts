@@ -9,6 +9,7 @@ import { prepareResume } from './jobs/resume.ts'
 import { prepareRing } from './jobs/ring.ts'
 import { prepareTalk } from './jobs/talk.ts'
 import { prepareToken } from './jobs/token.ts'
+import { prepareWake } from './jobs/wake.ts'
 import { TITLES } from './systems.ts'
 
 function prepare(job: Job): Promise<Prepared> {
@@ -21,6 +22,8 @@ function prepare(job: Job): Promise<Prepared> {
       return prepareResume(job)
     case 'call':
       return prepareCall(job)
+    case 'wake':
+      return prepareWake(job)
     case 'token':
       return prepareToken(job)
     case 'ring':

@@ -13,12 +13,15 @@ import { measureMedia } from './measure-media.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureMetrics } from './measure-metrics.ts'
 import { measureNodes } from './measure-nodes.ts'
+import { measurePush } from './measure-push.ts'
 import { measureRelay } from './measure-relay.ts'
 import { measureResume } from './measure-resume.ts'
 import { measureRing } from './measure-ring.ts'
 import { measureScale } from './measure-scale.ts'
 import { measureStart } from './measure-start.ts'
+import { measureTimeline } from './measure-timeline.ts'
 import { measureToken } from './measure-token.ts'
+import { measureWebhooks } from './measure-webhooks.ts'
 import type { Bench, MeasurementName, MeasurementResult } from './measurement.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { placement } from './process.ts'
@@ -41,6 +44,9 @@ const run: Record<MeasurementName, (bench: Bench) => Promise<MeasurementResult>>
   start: measureStart,
   floods: measureFloods,
   metrics: measureMetrics,
+  webhooks: measureWebhooks,
+  push: measurePush,
+  timeline: measureTimeline,
 }
 
 const MOST_GENERATORS = 3

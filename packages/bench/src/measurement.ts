@@ -23,6 +23,9 @@ export const MEASUREMENTS = [
   'start',
   'floods',
   'metrics',
+  'webhooks',
+  'push',
+  'timeline',
 ] as const
 export type MeasurementName = (typeof MEASUREMENTS)[number]
 

@@ -129,6 +129,15 @@ export async function startObserved(
   return { system: 'ringwire', adminPort, ...(await startServer({ ...command, env: settings }, core, directory)) }
 }
 
-export async function startSystem(system: AnySystem, core: number | null, directory: string): Promise<RunningSystem> {
-  return { system, ...(await startServer(commandOf(system, directory), core, directory)) }
+/** `settings`: beside those of `commandOf`; `preload`: a file that runs before the service. */
+export async function startSystem(
+  system: AnySystem,
+  core: number | null,
+  directory: string,
+  { settings = {}, preload }: { settings?: Record<string, string>; preload?: string } = {},
+): Promise<RunningSystem> {
+  const { name, command, env } = commandOf(system, directory)
+  const [program = '', ...args] = command
+  const whole = preload === undefined ? command : [program, '--preload', join(peers, preload), ...args]
+  return { system, ...(await startServer({ name, command: whole, env: { ...env, ...settings } }, core, directory)) }
 }

@@ -6,7 +6,7 @@ const CONNECTIONS = 16
 export const productKey = { id: 'bench', secret: 'bench-secret-0123456789-0123456789-abcdef', product: 'bench' }
 
 /** The request for one participant: callers may call callees and the other way round. */
-export function tokenRequest(port: number, id: string): Uint8Array {
+export function tokenRequest(port: number, id: string, deviceId?: string): Uint8Array {
   const role = id.endsWith('caller') ? 'caller' : 'callee'
   return postJson(
     port,
@@ -18,6 +18,7 @@ export function tokenRequest(port: number, id: string): Uint8Array {
       context_id: 'order-1',
       user_id: id,
       role,
+      device_id: deviceId,
       display_name: 'A participant of the benchmark',
       allowed_peer_role: role === 'caller' ? 'callee' : 'caller',
     },
@@ -31,14 +32,14 @@ export function tokenIn(body: string): string {
 }
 
 /** One token per participant, in the order of the ids. */
-export async function mintTokens(port: number, ids: readonly string[]): Promise<string[]> {
+export async function mintTokens(port: number, ids: readonly string[], deviceId?: string): Promise<string[]> {
   const tokens: string[] = []
   let next = 0
   const worker = async () => {
     const connection = await HttpConnection.open(port)
     while (next < ids.length) {
       const at = next++
-      const answer = await connection.request(tokenRequest(port, ids[at]!))
+      const answer = await connection.request(tokenRequest(port, ids[at]!, deviceId))
       if (answer.status !== 200) throw new Error(`The token endpoint answered ${answer.status}: ${answer.body}`)
       tokens[at] = tokenIn(answer.body)
     }

@@ -22,6 +22,7 @@ import {
 } from './call-script.ts'
 import { clientsOf, closeClients, openPairs, within } from './clients.ts'
 import { type CallJob, type Prepared, plainResult } from './job.ts'
+import { paceOf } from './pace.ts'
 
 const WITHIN_MS = 60_000
 /** What a server does after its last answer belongs to the calls too: commits, checkpoints, collected garbage. */
@@ -58,26 +59,18 @@ export async function prepareCall(job: CallJob): Promise<Prepared> {
           messages += await call(pair, isService)
         }
       })
+      const begin = performance.now()
       await within(WITHIN_MS, 'The calls', Promise.all(lanes))
+      const callSeconds = (performance.now() - begin) / 1000
       await Bun.sleep(AFTERMATH_MS)
       const load = loadBetween(before, readLoad(job.target.pid, job.target.core))
       calls += perPair
-      return { ...plainResult(perPair * pairs.length, load), sent: messages, received: messages }
+      return { ...plainResult(perPair * pairs.length, load), sent: messages, received: messages, callSeconds }
     },
     async release() {
       if (isService) await within(WITHIN_MS, 'The history', checkHistory(job.target.port, pairs, calls))
       await closeClients(clientsOf(pairs))
     },
-  }
-}
-
-/** Resolves when the call of that number is to begin; one that comes late begins at once. */
-function paceOf(perSecond: number | undefined): (call: number) => Promise<void> | undefined {
-  if (perSecond === undefined) return () => undefined
-  const start = performance.now()
-  return (call) => {
-    const ms = start + (call * 1000) / perSecond - performance.now()
-    return ms > 0 ? Bun.sleep(ms) : undefined
   }
 }
 

@@ -52,6 +52,17 @@ export interface CallJob {
   spread?: Spread
 }
 
+/** Calls of people who are not connected, and are registered at a push service: how long until it is asked. */
+export interface WakeJob {
+  kind: 'wake'
+  target: Target
+  pairs: number
+  /** So many calls begin each second, on each pair in turn. */
+  perSecond: number
+  /** The push service. */
+  receiver: string
+}
+
 /** Requests over keep-alive HTTP connections. */
 export interface TokenJob {
   kind: 'token'
@@ -94,7 +105,17 @@ export interface FloodJob {
   flood: FloodName
 }
 
-export type Job = RelayJob | ConnectJob | ResumeJob | CallJob | TokenJob | RingJob | CommitJob | TalkJob | FloodJob
+export type Job =
+  | RelayJob
+  | ConnectJob
+  | ResumeJob
+  | CallJob
+  | WakeJob
+  | TokenJob
+  | RingJob
+  | CommitJob
+  | TalkJob
+  | FloodJob
 
 /** How long one run of a prepared job lasts; connecting and calling end when they are done. */
 export interface Shape {
@@ -118,6 +139,8 @@ export interface Result {
   latencies: number[]
   /** Each latency in microseconds, where they may be long. */
   samples?: number[]
+  /** How long whole calls took, without what the server did after the last one. */
+  callSeconds?: number
   /** Connections of a flood that were refused or closed. */
   refused?: number
   /** Share of the measured interval in which this generator found nothing to do. */

@@ -1,0 +1,51 @@
+// The receiver of webhooks and pushes as the measurements see it: a process beside the load.
+import { join } from 'node:path'
+import { type Placement, startServer } from './process.ts'
+import { productKey } from './tokens.ts'
+
+export interface Heard {
+  webhooks: number
+  wrong: number
+  /** When the last one came, in ms since the epoch. */
+  lastAt: number
+  /** From the time of the event until it was there, in microseconds. */
+  latencies: number[]
+}
+
+export interface Receiver {
+  url: string
+  /** Resolves once so many webhooks came, with those since it was asked last. Fails where one came twice or out of order. */
+  until(count: number): Promise<Heard>
+  stop(): Promise<void>
+}
+
+const WITHIN_MS = 60_000
+
+/** On a core of its own, where there is one beside those of the service and the load. */
+export async function startReceiver({ generatorCores }: Placement, directory: string): Promise<Receiver> {
+  const core = generatorCores[1] ?? generatorCores[0] ?? null
+  const command = [process.execPath, join(import.meta.dir, 'peers', 'receiver.ts')]
+  const { port, stop } = await startServer({ name: 'receiver', command, env: {} }, core, directory)
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    async until(count) {
+      const response = await fetch(`${url}/webhooks/${count}`, { signal: AbortSignal.timeout(WITHIN_MS) })
+      const heard = (await response.json()) as Heard
+      if (heard.wrong > 0) throw new Error(`${heard.wrong} webhooks came twice or out of order`)
+      if (heard.webhooks !== count) throw new Error(`${heard.webhooks} webhooks came instead of ${count}`)
+      return heard
+    },
+    stop,
+  }
+}
+
+/** An endpoint of the product for all of its events. */
+export async function addEndpoint(port: number, url: string): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/server/webhooks`, {
+    method: 'POST',
+    headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
+    body: JSON.stringify({ url }),
+  })
+  if (response.status !== 201) throw new Error(`An endpoint was answered ${response.status}`)
+}
