@@ -340,6 +340,24 @@ export function registerCallStoreContract(name: string, open: () => Promise<Call
         expect((await liveIn(store())).some((it) => it.callUuid === call.callUuid)).toBe(false)
       })
 
+      test('[PRES1] [INV5] who called, or answered, is in a call until it is over; who is rung is not', async () => {
+        const [a, b] = [participant(crypto.randomUUID()), participant(crypto.randomUUID(), 'doctor')]
+        const others = [{ ...a, role: 'doctor' }, { ...a, product: 'another' }, b]
+        const look = () => store().inCall([a, ...others, a])
+        const call = ringing(a, b)
+        expect(await look()).toEqual([false, false, false, false, false])
+        await add(call)
+        expect(await look()).toEqual([true, false, false, false, true])
+        await store().transition(call, () => ({ steps: [accepted(call)] }))
+        expect(await look()).toEqual([true, false, false, true, true])
+        const second = await add(ringing(b, participant(crypto.randomUUID())))
+        await store().transition(call, (now) => ({ steps: [ended(there(now) as LiveCall)] }))
+        expect(await look()).toEqual([false, false, false, true, false])
+        await store().transition(second, (now) => ({ steps: [ended(there(now) as LiveCall)] }))
+        expect(await look()).toEqual([false, false, false, false, false])
+        expect(await store().inCall([])).toEqual([])
+      })
+
       test('[RING1] rings that are due are found by their time, the earliest first; who was answered is not among them', async () => {
         const at = 5_000_000_000_000
         const rings = await Promise.all(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
@@ -18,17 +19,14 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 const errors: unknown[] = []
+const quiet = {
+  isGone: () => true,
+  isReady: () => true,
+  onDeath() {},
+  onError: (error: unknown) => void errors.push(error),
+}
 async function openNode(nodeId: string, options: Partial<PostgresNodesOptions> = {}): Promise<PostgresNodes> {
-  const onError = (error: unknown) => void errors.push(error)
-  const nodes = await openPostgresNodes({
-    url,
-    nodeId,
-    isGone: () => true,
-    isReady: () => true,
-    onDeath() {},
-    onError,
-    ...options,
-  })
+  const nodes = await openPostgresNodes({ ...quiet, url, nodeId, ...options })
   await nodes.start()
   return nodes
 }
@@ -66,6 +64,29 @@ test('[END3] the clock of the database jumps, and its answers take longer: the o
   await until('the jump back is known', () => knew.push(knowEachOther()) > 0 && isKnown(one) && isKnown(two), 4_000)
   expect(knew).not.toContain(false)
   await Promise.all([one.stop(), two.stop()])
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[END3] a database that is slow while a node starts: its clock is right all the same, and nobody takes that for a jump', async () => {
+  const proxy = await new TcpProxy(url).start()
+  const { host } = proxy
+  const own = new URL(url)
+  own.host = host
+  const nodes = await openPostgresNodes({ ...quiet, url: own.href, nodeId: 'slow' })
+  const [link] = proxy.links
+  // The answer to its first beat takes longer than what counts as a jump, and what comes after it takes no time.
+  link?.delay(3_000, 'client')
+  link?.observe('server', () => link.delay(0, 'client'))
+  await nodes.start()
+  const clock = createSteadyClock(nodes.clock)
+  expect(Math.abs(clock.now() - Date.now())).toBeLessThan(soon(200))
+  await until('it has looked again', async () => {
+    const [row] = await server.query(`SELECT beats FROM nodes WHERE name = '${nodes.self}'`, url)
+    return Number(row.beats) > 2
+  })
+  expect(clock.jumped()).toBe(0)
+  await nodes.stop()
+  await proxy.stop()
   expect(errors).toEqual([])
 }, 240_000)
 

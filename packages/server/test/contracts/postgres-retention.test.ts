@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import type { LiveCall, OverCall } from '../../src/call/call.ts'
+import type { TimelineRow } from '../../src/call/observed.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
+import { refusedKeptMs } from '../../src/ports/timeline.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { created, ended, ringing } from './calls.ts'
 import { openHarness } from './postgres-harness.ts'
@@ -109,6 +111,36 @@ test('a node whose clock is two days ahead removes what is old by the clock of t
   expect((await ages())[0]).toBeLessThan(dayMs)
   await pruning.close()
   await keeping.close()
+})
+
+test('[SRV2] [TRACE1] such a node removes neither tokens taken back nor refused invites that are young by that clock', async () => {
+  const url = await server.database()
+  const stores = await openPostgres({ url })
+  const now = Date.now()
+  for (const [name, at] of [
+    ['old', now - 3 * dayMs],
+    ['young', now],
+  ] as const) {
+    await server.query(
+      `INSERT INTO revocations (participant, not_before, changed_at) VALUES ('${name}', ${at}, 1)`,
+      url,
+    )
+  }
+  await stores.products.revoke('last', now, now)
+  expect(await stores.products.pruneRevocations(now + 5 * dayMs)).toBe(1)
+  const left = (await stores.products.revocations(0)).map(({ participant }) => participant)
+  expect(left.sort()).toEqual(['last', 'young'])
+
+  const refused = [now - refusedKeptMs - dayMs, now].map(
+    (at): TimelineRow => ({
+      ...{ product: 'clinic', callUuid: crypto.randomUUID(), id: 'a', at, what: 'refused', side: 'caller', detail: {} },
+      asker: { role: 'patient', userId: 'ann' },
+    }),
+  )
+  await stores.timeline.add(refused)
+  expect(await stores.timeline.pruneRefused(now + 5 * dayMs)).toBe(1)
+  expect(await Promise.all(refused.map(async (row) => (await stores.timeline.of(row)).length))).toEqual([0, 1])
+  await stores.close()
 })
 
 test('where the database does not get to it, that is said, as of everything else that waits for it', async () => {

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
+import { dumpOf } from '../support/dump.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerCallStoreNodesContract } from './call-store-nodes.ts'
 import { registerDevicesContract } from './devices.ts'
+import { registerErasureContract } from './erasure.ts'
+import { registerOnlineContract } from './online.ts'
 import { openHarness } from './postgres-harness.ts'
 import { registerProductStoreContract } from './product-store.ts'
+import { registerTimelineContract } from './timeline.ts'
 
 let server: Databases
 beforeAll(async () => {
@@ -52,6 +56,42 @@ registerDevicesContract('PostgreSQL', async () => {
     async close() {
       await one.close()
       await other.close()
+    },
+  }
+})
+
+registerErasureContract('PostgreSQL', async () => {
+  const harness = await openHarness(server)
+  const { calls, webhooks, timeline } = harness.stores()
+  const dump = () => dumpOf({ url: harness.url })
+  return { calls, webhooks, timeline, dump, close: harness.close }
+})
+
+registerOnlineContract('PostgreSQL', async () => {
+  const url = await server.database()
+  const [one, other] = [await openPostgres({ url }), await openPostgres({ url })]
+  return {
+    online: one.online,
+    other: other.online,
+    webhooks: [one.webhooks, other.webhooks],
+    async close() {
+      await other.close()
+      await one.close()
+    },
+  }
+})
+
+registerTimelineContract('PostgreSQL', async () => {
+  const url = await server.database()
+  const [{ calls, timeline, prune, close }, other] = [await openPostgres({ url }), await openPostgres({ url })]
+  return {
+    calls,
+    timeline,
+    other: other.timeline,
+    prune,
+    async close() {
+      await other.close()
+      await close()
     },
   }
 })

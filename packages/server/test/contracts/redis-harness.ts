@@ -141,9 +141,9 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
   }
 }
 
-/** One node. */
-export async function openOne(server: RedisDatabases, windows: Windows): Promise<SessionsHarness> {
-  const started = await startNodes(server, [asIs], windows)
+/** One node, which may be of another version. */
+export async function openOne(server: RedisDatabases, windows: Windows, only = asIs): Promise<SessionsHarness> {
+  const started = await startNodes(server, [only], windows)
   return harnessOf(started, started.nodes[0]!.sessions)
 }
 

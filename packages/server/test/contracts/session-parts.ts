@@ -85,12 +85,13 @@ export interface Wish {
   readonly deviceId?: string | null | undefined
   readonly extended?: boolean
   readonly expiresAt?: number | undefined
+  readonly appVersion?: string | null | undefined
 }
 
 export function identityOf(wish: Wish = {}): SessionIdentity {
-  const { participant = somebody(), extended = true, expiresAt } = wish
+  const { participant = somebody(), extended = true, expiresAt, appVersion } = wish
   const deviceId = 'deviceId' in wish ? wish.deviceId : 'phone'
-  return { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt }
+  return { sessionId: newSessionId(participant), participant, deviceId, extended, expiresAt, appVersion }
 }
 
 /** A session with its socket. */

@@ -48,7 +48,21 @@ function compose() {
   const nodes = { self: 'one', isDead: () => false, others: () => [], tell: () => {} }
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
   const uptime = { outages: () => [], doubt: () => {} }
-  const given = { store, products, sessions, nodes, delivery, limits, uptime, clock: steady, durations }
+  const recorder = { record() {}, relayed() {} }
+  const qualityAtEnd = async () => null
+  const given = {
+    store,
+    products,
+    sessions,
+    nodes,
+    delivery,
+    limits,
+    uptime,
+    recorder,
+    qualityAtEnd,
+    clock: steady,
+    durations,
+  }
   const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {}, onTold() {} })
   const onError = (error: unknown) => void failures.push(error)
   const arrivals = createArrivals({
@@ -56,6 +70,7 @@ function compose() {
     sessions,
     delivery,
     calls,
+    recorder,
     clock: steady,
     absenceOf: (call, side) => absenceOf(call, side, durations),
     onError,
@@ -64,7 +79,14 @@ function compose() {
     sessions.loseLogs()
     await Promise.all(resets)
   }
-  return { sessions, calls, arrivals, relay: createRelay({ calls, delivery, sessions, onPassed() {} }), lose, failures }
+  return {
+    sessions,
+    calls,
+    arrivals,
+    relay: createRelay({ calls, delivery, sessions, isRelayOnly: () => false, onPassed() {}, recorder }),
+    lose,
+    failures,
+  }
 }
 type Composed = ReturnType<typeof compose>
 
@@ -144,7 +166,7 @@ test('[RES4] after it the session goes on: pushes, and a resume under the new ep
   expect(await composed.relay.relay(callee.session, 'webrtc.answer', sdp, undefined)).toBe('accepted')
   expect(lastOf(caller)).toMatchObject({ event: 'webrtc.answer', seq: 2 })
 
-  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false })
+  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false, cause: 'lost' })
   expect((await composed.calls.verb(callee.session, 'end', call_uuid, null)).ok).toBe(true)
   const { sessionId } = caller.session
   const comeBack = async (named: string, seq: number) => {
@@ -168,7 +190,7 @@ test('[RES4] nobody without a socket is told, and nobody comes back as if nothin
   const composed = compose()
   const { caller, callee, call_uuid } = await talk(composed)
   const told = caller.socket.told.length
-  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false })
+  await composed.arrivals.leave(caller.session, caller.socket, { closed: false, forGood: false, cause: 'lost' })
   await composed.lose()
   expect(caller.socket.told).toHaveLength(told)
   expect(lastOf(callee)?.event).toBe('session.reset')

@@ -133,9 +133,40 @@ export function registerCallRules(given: () => SessionsHarness): void {
   })
 }
 
-/** What 0.1.0 did not do: its places passed on without a gate, and it kept relays of who had rejected. */
+/** What 0.1.0 did not do: its places passed on without a gate, it kept relays of who had rejected, and sent some after the end. */
 export function registerLaterRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
+  test('[SRV2] a session that goes on is shown with the version that its client has now', async () => {
+    const participant = somebody()
+    const before = await openReady(sessions(), { participant, appVersion: '7.1' })
+    await sessions().detach(before.id, before.socket, false, 0)
+    for (const appVersion of ['7.2', null]) {
+      const newer = { ...before, identity: { ...before.identity, appVersion } }
+      expect(await comeBack(sessions(), newer, 0)).toBeDefined()
+      expect(await sessions().seen(participant)).toMatchObject([{ sessionId: before.id, appVersion }])
+    }
+  })
+
+  for (const extended of [false, true]) {
+    test(`[SRV2] the sessions of a participant as a backend is shown them: ${extended ? 'extended' : 'base'} ones`, async () => {
+      const participant = somebody()
+      expect(await sessions().seen(participant)).toEqual([])
+      const [first, second] = [
+        await openReady(sessions(), { extended, participant, deviceId: 'phone', appVersion: '7.1' }),
+        await openReady(sessions(), { extended, participant, deviceId: null }),
+      ]
+      const seen = await sessions().seen(participant)
+      const openedAt = expect.any(Number)
+      expect(seen).toEqual([
+        { sessionId: first.id, deviceId: 'phone', extended, openedAt, appVersion: '7.1' },
+        { sessionId: second.id, deviceId: null, extended, openedAt, appVersion: null },
+      ])
+      expect(await sessions().seen({ ...participant, product: 'bank' })).toEqual([])
+      await sessions().detach(first.id, first.socket, false, 0)
+      expect((await sessions().seen(participant)).map(({ sessionId }) => sessionId)).toEqual([second.id])
+    })
+  }
+
   test('[REL2] [PLACE2] a place that passes on with a gate: what waits goes along, and relays are held back', async () => {
     const participant = somebody()
     const [from, to] = [
@@ -236,5 +267,41 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     await given().settled()
     expect(numbersOf(seen.socket)).toEqual([1])
     expect(await sessions().append(seen.id, pushes.state('c', 8, 3))).toBe('sent')
+  })
+
+  test('[ORD2] no relay comes after the end of its call, though the place is there for a moment longer', async () => {
+    for (const extended of [true, false]) {
+      const seen = await openReady(sessions(), { extended })
+      const forPlace = (n: number) => ({ ...pushes.relay('c', n), forPlace: true })
+      await sessions().hold(seen.id, 'c', true)
+      expect(await sessions().append(seen.id, forPlace(1))).toBe('sent')
+      await sessions().append(seen.id, final('c', 3, 2))
+      // Whoever sent it looks at the call again, and hears how it ended [END4].
+      expect(await sessions().append(seen.id, forPlace(3))).toBe('elsewhere')
+      expect(await sessions().append(seen.id, pushes.relay('c', 4))).toBe('dropped')
+      await sessions().release(seen.id, 'c')
+      expect(await sessions().append(seen.id, forPlace(5))).toBe('elsewhere')
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual([1, 2])
+    }
+  })
+
+  test('[EXT4] a request that was refused and comes again after a later one is delivered', async () => {
+    const seen = await openReady(sessions())
+    const from = (n: number, pad = 0) => ({ ...pushes.relay('c', n, pad), source: { sessionId: seen.id, n } })
+    await sessions().keep(seen.id, from(1))
+    expect(await sessions().keep(seen.id, from(2, 256 * 1024))).toBe('full')
+    expect(await sessions().keep(seen.id, from(4))).toBe('kept')
+    for (const n of [2, 4, 2]) expect(await sessions().keep(seen.id, from(n))).toBe('kept')
+    const kept = await sessions().takeKept(seen.id, 'c')
+    expect(kept.map(({ source }) => source?.n)).toEqual([1, 4, 2])
+    const peer = await openReady(sessions())
+    await sessions().hold(peer.id, 'c', true, true)
+    // What waits for the gate is later than what goes in front of it.
+    expect(await sessions().append(peer.id, from(6))).toBe('kept')
+    await sessions().openGate(peer.id, 'c', kept)
+    for (const n of [8, 7, 5]) expect(await sessions().append(peer.id, from(n))).toBe('sent')
+    await given().settled()
+    expect(numbersOf(peer.socket)).toEqual([1, 4, 2, 6, 8, 7, 5])
   })
 }

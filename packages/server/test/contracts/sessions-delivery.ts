@@ -143,24 +143,6 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         expect(await sessions().liveOf(participant)).toEqual([first.id, third.id])
       })
 
-      test('[SRV2] the same, as a backend is shown them', async () => {
-        const participant = somebody()
-        expect(await sessions().seen(participant)).toEqual([])
-        const [first, second] = [
-          await openReady(sessions(), { extended, participant, deviceId: 'phone' }),
-          await openReady(sessions(), { extended, participant, deviceId: null }),
-        ]
-        const seen = await sessions().seen(participant)
-        const openedAt = expect.any(Number)
-        expect(seen).toEqual([
-          { sessionId: first.id, deviceId: 'phone', extended, openedAt },
-          { sessionId: second.id, deviceId: null, extended, openedAt },
-        ])
-        expect(await sessions().seen({ ...participant, product: 'bank' })).toEqual([])
-        await sessions().detach(first.id, first.socket, false, 0)
-        expect((await sessions().seen(participant)).map(({ sessionId }) => sessionId)).toEqual([second.id])
-      })
-
       test('[WS5] it is in a call while it has a place or rings', async () => {
         const { id } = await openReady(sessions(), { extended })
         const now = async () => [await sessions().holdsAny(id), await sessions().inCall(id)]

@@ -18,7 +18,7 @@ import {
   windowMs,
 } from './session-parts.ts'
 
-const { ringing, state, notice } = pushes
+const { ringing, state, stop, notice } = pushes
 
 /** Coming back: exactly, or not at all [RES1, RES2]. */
 export function registerResumeRules(given: () => SessionsHarness): void {
@@ -383,5 +383,38 @@ export function registerResumeRules(given: () => SessionsHarness): void {
         })
       }
     }
+  })
+}
+
+/** Whose ring a client has is known by its pongs, and by the seq with which it comes back [TRACE1]. */
+export function registerSeenRingRules(given: () => SessionsHarness): void {
+  const sessions = () => given().sessions
+
+  test('[RES1] [TRACE1] a resume names the calls whose ring its client has, and no pong proved: each once', async () => {
+    let seen = await openReady(sessions())
+    const calls = Array.from({ length: 4 }, () => `${crypto.randomUUID()}shop`)
+    const [proven = '', over = '', rings = '', unseen = ''] = calls
+    await sessions().append(seen.id, ringing(proven, 1, 1))
+    await sessions().prove(seen.id, 1)
+    await sessions().append(seen.id, ringing(over, 1, 2))
+    await sessions().append(seen.id, stop(over, 2, 3))
+    await sessions().append(seen.id, ringing(rings, 1, 4))
+    await sessions().append(seen.id, ringing(unseen, 1, 5))
+    await given().settled()
+    const resume = async (seq: number) => {
+      await sessions().detach(seen.id, seen.socket, false, 0)
+      const socket = createSocket()
+      const open = await sessions().resume(resumeOf(seen, seq), seen.identity, socket, 0)
+      if (open === undefined) throw new Error('it is refused')
+      await sessions().ready(seen.id)
+      await given().settled()
+      seen = { ...seen, ...open, socket }
+      return open.rings
+    }
+    expect(await resume(4)).toEqual([over, rings])
+    expect(numbersOf(seen.socket)).toEqual([5])
+    expect(await resume(4)).toEqual([])
+    expect(await resume(5)).toEqual([unseen])
+    expect(await resume(2)).toEqual([])
   })
 }

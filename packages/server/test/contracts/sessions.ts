@@ -7,7 +7,7 @@ import { registerLostLogRules } from './sessions-lost-logs.ts'
 import { registerPeerRules } from './sessions-peers.ts'
 import { registerPlaceRules } from './sessions-places.ts'
 import { registerSessionProperties } from './sessions-property.ts'
-import { registerResumeRules } from './sessions-resume.ts'
+import { registerResumeRules, registerSeenRingRules } from './sessions-resume.ts'
 
 /** What every adapter of Sessions guarantees, to base and to extended sessions; `isOld`: a part of it is of 0.1.0. */
 export function registerSessionsContract(name: string, open: OpenSessions, isOld = false): void {
@@ -25,6 +25,7 @@ export function registerSessionsContract(name: string, open: OpenSessions, isOld
       registerLaterRules(given)
       registerClosedRules(given)
       registerPeerRules(given)
+      registerSeenRingRules(given)
     }
     registerLogRules(given)
     registerPlaceRules(given)

@@ -3,10 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { edgeSql, listSql, seenSql } from '../../src/adapters/sqlite/call-lists.ts'
 import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
+import { callsSql, deliveriesSql as keptHooksSql } from '../../src/adapters/sqlite/erasure.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
 import { leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
-import { claimSql, deliveriesSql, pruneSql } from '../../src/adapters/sqlite/webhooks.ts'
+import {
+  entriesSql,
+  forgetRefusedSql,
+  forgetSides,
+  pruneRefusedSql,
+  refusedSql,
+} from '../../src/adapters/sqlite/timeline.ts'
+import { claimSql, deliveriesSql, pruneSql, putOffSql } from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -48,12 +56,38 @@ describe('every read finds its rows through an index', () => {
     expect(plan(oldestLeftSql)).toEqual(['SCAN outbox', ...byKey])
   })
 
+  test('[TRACE1] timelines: one, what is of a participant, what was refused long ago', () => {
+    for (const sql of [entriesSql, ...forgetSides, forgetRefusedSql, refusedSql, pruneRefusedSql]) {
+      const steps = plan(sql).filter((step) => /^(SEARCH|SCAN)/.test(step))
+      expect(steps.length).toBeGreaterThan(0)
+      expect(steps.filter((step) => step.startsWith('SCAN'))).toEqual([])
+    }
+  })
+
+  test('[SRV2] what is erased: calls of a side, and webhooks of an endpoint', () => {
+    for (const side of ['caller', 'callee'] as const) {
+      const where = `${side}_user_id=? AND ${side}_role=? AND product=?`
+      expect(plan(callsSql(side))).toEqual([`SEARCH calls USING INDEX calls_by_${side} (${where})`])
+    }
+    expect(plan(keptHooksSql)).toEqual([
+      'SEARCH webhook_deliveries USING INDEX webhook_deliveries_list (endpoint_id=? AND id>?)',
+    ])
+  })
+
   test('[HOOK3] webhooks: what is due at an endpoint, what stands before it in its call, lists, what is old enough', () => {
     const search = (index: string, where: string) => `SEARCH ${index} (${where})`
     const steps = plan(claimSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))
     expect(steps).toEqual([
       search('one USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
       search('older USING COVERING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?'),
+    ])
+    // What stands before it is looked at twice: to choose it, and to write it.
+    const head = search('older USING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?')
+    expect(plan(putOffSql).filter((step) => /^SEARCH|B-TREE/.test(step))).toEqual([
+      search('webhook_deliveries USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+      head,
+      search('webhook_deliveries USING COVERING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?'),
+      head,
     ])
     expect(plan(deliveriesSql)).toEqual([
       search('webhook_deliveries USING INDEX webhook_deliveries_list', 'endpoint_id=? AND id<?'),

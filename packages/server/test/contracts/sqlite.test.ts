@@ -1,9 +1,13 @@
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { dumpOf } from '../support/dump.ts'
 import { registerCallListsContract } from './call-lists.ts'
 import { registerCallStoreContract } from './call-store.ts'
 import { registerDevicesContract } from './devices.ts'
+import { registerErasureContract } from './erasure.ts'
+import { registerOnlineContract } from './online.ts'
 import { registerProductStoreContract } from './product-store.ts'
 import { openHarness, temporaryDataDir } from './sqlite-harness.ts'
+import { registerTimelineContract } from './timeline.ts'
 
 registerCallStoreContract('SQLite', () => openHarness())
 registerCallListsContract('SQLite', () => openHarness())
@@ -32,6 +36,37 @@ registerDevicesContract('SQLite', async () => {
   return {
     devices: serving.devices,
     other: beside.devices,
+    async close() {
+      await beside.close()
+      await serving.close()
+      dir.remove()
+    },
+  }
+})
+
+registerErasureContract('SQLite', async () => {
+  const harness = await openHarness()
+  const { calls, webhooks, timeline } = harness.stores()
+  const dump = () => dumpOf({ sqlite: harness.database })
+  return { calls, webhooks, timeline, dump, close: harness.close }
+})
+
+registerOnlineContract('SQLite', async () => {
+  const harness = await openHarness()
+  const { online, webhooks } = harness.stores()
+  return { online, other: online, webhooks: [webhooks], close: harness.close }
+})
+
+registerTimelineContract('SQLite', async () => {
+  const dir = temporaryDataDir()
+  const options = { dataDir: dir.path, synchronous: 'NORMAL' } as const
+  const { calls, timeline, prune, ...serving } = await openSqlite({ ...options, exclusive: true })
+  const beside = await openSqlite({ ...options, exclusive: false })
+  return {
+    calls,
+    timeline,
+    other: beside.timeline,
+    prune,
     async close() {
       await beside.close()
       await serving.close()

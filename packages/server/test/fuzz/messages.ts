@@ -57,6 +57,7 @@ function anyEnvelope(
     { event: 'call.cancel', request_id: 'r', data: { call_uuid: callUuid } },
     { event: 'call.alerting', request_id: 'r', data: { call_uuid: callUuid } },
     { event: 'call.media', request_id: 'r', data: { call_uuid: callUuid, audio: true, video: false, screen: true } },
+    { event: 'presence.watch', request_id: 'r', data: { participants: [{ role: 'agent', user_id: calleeId }] } },
     { event: 'auth.refresh', request_id: 'r', data: { token: random.pick([callerToken, calleeToken]) } },
   ]
   const envelope = random.pick<object>(random.chance(0.9) ? relays : verbs)

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
+import { program } from '@ringwire/testkit/program'
 import { Service } from '@ringwire/testkit/service'
 import {
   about,
@@ -16,8 +17,6 @@ import {
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { answer, offer, recordOf } from '../support/sessions.ts'
-
-const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 
 let server: Postgres
 let redis: RedisServer
@@ -41,7 +40,7 @@ afterAll(async () => {
 })
 
 async function ringwire(args: readonly string[], env: Record<string, string>): Promise<string> {
-  const child = Bun.spawn([process.execPath, mainFile, ...args], {
+  const child = Bun.spawn([...program, ...args], {
     env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: service.dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

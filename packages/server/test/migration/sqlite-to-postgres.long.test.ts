@@ -39,9 +39,19 @@ async function bothSides() {
   return { refs, there, here }
 }
 
+function countIn(rows: string): number {
+  const db = new Database(join(move.box.dataDir, databaseFile))
+  try {
+    return db.query<{ count: number }, []>(`SELECT count(*) AS count FROM ${rows}`).get()?.count ?? -1
+  } finally {
+    db.close()
+  }
+}
+
 describe('ringwire migrate', () => {
   test('copies every call with its events, keys with rotated secrets, settings; the source stays', async () => {
     await fill(move.box.dataDir, 200)
+    expect(countIn('webhook_steps')).toBeGreaterThan(0)
     const before = await callsOf(move.box.dataDir)
     const { code, out } = await migrate('--json')
     expect(code).toBe(0)
@@ -68,8 +78,11 @@ describe('ringwire migrate', () => {
       const endpointId = endpoints[0]?.id ?? ''
       const left = await webhooks.deliveries({ endpointId, status: undefined, limit: 10_000, before: undefined })
       expect(new Set(left.map(({ status }) => status))).toEqual(new Set(['failed', 'pending']))
+      // Also what commits had written for endpoints, and nobody had looked at yet.
+      expect(countIn('webhook_steps')).toBe(0)
+      expect(left).toHaveLength(countIn("webhook_deliveries WHERE status <> 'delivered'"))
       expect(left.filter(({ attempts }) => attempts === 1).length).toBe(2)
-      const due = await webhooks.claim(new Map([[endpointId, 10_000]]))
+      const { claimed: due } = await webhooks.claim(new Map([[endpointId, 10_000]]))
       expect(due.length).toBeGreaterThan(0)
       expect((await liveIn(calls)).length).toBe(liveOf(refs))
       const key = await products.findKey('k1', Date.now())
@@ -115,9 +128,10 @@ describe('ringwire migrate', () => {
       webhook_deliveries: [...leftColumns, 'due_at'],
       ...plainTables,
     }
-    // What nobody was told is told again by the first start [WS4].
+    // What nobody was told is told again by the first start [WS4], and what was not spread is a delivery when it is copied.
     const all = new Set([...Object.keys(tables), 'schema_migrations', 'outbox'])
-    expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(all)
+    const inSqlite = new Set([...all, 'webhook_steps'])
+    expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(inSqlite)
     const ofPostgres = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
     // Who serves, and whether the database takes writes, is of now: nothing of it was before.
     expect(names(await postgres(ofPostgres))).toEqual(new Set([...all, 'nodes', 'outages', 'readiness']))
@@ -126,7 +140,8 @@ describe('ringwire migrate', () => {
       const ofSqlite = `SELECT name FROM pragma_table_info('${table}') WHERE name <> 'seq'`
       expect(names(sqlite(ofSqlite))).toEqual(new Set(columns))
       const of = `SELECT column_name AS name FROM information_schema.columns WHERE table_name = '${table}'`
-      expect(names(await postgres(of))).toEqual(new Set(columns))
+      // Which node is at a delivery is of now, too; one process alone has it in memory.
+      expect(names(await postgres(of)).difference(new Set(['claimed_until']))).toEqual(new Set(columns))
     }
     db.close()
   })

@@ -4,6 +4,7 @@ import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { type Call, isLive } from '../../src/call/call.ts'
+import type { TimelineRow } from '../../src/call/observed.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Device } from '../../src/ports/devices.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
@@ -18,7 +19,7 @@ const odd = { metadata: { note: 'ä "quoted" \\ \u2028 😀', n: 1e21 }, context
 /** Calls in every stage of their lives, keys with a rotated secret, settings. */
 export async function fill(dataDir: string, lives: number): Promise<void> {
   const opened = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive: true })
-  const { calls, products, webhooks, devices, close } = opened
+  const { calls, products, webhooks, devices, timeline, close } = opened
   const endpoint = webhook({
     product: 'clinic',
     events: null,
@@ -45,7 +46,7 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
     })
   }
   const outcomes = ['delivered', 'failed', 'pending'] as const
-  const claimed = await webhooks.claim(new Map([[endpoint.id, outcomes.length]]))
+  const { claimed } = await webhooks.claim(new Map([[endpoint.id, outcomes.length]]))
   await webhooks.settle(
     claimed.map(({ id }, index) => attempted(id, { outcome: outcomes[index] ?? 'pending', afterMs: 60_000 })),
   )
@@ -54,9 +55,29 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
   await products.putKey({ keyId: 'k2', secretHash: hashSecret('three'), products: ['clinic'], origin: 'cli' }, 3)
   await products.setDisabled('k2', true, 4)
   await products.putKey({ keyId: 'k3', secretHash: hashSecret('four'), products: ['shop'], origin: 'bootstrap' }, 5)
-  await products.putSettings('clinic', { busy: 'reject', revealBusy: true, ringTimeoutMs: 30_000 })
-  await products.putSettings('shop', { busy: 'allow', revealBusy: false, ringTimeoutMs: null })
+  await products.putSettings('clinic', {
+    busy: 'reject',
+    revealBusy: true,
+    ringTimeoutMs: 30_000,
+    media: 'relay',
+    presence: 'off',
+  })
+  await products.putSettings('shop', {
+    busy: 'allow',
+    revealBusy: false,
+    ringTimeoutMs: null,
+    media: 'all',
+    presence: 'off',
+  })
   await devices.put(device)
+  await timeline.add(
+    Array.from({ length: 1_100 }, (_, n) => ({ ...seen, id: `a${n}` })).map((row, n) => ({
+      ...row,
+      callUuid: crypto.randomUUID(),
+      at: n,
+    })),
+  )
+  await timeline.add([seen])
   await products.revoke(participantHash(device.participant), 1_700_000_000_000, 6)
   await close()
 }
@@ -67,6 +88,18 @@ export const device: Device = {
   deviceId: 'phone',
   address: { platform: 'fcm', token: 'ä "quoted" \\ 😀' },
   registeredAt: Date.now(),
+}
+
+/** An entry of a timeline. */
+export const seen: TimelineRow = {
+  product: 'clinic',
+  callUuid: '00000000-0000-4000-8000-000000000000',
+  id: 'a1',
+  at: 1_700_000_000_000,
+  what: 'refused',
+  side: 'caller',
+  asker: { role: 'patient', userId: "o'hara 😀" },
+  detail: { code: 'CALLEE_BUSY', note: 'ä "quoted" \\' },
 }
 
 /** Many calls with their events at once, each with nearly 4 KiB of text. */

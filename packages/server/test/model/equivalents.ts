@@ -2,6 +2,8 @@
 export const equivalents: Readonly<Record<string, string>> = {
   "call.ts isClosed: only the right: place.state === 'vacant' && place.closed === true":
     'only a vacant place has it; the types ask',
+  'call.ts takesPartIn: only the right: side !== undefined && placeOf(call, side) !== null':
+    'it is asked of participants alone; the types ask',
   "decide.ts maySpeak: only the right: place.state === 'vacant' && now >= place.since + ownDeviceMs":
     'a held place has no instant; the types ask',
   'decide.ts noteMoves: every instead: decision.steps.some': 'what is decided about one call has one step at most',
@@ -13,8 +15,12 @@ export const equivalents: Readonly<Record<string, string>> = {
   'effects.ts ringingData: one more: 0': 'a new call has all of its time before it',
 }
 
-/** Mutations that tables and worlds do not reach, for both sides close at one instant there, and the test that finds each. */
+/**
+ * Mutations that tables and worlds do not reach, for both sides close at one instant there and nobody is erased, and the test
+ * that finds each.
+ */
 export const foundElsewhere: Readonly<Record<string, string>> = {
+  'call.ts placeOf: never: isErased(call[side])': 'call/call.test.ts [SRV2]',
   "peers.ts newsOf: only the left: was.ends_at === is.ends_at || has?.state !== 'held'":
     'call/peers.test.ts [PEER1] [END5]',
   'peers.ts isSecondToClose: only the left: isClosed(place) && isClosed(other) && place.since >= other.since':

@@ -38,13 +38,6 @@ const endings = {
   talk: to('ended superseded > caller callee'),
 }
 
-/** Who has the place of an answered call herself has done it, and is not told. */
-function endingOf(name: keyof typeof endings, call: LiveCall): To {
-  if (name !== 'talk' || call.status === 'ringing') return endings[name]
-  if (call.callerPlace.sessionId === me.sessionId) return to('ended superseded > callee')
-  return call.calleePlace.sessionId === me.sessionId ? to('ended superseded > caller') : endings.talk
-}
-
 function myPlace(kind: Exclude<InviteCase['out'], '-'>): Place {
   if (kind === 'left') return leftBy(gone, now - 1_000)
   if (kind === 'tablet-left') return leftBy(tablet, now - 4_999)
@@ -271,7 +264,7 @@ function expectedOf(outcome: InviteOutcome, given: Given): unknown {
     default: {
       const ends = outcome.ends.map((name) => {
         const doer = name === 'in' ? null : { actor: me, side: null }
-        return transitionOf(calls[name]!, endingOf(name, calls[name]!), doer, null, now)
+        return transitionOf(calls[name]!, endings[name], doer, null, now)
       })
       const made = newCall(given.newUuid, outcome.kind === 'busy', given.metadata)
       if (outcome.kind === 'busy') return { ok: false, code: 'CALLEE_BUSY', details: {}, steps: [...ends, made] }

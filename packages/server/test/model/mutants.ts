@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ export interface Rules {
 const entries = ['decide', 'decideInvite', 'checkInvite']
 
 export async function readRules(scratch: string): Promise<Rules> {
-  const files = (await readdir(callDir)).filter((file) => !file.endsWith('.test.ts'))
+  const files = await withImports(['decide.ts', 'invite.ts'])
   const parsed = await parse(
     files.map((file) => join(callDir, file)),
     scratch,
@@ -31,6 +31,16 @@ export async function readRules(scratch: string): Promise<Rules> {
     texts: new Map(files.map((file, index) => [file, parsed[index]!.text])),
     mutations: mutationsOf(parsed, entries),
   }
+}
+
+/** These files and what they import beside them: the rules, and none of what only shows calls. */
+async function withImports(files: readonly string[]): Promise<string[]> {
+  const found = new Set(files)
+  for (const file of found) {
+    const text = await readFile(join(callDir, file), 'utf8')
+    for (const [, imported = ''] of text.matchAll(/from '\.\/([^']+)'/g)) found.add(imported)
+  }
+  return [...found]
 }
 
 /** The rules with one mutation in them, as modules of their own. */

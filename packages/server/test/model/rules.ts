@@ -229,8 +229,8 @@ function checkNotices(before: TrackedCall, was: Call, { call, event }: Step, cau
   const self = cause.client?.actor?.sessionId
   for (const each of ['caller', 'callee'] as const) {
     const place = seatIn(call, each)
-    // What was meant for a call that rings met another one, or an invite took its place: its author hears of the end.
-    const isMeant = isAnswered(was) ? !crossing.some((verb) => verb === cause.verb) : cause.kind !== 'invite'
+    // An invite took its place, or what was meant for a call that rings met another one: its author hears of the end.
+    const isMeant = cause.kind !== 'invite' && !(isAnswered(was) && crossing.some((verb) => verb === cause.verb))
     const isAuthor = side === each && place?.sessionId === self
     const knows = place === null || (isAuthor && isMeant) || (each === 'callee' && !isAnswered(was))
     if (addressed(each) !== (knows ? 0 : 1)) violated('END2', `the ${each} is told ${addressed(each)} times`)

@@ -6,6 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { ClientSession, Outcome } from '../../src/services/calls.ts'
 import { createDomain, type Domain as Parts } from '../../src/services/domain.ts'
+import { createRecorder } from '../../src/services/timeline.ts'
 import { createSystemClock } from '../../src/time/clock.ts'
 import { openReady, type Seen } from '../contracts/session-parts.ts'
 import { leftIn, openHarness } from '../contracts/sqlite-harness.ts'
@@ -71,7 +72,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const parts = createDomain({
     config,
     backend: {
-      stores: { calls: store, outbox: harness.stores().outbox, products: harness.stores().products },
+      stores: { ...harness.stores(), calls: store },
       sessions,
       nodes: { self, isDead: (node) => node !== self && !others.includes(node), others: () => others, tell() {} },
       uptime: { outages: () => [], doubt() {} },
@@ -81,7 +82,16 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
     finalsMs: 120_000,
     onCommitted() {},
+    isRelayOnly: () => false,
     onPassed() {},
+    hearsEnds: () => true,
+    recorder: createRecorder({
+      store: harness.stores().timeline,
+      now: Date.now,
+      retentionMs: null,
+      onDropped() {},
+      onError: () => {},
+    }),
     onError(error) {
       throw error
     },

@@ -73,7 +73,7 @@ class SharedPostgres implements Databases {
 export class Postgres implements Databases {
   /** What the server wrote to its log. */
   log = ''
-  readonly port: number
+  port: number
   readonly dataDir: string
   private readonly bin: string
   private readonly directory: string
@@ -101,7 +101,7 @@ export class Postgres implements Databases {
     try {
       const made = process.env.RINGWIRE_TEST_POSTGRES_FILES
       output(made === undefined ? postgres.initdb() : ['cp', '-a', join(made, 'data'), postgres.dataDir])
-      await postgres.up(extra)
+      await postgres.upSomewhere(extra)
     } catch (error) {
       await postgres.dispose()
       throw error
@@ -173,6 +173,19 @@ export class Postgres implements Databases {
     while (Bun.spawnSync(ready).exitCode !== 0) {
       if (server.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${this.log}`)
       await Bun.sleep(20)
+    }
+  }
+
+  /** Somebody else may have taken the port since it was found to be free. */
+  private async upSomewhere(extra: Settings): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.up(extra)
+      } catch (error) {
+        if (tries === 5 || !this.log.includes('could not create any TCP/IP sockets')) throw error
+        this.log = ''
+        this.port = await freePort()
+      }
     }
   }
 

@@ -1,18 +1,28 @@
+import { program } from '@ringwire/testkit/program'
 import type { Service } from '@ringwire/testkit/service'
-
-const mainFile = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** `ringwire products set …`, beside the running service. */
 export async function setProduct(service: Service, product: string, ...settings: string[]): Promise<void> {
-  const child = Bun.spawn([process.execPath, mainFile, 'products', 'set', product, ...settings], {
+  await runBeside(service, 'products', 'set', product, ...settings)
+}
+
+/** A command, beside the running service; answers what it printed. */
+export async function runBeside(service: Service, ...args: string[]): Promise<string> {
+  const child = Bun.spawn([...program, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
       RINGWIRE_DATA_DIR: service.dataDir,
       DATABASE_URL: service.env.DATABASE_URL ?? '',
     },
     stdin: 'ignore',
-    stdout: 'ignore',
+    stdout: 'pipe',
     stderr: 'pipe',
   })
-  if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
+  const [code, out, err] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ])
+  if (code !== 0) throw new Error(err)
+  return out
 }

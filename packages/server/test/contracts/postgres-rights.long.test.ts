@@ -4,7 +4,7 @@ import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { migrateToPostgres } from '../../src/services/migration.ts'
 import { createBox } from '../cli/command.ts'
-import { fill } from '../migration/stores.ts'
+import { fill, seen } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { liveIn, overSince } from './calls.ts'
@@ -44,7 +44,7 @@ async function useAll(url: string): Promise<void> {
   } finally {
     await box.clean()
   }
-  const { calls, outbox, products, devices, webhooks, prune, close } = await openPostgres({
+  const { calls, outbox, products, devices, webhooks, timeline, online, prune, close } = await openPostgres({
     url,
     limitMs: 1000,
     readers: 1,
@@ -56,12 +56,21 @@ async function useAll(url: string): Promise<void> {
     await webhooks.addEndpoint(endpoint)
     await webhooks.refresh()
     for (const step of callLife()) await step(calls)
-    const [claimed] = await webhooks.claim(new Map([[endpoint.id, 1]]))
+    const [claimed] = (await webhooks.claim(new Map([[endpoint.id, 1]]))).claimed
     if (claimed === undefined) throw new Error('Nothing was written for the endpoint.')
     await webhooks.settle([attempted(claimed.id)])
+    const all = { product: 'clinic', participant: undefined, statuses: undefined, since: 0, after: undefined }
+    const [last] = (await calls.list({ ...all, limit: 1 })).calls
+    if (last === undefined) throw new Error('No call was written.')
+    const erased = { product: 'clinic', ...last.call.caller }
+    expect([await calls.erase(erased), (await webhooks.erase(erased)) > 0]).toEqual([1, true])
+    await webhooks.putOff([endpoint.id])
     await webhooks.prune(Number.MAX_SAFE_INTEGER, 0)
     await webhooks.changeEndpoint('clinic', endpoint.id, { enabled: false })
     await webhooks.removeEndpoint('clinic', endpoint.id)
+    for (const comes of [true, false]) await online.write('a', [{ participant: erased, comes }], 1)
+    await online.nodes()
+    await online.of('a')
     await outbox.claim(1)
     await outbox.release([1], 0)
     await outbox.remove([1])
@@ -70,6 +79,7 @@ async function useAll(url: string): Promise<void> {
       calls.tryWrite(),
       liveIn(calls),
       calls.liveCallsOf(participant),
+      calls.inCall([participant]),
       overSince(calls, 0),
       calls.history({ participant, limit: 10, after: undefined }),
     ])
@@ -91,11 +101,28 @@ async function useAll(url: string): Promise<void> {
     await devices.forget(participant, 'phone', device.address)
     await devices.forgetAll(participant)
     for (const busy of ['allow', 'reject'] as const) {
-      await products.putSettings('clinic', { busy, revealBusy: false, ringTimeoutMs: null })
+      await products.putSettings('clinic', {
+        busy,
+        revealBusy: false,
+        ringTimeoutMs: null,
+        media: 'all',
+        presence: 'off',
+      })
     }
     await products.listSettings()
+    await products.policies()
     for (const before of [1, 2]) await products.revoke('hash', before, 5)
     await products.revocations(0)
+    // In a later millisecond.
+    await Bun.sleep(2)
+    await products.revoke('later', 9, 6)
+    expect(await products.pruneRevocations(9)).toBeGreaterThan(0)
+    const refused = { ...seen, id: 'a2', at: 0 }
+    for (let time = 0; time < 2; time++) await timeline.add([seen, refused])
+    await timeline.of(seen)
+    await timeline.refusedOf(participant, 1)
+    await timeline.forgetParticipant(participant)
+    expect(await timeline.pruneRefused(1)).toBeGreaterThan(0)
     expect(await prune(Date.now() + 1000)).toBeGreaterThan(0)
     await serve(url)
   } finally {
@@ -179,4 +206,4 @@ for (const { name, on } of rights) {
   })
 }
 
-test('every right was taken away once', () => expect(rights.length).toBe(51))
+test('every right was taken away once', () => expect(rights.length).toBe(61))
