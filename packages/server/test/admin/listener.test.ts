@@ -176,6 +176,20 @@ describe('with a token', () => {
   })
 })
 
+test('[KEY1] two admin tokens count, each by itself, and nothing else of the setting', async () => {
+  const next = 'another-token-of-the-tests'
+  const service = await startObserved({ RINGWIRE_ADMIN_TOKEN: `${next},${token}` })
+  try {
+    const url = await adminUrlOf(service)
+    const given = [next, token, `${next},${token}`, `${next}x`, ',']
+    const answers = await Promise.all(given.map((each) => fetch(`${url}/healthz`, bearer(each))))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 401, 401])
+    for (const each of [next, token]) expect(service.log).not.toContain(each)
+  } finally {
+    await finish(service)
+  }
+})
+
 test('[ADM1] wrong tokens are counted and limited, by address; over the limit a right one is not looked at', async () => {
   const service = await startObserved({ RINGWIRE_ADMIN_TOKEN: token })
   try {

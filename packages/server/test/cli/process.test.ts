@@ -130,15 +130,18 @@ describe('starts', () => {
   test('the same JWT keys after a restart, and bootstrap keys follow their list', async () => {
     const secret = '0123456789012345678901234567890123'
     const first = await box.serve({ env: { RINGWIRE_BOOTSTRAP_KEYS: `a:${secret}:shop;b:${secret}:shop` } })
-    const { body } = await askToken(first, 'a', secret)
+    const [ofA, ofB] = [await askToken(first, 'a', secret), await askToken(first, 'b', secret)]
     first.signal('SIGTERM')
     await first.ended
     const fresh = 'abcdefghijklmnopqrstuvwxyzabcdefgh'
     const second = await box.serve({ env: { RINGWIRE_BOOTSTRAP_KEYS: `b:${fresh}:shop` } })
-    const history = await fetch(`${second.url}/v1/calls/history`, {
-      headers: { Authorization: `Bearer ${String(body.token)}` },
-    })
-    expect(history.status).toBe(200)
+    const historyWith = async ({ body }: typeof ofA) => {
+      const headers = { Authorization: `Bearer ${String(body.token)}` }
+      return (await fetch(`${second.url}/v1/calls/history`, { headers })).status
+    }
+    expect(await historyWith(ofB)).toBe(200)
+    // Its key is not listed any more [KEY1].
+    expect(await historyWith(ofA)).toBe(401)
     expect((await askToken(second, 'a', secret)).body).toMatchObject({ error: { code: 'PRODUCT_AUTH_INVALID_KEY' } })
     // Whoever asks has not heard of the new secret yet.
     for (const known of [secret, fresh]) expect((await askToken(second, 'b', known)).status).toBe(200)

@@ -96,6 +96,8 @@ for (const name of ['nginx', 'haproxy'] as const) {
 
     test('[HEALTH1] Redis is away: who is connected stays, nobody new gets in, and all is well when it is back', async () => {
       const there = [await deployment.connect('there-a', 'customer'), await deployment.connect('there-b', 'customer')]
+      // `auth.ok` comes before what they find is read.
+      for (const phone of there) await phone.settle()
       const { ws_url, token } = await deployment.issue(person('late', 'customer'))
       await deployment.redis.kill()
       await deployment.answers(503)

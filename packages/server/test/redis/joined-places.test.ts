@@ -92,3 +92,42 @@ for (const hasSocket of [false, true]) {
     expect(numbersOf(after.socket)).toEqual([1])
   })
 }
+
+const requestOf = (n: number) => ({ ...relayFor(n), source: { sessionId: 'of-the-peer', n } })
+
+test('[EXT4] a request is taken once, in whatever order it comes, also by who takes the place', async () => {
+  const { sessions, before, after } = await twoOfOne()
+  await sessions.hold(before.id, 'c', true, true, 2)
+  const results: string[] = []
+  const send = async (to: string, ...ns: number[]) => {
+    for (const n of ns) results.push(await sessions.append(to, requestOf(n)))
+  }
+  await send(before.id, 9)
+  await sessions.openGate(before.id, 'c', [requestOf(2), requestOf(4)])
+  await send(before.id, 7, 8, 7, 4, 2, 9)
+  expect(results.splice(0)).toEqual(['kept', 'sent', 'sent', 'kept', 'kept', 'kept', 'kept'])
+  await sessions.prove(before.id, 5)
+  // Somebody who knew sooner has sent to the next one.
+  await sessions.hold(after.id, 'c', true, false, 3)
+  await send(after.id, 12, 11)
+  expect(await sessions.move('c', before.id, after.id, true, 3)).toBe(true)
+  await send(after.id, 10, 12, 11, 9, 8, 7, 4, 2, 3, 3)
+  expect(results.slice(0, 3)).toEqual(['sent', 'sent', 'sent'])
+  expect(results.slice(3)).toEqual([...Array(7).fill('kept'), 'sent', 'kept'])
+  await node.settled()
+  expect(numbersOf(before.socket)).toEqual([2, 4, 9, 7, 8])
+  expect(numbersOf(after.socket)).toEqual([12, 11, 10, 3])
+})
+
+test('[EXT4] of what was not taken so much is remembered as a client may have under way', async () => {
+  const { id, socket } = await openReady(node.sessions)
+  await node.sessions.hold(id, 'c', true)
+  const odd = Array.from({ length: 100 }, (_, index) => 2 * index + 1)
+  for (const n of odd) expect(await node.sessions.append(id, requestOf(n))).toBe('sent')
+  // 64 gaps, the last ones: what is older counts as taken, and is not delivered twice.
+  expect(await node.sessions.append(id, requestOf(2 * 100 - 2))).toBe('sent')
+  expect(await node.sessions.append(id, requestOf(2 * 37))).toBe('sent')
+  expect(await node.sessions.append(id, requestOf(2 * 34))).toBe('kept')
+  await node.settled()
+  expect(numbersOf(socket)).toEqual([...odd, 198, 74])
+})

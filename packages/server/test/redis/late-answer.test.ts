@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { callKey } from '../../src/call/call.ts'
+import { decide } from '../../src/call/decide.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { somebody } from '../contracts/session-parts.ts'
 import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
@@ -47,7 +48,7 @@ async function ringUnheard(participant = somebody()) {
   const callUuid = await invited(domain, caller, callee)
   expect(await send(caller, callUuid, 1)).toBe('ringing')
   const call = done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
-  expect([...domain.delivery.owed]).toEqual([callKey(call)])
+  expect([...domain.delivery.undelivered]).toEqual([callKey(call)])
   return { caller, callee, callUuid, call }
 }
 
@@ -105,4 +106,28 @@ test('[PLACE1] told late, a call that was answered does not ring where nobody ha
   expect(await domain.delivery.catchUp(call)).toBe('done')
   await node.settled()
   expect(eventsOf(late)).toEqual([])
+})
+
+test('[ORD2] [END4] a candidate that crosses the end on another node is not delivered, and its sender hears the end', async () => {
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const callUuid = await invited(domain, caller, callee)
+  done(await domain.calls.verb(callee.actor, 'accept', callUuid, null))
+  expect(await send(callee, callUuid, 1)).toBe('accepted')
+  // Another node commits a cancel that crossed the accept; it has told the caller, and nobody else yet.
+  const ref = { product: callee.actor.participant.product, callUuid }
+  const cancel = { type: 'cancel', actor: caller.actor, reason: null } as const
+  const durations = { callerLostMs: 20_000, peerLostMs: 120_000, maxDurationMs: 3_600_000 }
+  const decision = await domain.store.transition(ref, (call) => decide(call, cancel, Date.now(), durations))
+  const [step] = decision.steps
+  if (step === undefined) throw new Error('nothing was committed')
+  const text = JSON.stringify({ event: 'call.cancelled', data: { call_uuid: callUuid } })
+  const { version } = step.call
+  await node.sessions.append(caller.id, { kind: 'final', call: callKey(step.call), version, text })
+  expect(domain.delivery.known.get(callKey(step.call))?.status).toBe('accepted')
+  expect(await send(callee, callUuid, 2)).toBe('cancelled')
+  await node.settled()
+  expect(candidatesOf(caller)).toEqual(['candidate:1'])
+  expect(eventsOf(caller).at(-1)).toBe('call.cancelled')
+  expect(eventsOf(callee).filter((event) => event === 'call.cancelled')).toHaveLength(1)
 })

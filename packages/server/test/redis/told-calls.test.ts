@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
-import { comeBack, numbersOf, openReady, pushes, upTo } from '../contracts/session-parts.ts'
+import { callKey } from '../../src/call/call.ts'
+import { type Notice, ringingData, type Step } from '../../src/call/effects.ts'
+import { createDelivery } from '../../src/services/delivery.ts'
+import { created, held, ringing } from '../contracts/calls.ts'
+import { comeBack, numbersOf, openReady, pushes, somebody, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
 
@@ -157,4 +161,56 @@ test('[RES4] after a loss the store is asked how far a call was told: it may be 
   await node.compareHeads()
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   expect(await sessions.toldOf('c', 2)).toBe(1)
+})
+
+test('[PLACE2] of places that passed on, so many are remembered, for a minute', async () => {
+  const owner = { participant: somebody() }
+  const [from, to] = [await openReady(node.sessions, owner), await openReady(node.sessions, owner)]
+  const passOn = async (call: string) => {
+    await node.sessions.hold(from.id, call, true, false, 2)
+    await node.sessions.move(call, from.id, to.id, true, 3)
+    await node.sessions.release(to.id, call)
+  }
+  for (const n of upTo(70)) await passOn(`c${n}`)
+  expect(await fieldsOf(from.id, 'Q')).toBe(64)
+  // Told late, that it has the place is old news.
+  await node.sessions.hold(from.id, 'c70', true, false, 2)
+  expect(await node.sessions.holdsAny(from.id)).toBe(false)
+  await node.sessions.sweep(60_001)
+  await passOn('last')
+  expect(await fieldsOf(from.id, 'Q')).toBe(1)
+  await node.sessions.sweep(120_002)
+  await node.compareHeads()
+  expect([await fieldsOf(from.id, 'Q'), await fieldsOf(from.id, 'qc')]).toEqual([0, 0])
+})
+
+test('[ORD3] a process that stood still asks what others told meanwhile', async () => {
+  const other = await nodes.start(server.url)
+  const seen = await openReady(node.sessions)
+  const caller = await openReady(other.sessions)
+  const call = ringing(caller.identity.participant, seen.identity.participant, { callerPlace: held(caller.id) })
+  const notice = { to: { place: 'rung', except: [] }, event: 'call.ringing', data: ringingData(call, 0) } as Notice
+  const invited = created(call)
+  const step: Step = { ...invited, event: { ...invited.event, notices: [notice] } }
+  const handOn = async ({ sessions }: SessionNode, at: number) => {
+    const delivery = createDelivery({
+      sessions,
+      now: () => at,
+      stepsAfter: () => [step],
+      isHeldElsewhere: () => false,
+      tell() {},
+      onApplied() {},
+      onError(error) {
+        throw error
+      },
+    })
+    expect(await delivery.apply(step)).toBe(true)
+    await node.settled()
+  }
+  await handOn(other, step.event.at)
+  // Longer than it is known to the session that it rang and is over.
+  await other.sessions.append(seen.id, pushes.final(callKey(call), 2, 1))
+  for (const n of upTo(64)) await other.sessions.append(seen.id, pushes.final(`c${n}`, 2, n))
+  await handOn(node, step.event.at + 20_000)
+  expect(seen.socket.told.filter(({ event }) => event === 'call.ringing')).toHaveLength(1)
 })

@@ -24,6 +24,8 @@ import { createHealth, type ServiceState } from '../../src/services/health.ts'
 import { createHistory } from '../../src/services/history.ts'
 import { createLimits, createLocalLimits, type Limits } from '../../src/services/limits.ts'
 import { createSeenCalls } from '../../src/services/seen-calls.ts'
+import { createRecorder } from '../../src/services/timeline.ts'
+import { createTimelines } from '../../src/services/timelines.ts'
 import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
 
 export const jwtKey = Buffer.alloc(32, 5)
@@ -97,10 +99,20 @@ export function startRest(options: RestOptions): RestService {
   const meter = createMetrics({ node: 'test', version: '1', stores: ['database'] })
   const time = { at: options.now ?? Date.UTC(2026, 0, 1) }
   const clock = { now: () => time.at, monotonic: () => performance.now() }
-  const tokens = createTokens({ secrets: [{ kid: 'k', key: jwtKey }], ttlS: config.tokenTtlS, now: clock.now })
-  const ringTickets = createRingTickets({ secrets: [{ kid: 'k', key: jwtKey }], now: clock.now })
+  const secrets = config.jwtSecrets ?? [{ kid: 'k', key: jwtKey }]
+  const tokens = createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now })
+  const ringTickets = createRingTickets({ secrets, now: clock.now })
   const limits = createLimits(config, createMemoryCounters())
-  const { calls } = createDomain({
+  const recorder = createRecorder({
+    store: stores.timeline,
+    now: clock.now,
+    retentionMs: null,
+    onDropped() {},
+    onError(error) {
+      throw error
+    },
+  })
+  const { calls, quality } = createDomain({
     config,
     backend: {
       stores,
@@ -113,7 +125,10 @@ export function startRest(options: RestOptions): RestService {
     limits,
     finalsMs: 120_000,
     onCommitted() {},
+    isRelayOnly: () => false,
     onPassed() {},
+    recorder,
+    hearsEnds: () => false,
     onError(error) {
       throw error
     },
@@ -125,6 +140,7 @@ export function startRest(options: RestOptions): RestService {
     journal: createJournal({ logger, isDebug: true, now: () => performance.now(), meter }),
     clock,
     tokens,
+    secrets,
     limits,
     localLimits,
     products: stores.products,
@@ -135,12 +151,21 @@ export function startRest(options: RestOptions): RestService {
     calls,
     node: 'test',
     iceServers: createIceServers(config),
+    isRelayOnly: (product) => product === 'clinic',
     turnExpiry: (now) => turnExpiry(config, now),
     history: createHistory({ calls: stores.calls }),
     seenCalls: createSeenCalls({ calls: stores.calls }),
+    quality,
+    timelines: createTimelines({ ...stores, flush: recorder.flush }),
     participants: {
       show: async () => ({ online: false, sessions: [], devices: [], live_calls: [] }),
       disconnect: async (_, until = 0) => until,
+      erase: async () => {
+        throw new Error('nobody is erased here')
+      },
+    },
+    exportOf: () => {
+      throw new Error('nobody is exported here')
     },
     endCall: async () => {
       throw new Error('nobody ends a call here')

@@ -1,7 +1,12 @@
 // The scenarios that RINGWIRE_TEST_SCENARIOS names, as `nodes flows`: a composition and a group of table.ts. Without it
 // all that runs on one process.
 import { registerBackendCalls } from './backend/calls.ts'
+import { registerBackendErasure } from './backend/erasure.ts'
+import { registerBackendOnline } from './backend/online.ts'
 import { registerBackendParticipants } from './backend/participants.ts'
+import { registerPolicies } from './backend/policies.ts'
+import { registerQuality } from './backend/quality.ts'
+import { registerTimelines } from './backend/timelines.ts'
 import { registerProducts } from './calls/busy.ts'
 import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
@@ -39,6 +44,7 @@ import { registerVanishingScenarios } from './connections/vanishing.ts'
 import { registerCutting } from './extended/cutting.ts'
 import { registerDevices } from './extended/devices.ts'
 import { registerPeers } from './extended/peers.ts'
+import { registerPresence } from './extended/presence.ts'
 import { registerResume } from './extended/resume.ts'
 import { registerSessions } from './extended/sessions.ts'
 import { registerUpstream } from './extended/upstream.ts'
@@ -53,8 +59,12 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerRaces(name, start)
   },
   backend({ name, start }) {
+    registerQuality(name, start)
     registerBackendCalls(name, start)
     registerBackendParticipants(name, start)
+    registerBackendErasure(name, start)
+    registerBackendOnline(name, start)
+    registerPolicies(name, start)
   },
   invites({ name, start }) {
     registerInvites(name, start)
@@ -102,10 +112,14 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   },
   cutting: ({ name, start }) => registerCutting(name, start),
   devices: ({ name, start }) => registerDevices(name, start),
-  peers: ({ name, start }) => registerPeers(name, start),
+  peers({ name, start }) {
+    registerPeers(name, start)
+    registerPresence(name, start)
+  },
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
   sessions: ({ name, start }) => registerSessions(name, start),
   upstream: ({ name, start }) => registerUpstream(name, start),
+  timelines: ({ name, start }) => registerTimelines(name, start),
   waking: ({ name, start }) => registerWaking(name, start),
 }
 

@@ -26,6 +26,7 @@ export const groups = [
   'resume',
   'sessions',
   'upstream',
+  'timelines',
   'waking',
 ] as const
 export type Group = (typeof groups)[number]
@@ -43,7 +44,7 @@ const ofOneNode: Row = { ...always, nodes: 'all' }
 const nodesLater: Row = { ...always, nodes: 'all' }
 const table: Readonly<Record<Group, Row>> = {
   flows: { ...always, cluster: 'all' },
-  backend: always,
+  backend: { ...nodesLater, cluster: 'all' },
   invites: nodesLater,
   connecting: always,
   history: ofOneNode,
@@ -65,6 +66,8 @@ const table: Readonly<Record<Group, Row>> = {
   resume: nodesLater,
   sessions: { ...always, cluster: 'all' },
   upstream: always,
+  // A phone that nobody answers rings for 5 s at the least.
+  timelines: { embedded: 'all', nodes: 'all', postgres: 'all' },
   waking: always,
 }
 

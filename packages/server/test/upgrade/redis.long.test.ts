@@ -59,7 +59,7 @@ for (const version of recordings.redis) {
       await loadRedis(client, recorded.keys)
       expect(callee.told.length).toBeGreaterThan(4)
       const { socket, open } = await resume(callee, 2)
-      expect(open).toEqual({ epoch: callee.epoch, upstream: callee.upstream })
+      expect(open).toEqual({ epoch: callee.epoch, upstream: callee.upstream, rings: [] })
       expect(socket.texts).toEqual([...callee.told.slice(2)])
     })
 

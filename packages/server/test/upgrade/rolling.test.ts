@@ -187,7 +187,13 @@ test('a data directory to which the next version added something is opened by th
     }
     written.close()
     await products.putKey({ keyId: 'k', secretHash: new Uint8Array(32), products: ['shop'], origin: 'cli' }, 1)
-    await products.putSettings('shop', { busy: 'reject', revealBusy: true, ringTimeoutMs: null })
+    await products.putSettings('shop', {
+      busy: 'reject',
+      revealBusy: true,
+      ringTimeoutMs: null,
+      media: 'all',
+      presence: 'off',
+    })
     expect(await calls.load(call)).toMatchObject({ version: 3, status: 'ended' })
     expect(await products.settings('shop')).toMatchObject({ busy: 'reject' })
     await close()

@@ -139,10 +139,45 @@ export function registerWaking(name: string, start: Start): void {
       const caller = await connectCaller()
       push.answers(null)
       const began = performance.now()
-      await invite(caller, calleeId)
+      const callUuid = await invite(caller, calleeId)
       expect(performance.now() - began).toBeLessThan(soon(1_000))
       const asked = await push.requests.next(({ status }) => status === undefined)
       expect(asked.status).toBeUndefined()
+      // It is not tried again in another test.
+      caller.send('call.cancel', { call_uuid: callUuid })
+      await caller.settle()
+    })
+
+    test('[PUSH2] a push that is accepted and never answered holds up no other device, nor what is told next', async () => {
+      const calleeId = someone('callee')
+      const [browser, tablet] = [await register(calleeId), await register(calleeId, 'tablet')]
+      const caller = await connectCaller()
+      push.answers(null)
+      const callUuid = await invite(caller, calleeId)
+      const isWake = ({ payload }: { payload: { type: string } }) => payload.type === 'call.wake'
+      await Promise.race([browser.inbox.next(isWake), tablet.inbox.next(isWake)])
+      caller.send('call.cancel', { call_uuid: callUuid })
+      const isCancelled = ({ payload }: { payload: { type: string } }) => payload.type === 'call.wake_cancelled'
+      await Promise.all([browser, tablet].map(({ inbox }) => inbox.next(isCancelled)))
+      const types = [...browser.inbox.all, ...tablet.inbox.all].map(({ payload }) => payload.type)
+      expect(types.filter((type) => type === 'call.wake')).toHaveLength(1)
+    })
+
+    test('[PUSH1] a person with 1,000 devices: the twenty that registered last are woken', async () => {
+      const calleeId = someone('callee')
+      const early: Browser[] = []
+      for (let batch = 0; batch < 49; batch++) {
+        const names = Array.from({ length: 20 }, (_, i) => `early-${batch}-${i}`)
+        early.push(...(await Promise.all(names.map((name) => register(calleeId, name)))))
+      }
+      // In the next millisecond: of those of the same one nobody is the last.
+      await Bun.sleep(5)
+      const last = await Promise.all(Array.from({ length: 20 }, (_, i) => register(calleeId, `last-${i}`)))
+      const caller = await connectCaller()
+      const callUuid = await invite(caller, calleeId)
+      await Promise.all(last.map(({ inbox }) => inbox.next()))
+      await Promise.all(last.map((device, i) => (i === 0 ? settle(caller, callUuid, device) : undefined)))
+      expect(early.filter(({ inbox }) => inbox.all.length > 0)).toEqual([])
     })
 
     test('[PUSH2] 429 with Retry-After is honoured within the ring; a dead subscription is forgotten', async () => {
