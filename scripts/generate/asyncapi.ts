@@ -20,14 +20,15 @@ const optionalId: JsonObject = { ...requestId, type: ['string', 'null'] }
 const requestNumber = plainSchema(Envelope.properties.n)
 
 /** Replies carry the request's id; only a request with one gets `call.ack` [EXT2, ENV4]. */
-const replies: readonly ServerEventName[] = ['call.invited', 'call.ack', 'auth.refreshed']
-/** Pushes that no base session gets [EXT5, RES4, MEDIA1, PEER1]. */
+const replies: readonly ServerEventName[] = ['call.invited', 'call.ack', 'presence.state', 'auth.refreshed']
+/** Pushes that no base session gets [EXT5, RES4, MEDIA1, PEER1, PRES1]. */
 const extendedOnly: readonly ServerEventName[] = [
   'call.status',
   'call.alerting',
   'call.media',
   'call.peer_away',
   'call.peer_back',
+  'presence.changed',
   'ice.servers',
   'session.reset',
 ]

@@ -13,6 +13,7 @@ const entries: { from: string; file: string; names?: string[] }[] = [
   { from: '@ringwire/client/media/preview', file: 'media/preview.ts' },
   { from: '@ringwire/client/react', file: 'react/hooks.ts' },
   { from: '@ringwire/client/push', file: 'push.ts' },
+  { from: '@ringwire/client/presence', file: 'presence.ts' },
 ]
 
 export interface Declaration {

@@ -41,10 +41,12 @@ const remedies: Record<ErrorCode, string> = {
   SERVICE_DRAINING: 'Connect again: another node, or this one when it is back.',
   UPGRADE_REQUIRED: 'Connect with a WebSocket client.',
   INVALID_MESSAGE: 'Correct the client. Ten in a row close the socket with 4400.',
-  UNKNOWN_EVENT: 'Correct the event name. `auth.refresh` is for extended sessions alone.',
+  UNKNOWN_EVENT:
+    'Correct the event name. `auth.refresh`, `call.stats` and `presence.watch` are for extended sessions alone.',
   INVALID_PAYLOAD: 'Correct the client: `field` names what is wrong.',
   PAYLOAD_TOO_LARGE: 'Send less: `field` names what is too large.',
-  ACTION_NOT_ALLOWED: 'The token does not list it in `allowed_actions`: ask for another token.',
+  ACTION_NOT_ALLOWED:
+    'The token does not list it in `allowed_actions`: ask for another token. Of `presence.watch`: the product does not show it (`ringwire products set --presence peers`), or a role is not in `allowed_peer_role`.',
   CALL_PEER_ROLE_NOT_ALLOWED: 'Have the backend ask for a token whose `allowed_peer_role` is the role of the callee.',
   CALL_TO_SELF: 'Call somebody else.',
   CALL_TYPE_INVALID: 'Correct the client, or leave `call_type` out.',
@@ -69,7 +71,7 @@ const closeRemedies: Record<CloseCode, string> = {
   4008: 'Connect again: what was not received waits for the place.',
   4400: 'Correct the client.',
   4401: newToken,
-  4403: 'Reason `origin not allowed`: serve the page from an origin in `RINGWIRE_ALLOWED_ORIGINS`. `disconnected`: the backend took the token back; get another one from it.',
+  4403: 'Reason `origin not allowed`: serve the page from an origin in `RINGWIRE_ALLOWED_ORIGINS`. `disconnected`: the backend took the token back, or its product key was disabled; get another one from it, then connect.',
   4408: 'Connect again at once: the network changed, or the device slept.',
   4409: 'Stay away until the user wants this page to be the phone again.',
   4429: 'Wait `retry_after_ms` of the `call.error` before it, or a few seconds.',

@@ -3,7 +3,10 @@ import type {
   CallShown,
   DeliveryPage,
   Disconnected,
+  ParticipantErased,
+  ParticipantExport,
   ParticipantView,
+  TimelineShown,
   Webhook,
   WebhookPage,
   WebhookQueued,
@@ -29,6 +32,7 @@ import type { WebrtcAnswer, WebrtcIceCandidate, WebrtcOffer } from '@ringwire/pr
 import type { DeviceRequest, DeviceResponse } from '@ringwire/protocol/push'
 import type {
   IceServersResponse,
+  JsonWebKeySet,
   RingChanged,
   RingResponse,
   TokenRequest,
@@ -52,6 +56,20 @@ export const tokenRequest: TokenRequest = {
   device_id: 'ann-phone',
   app_version: '4.2.0',
   allowed_peer_role: ben.role,
+}
+
+/** The keys of RFC 8037 appendix A.2 and RFC 7517 appendix A.1. */
+export const jwks: JsonWebKeySet = {
+  keys: [
+    {
+      ...{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+      ...{ kid: 'k2', alg: 'EdDSA', use: 'sig' },
+    },
+    {
+      ...{ kty: 'EC', crv: 'P-256', x: 'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4' },
+      ...{ y: '4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM', kid: 'k1', alg: 'ES256', use: 'sig' },
+    },
+  ],
 }
 
 /** Shortened: a token is one line of three parts. */
@@ -139,6 +157,43 @@ export const callShown: CallShown = {
   },
 }
 
+export const timelineShown: TimelineShown = {
+  success: true,
+  call: {
+    ...callShown.call,
+    version: 2,
+    status: 'missed',
+    end_reason: 'no_answer',
+    callee: { ...ben, display_name: null },
+    accepted_at: null,
+    connected_at: null,
+    ended_at: at('09:05:45.000'),
+    by: null,
+  },
+  entries: [
+    {
+      at: at('09:05:00.000'),
+      what: 'invited',
+      who: ann,
+      session_id: 'a1bXh4Zk0Q2yT7sV9uWcJdEfG',
+      detail: { version: 1 },
+    },
+    {
+      at: at('09:05:00.210'),
+      what: 'push',
+      who: ben,
+      device_id: 'ben-phone',
+      detail: { type: 'call.wake', platform: 'fcm', result: 'accepted', reason: '200', after_ms: 190 },
+    },
+    {
+      at: at('09:05:45.000'),
+      what: 'missed',
+      detail: { version: 2, status: 'missed', end_reason: 'no_answer' },
+    },
+  ],
+  summary: "Agent ben's phone was offline; push accepted by FCM after 0.2 s, no client came within 45 s.",
+}
+
 export const callEnded: CallShown = {
   success: true,
   call: {
@@ -168,6 +223,31 @@ export const participantView: ParticipantView = {
 }
 
 export const disconnected: Disconnected = { success: true, tokens_from: at('10:00:00.000') }
+
+export const participantErased: ParticipantErased = {
+  success: true,
+  tokens_from: at('10:00:00.000'),
+  calls: 12,
+  devices: 1,
+  timeline_entries: 40,
+  webhook_deliveries: 6,
+}
+
+export const participantExport: ParticipantExport = {
+  success: true,
+  ...ann,
+  exported_at: at('10:00:00.000'),
+  tokens_from: null,
+  sessions: [],
+  devices: participantView.devices,
+  calls: [
+    {
+      call: callShown.call,
+      entries: [{ at: callShown.call.started_at, what: 'invited', who: ann, detail: { version: 1 } }],
+    },
+  ],
+  refused: [],
+}
 
 export const webhookRequest = { url: 'https://backend.example.com/webhooks', events: ['call.ended', 'call.missed'] }
 
@@ -269,6 +349,25 @@ export const clientData = {
   'webrtc.ice_candidate': { candidate, 'end of candidates': { call_uuid, candidate: null } },
   'call.alerting': { alerting: { call_uuid } },
   'call.media': { muted },
+  'presence.watch': {
+    'two colleagues': {
+      participants: [
+        { role: 'agent', user_id: 'ben' },
+        { role: 'agent', user_id: 'eva' },
+      ],
+    },
+    nobody: { participants: [] },
+  },
+  'call.stats': {
+    'after 30 s': {
+      call_uuid,
+      stats: {
+        ...{ rtt_ms: 48, jitter_ms: 6, loss: 0.004, bitrate: 41_000, frames_dropped: 0 },
+        candidate_pair: { local: 'srflx', remote: 'host' },
+        codec: 'audio/opus',
+      },
+    },
+  },
   'auth.refresh': { refresh: { token } },
 }
 
@@ -382,6 +481,15 @@ export const serverData = {
   'call.media': { muted: { ...muted, ...origin } },
   'call.peer_away': { away },
   'call.peer_back': { back: { call_uuid } },
+  'presence.state': {
+    'one is there': {
+      participants: [
+        { role: 'agent', user_id: 'ben', online: true, in_call: true },
+        { role: 'agent', user_id: 'eva', online: false, in_call: false },
+      ],
+    },
+  },
+  'presence.changed': { gone: { participants: [{ role: 'agent', user_id: 'ben', online: false, in_call: false }] } },
   'ice.servers': { renewed: iceServersResponse },
   'auth.refreshed': { refreshed },
   'session.reset': { reset },

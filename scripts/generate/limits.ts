@@ -1,13 +1,20 @@
 /** docs/generated/limits.md: every limit, what it is without any configuration, what says that it was reached, what moves it. */
 import { messageLimits } from '@ringwire/protocol/envelope'
 import { inviteLimits } from '@ringwire/protocol/events/call'
+import { mostWatched } from '@ringwire/protocol/events/presence'
 import { relayLimits } from '@ringwire/protocol/events/webrtc'
 import { historyLimit } from '@ringwire/protocol/rest'
 import { maxIdBytes } from '@ringwire/protocol/text'
+import { mostEntries } from '../../packages/server/src/call/observed.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { maxBodyBytes } from '../../packages/server/src/http/body.ts'
 import { maxTokenBytes } from '../../packages/server/src/http/session-token.ts'
+import { deviceKeptMs, mostDevices } from '../../packages/server/src/ports/devices.ts'
 import { sessionLogLimits, waitingLimits } from '../../packages/server/src/ports/sessions.ts'
+import { leastPauseMs } from '../../packages/server/src/services/quality.ts'
+import { mostRefusedOfOne } from '../../packages/server/src/services/timeline.ts'
+import { maxEndpoints } from '../../packages/server/src/services/webhook-endpoints.ts'
+import { giveUpMs, keptDeliveriesMs } from '../../packages/server/src/services/webhooks.ts'
 import { maxMalformed } from '../../packages/server/src/signaling/connection.ts'
 import { inboxLimits } from '../../packages/server/src/signaling/inbox.ts'
 import { maxUnsentBytes } from '../../packages/server/src/signaling/outlet.ts'
@@ -21,6 +28,7 @@ function bytes(count: number): string {
   return count % 1024 === 0 ? `${count / 1024} KiB` : `${count} bytes`
 }
 const seconds = (ms: number) => (ms % 3_600_000 === 0 ? `${ms / 3_600_000} h` : `${ms / 1000} s`)
+const days = (ms: number) => `${ms / 86_400_000} days`
 const fixed = 'fixed'
 const limited = (limit: string) => `\`RATE_LIMITED\`, \`limit: "${limit}"\``
 
@@ -48,8 +56,14 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
       '429 `BOOTSTRAP_IP_RATE_LIMITED`, to further failures alone',
     ),
     rate('Token requests of one key', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
+    rate('Requests of one address to /v1/server/…', settings.tokenRateIp, '429 `BOOTSTRAP_IP_RATE_LIMITED`'),
+    rate('Requests with one key to /v1/server/…', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
     rate('Other requests of one address, of each process', settings.restRateIp, '429 `RATE_LIMITED`'),
-    rate('History and ICE servers of one participant, of each process', settings.restRate, '429 `RATE_LIMITED`'),
+    rate(
+      'History, ICE servers, devices and ring tickets of one participant, of each process',
+      settings.restRate,
+      '429 `RATE_LIMITED`',
+    ),
     size('A body', maxBodyBytes, '413 `REQUEST_BODY_TOO_LARGE`'),
     ['The request line and headers', '16 KiB', '431 without a body', fixed],
     size('A field of a token request', maxIdBytes, '400 `INVALID_REQUEST_BODY`'),
@@ -141,6 +155,22 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
       'they leave the history',
       code(settings.retentionDays.name),
     ],
+  ],
+  'Webhooks, pushes, presence and timelines [HOOK1, HOOK3, PUSH1, PRES1, STAT1, TRACE1]': [
+    ['Webhook endpoints of a product', String(maxEndpoints), '400 `INVALID_REQUEST_BODY`', fixed],
+    ['Attempts of a webhook', `${days(giveUpMs)} from its event`, 'it has failed', fixed],
+    [
+      'Webhooks after their end',
+      `${days(keptDeliveriesMs.delivered)}; ${days(keptDeliveriesMs.failed)} if they failed`,
+      'they leave the list',
+      fixed,
+    ],
+    ['Devices of one participant', String(mostDevices), 'those that registered last are woken', fixed],
+    ['A device that does not register again', days(deviceKeptMs), 'it is given up', fixed],
+    ['Participants that one session watches', String(mostWatched), '`INVALID_PAYLOAD`', fixed],
+    ['Two `call.stats` of one side', `${seconds(leastPauseMs)} apart`, limited('messages'), fixed],
+    ['Entries of a timeline', String(mostEntries), 'changes of the call stay, and the first of the rest', fixed],
+    ['Refused invites of one participant in timelines', `${mostRefusedOfOne} a minute`, 'no more are written', fixed],
   ],
 }
 

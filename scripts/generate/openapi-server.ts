@@ -6,7 +6,10 @@ import {
   Disconnected,
   DisconnectRequest,
   EndRequest,
+  ParticipantErased,
+  ParticipantExport,
   ParticipantView,
+  TimelineShown,
   Webhook,
   WebhookChange,
   WebhookDelivery,
@@ -26,10 +29,13 @@ export type ServerEndpoint = Extract<EndpointName, `server${string}`>
 
 export const serverSchemas = {
   CallView,
+  TimelineShown,
   CallShown,
   CallPage,
   EndRequest,
   ParticipantView,
+  ParticipantErased,
+  ParticipantExport,
   DisconnectRequest,
   Disconnected,
   Webhook,
@@ -94,6 +100,10 @@ export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Sh
       parameters: [product],
       success: { '200': answer('The call.', 'CallShown', { live: call }) },
     },
+    serverTimeline: {
+      parameters: [product],
+      success: { '200': answer('The timeline.', 'TimelineShown', { 'not answered': examples.timelineShown }) },
+    },
     serverParticipant: {
       parameters: [product],
       success: { '200': answer('The participant.', 'ParticipantView', { 'in a call': examples.participantView }) },
@@ -110,6 +120,14 @@ export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Sh
         },
       },
       success: { '200': answer('Which tokens count.', 'Disconnected', { disconnected: examples.disconnected }) },
+    },
+    serverEraseParticipant: {
+      parameters: [product],
+      success: { '200': answer('What was erased.', 'ParticipantErased', { erased: examples.participantErased }) },
+    },
+    serverExportParticipant: {
+      parameters: [product],
+      success: { '200': answer('What is kept.', 'ParticipantExport', { one: examples.participantExport }) },
     },
     serverEndCall: {
       parameters: [product],

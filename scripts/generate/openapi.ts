@@ -8,6 +8,7 @@ import {
   headers,
   IceServer,
   IceServersResponse,
+  JsonWebKeySet,
   NotRinging,
   RestError,
   RingChanged,
@@ -28,6 +29,7 @@ const namedSchemas = {
   TokenResponse,
   IceServer,
   IceServersResponse,
+  JsonWebKeySet,
   HistoryResponse,
   CallRecord,
   DeviceRequest,
@@ -145,6 +147,17 @@ const shapes: Readonly<Record<EndpointName, Shape>> = {
     },
     success: {
       '200': answer('The token and what a client needs to connect.', 'TokenResponse', { ann: examples.tokenResponse }),
+    },
+  },
+  jwks: {
+    security: [],
+    success: {
+      '200': answer(
+        'The keys that verify tokens.',
+        'JsonWebKeySet',
+        { 'one of each kind': examples.jwks, 'a secret alone': { keys: [] } },
+        { 'Cache-Control': { schema: { type: 'string', const: 'public, max-age=300' } } },
+      ),
     },
   },
   callHistory: {

@@ -21,8 +21,10 @@ const beside: Partial<Record<ClientEventName, readonly ErrorCode[]>> = {
   'call.invite': ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE'],
   'call.accept': ['AUTH_TOKEN_INVALID'],
   'call.connected': ['AUTH_TOKEN_INVALID'],
+  'call.stats': ['UNKNOWN_EVENT', 'CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
   'call.alerting': ['CALL_NOT_FOUND', 'CALL_NOT_PARTICIPANT', 'CALL_INVALID_STATE'],
-  'auth.refresh': ['AUTH_TOKEN_INVALID'],
+  'presence.watch': ['UNKNOWN_EVENT', 'ACTION_NOT_ALLOWED'],
+  'auth.refresh': ['UNKNOWN_EVENT', 'AUTH_TOKEN_INVALID'],
   ...Object.fromEntries(
     relays.map((event) => [event, ['AUTH_TOKEN_INVALID', 'PAYLOAD_TOO_LARGE', 'RELAY_BUFFER_FULL']]),
   ),

@@ -6,6 +6,7 @@ import { ExtendedAuthOk } from '@ringwire/protocol/events/auth'
 import { serverEvents } from '@ringwire/protocol/server-events'
 import { Service } from '@ringwire/testkit/service'
 import { Compile } from 'typebox/schema'
+import { setProduct } from '../../packages/server/test/support/products.ts'
 import { claimsOf, signingKeyEnv, signToken } from '../../packages/server/test/support/session-tokens.ts'
 import { createAsyncApi, versioned } from './asyncapi.ts'
 import { tokenRequest } from './examples.ts'
@@ -197,7 +198,7 @@ test('GET /v1/ws: every event of the service is as it is described', async () =>
   ann.raw('{"event":"call.invite","data":{"callee_user_id":"ben","callee_role":"agent","call_type":"NO"}}')
   for (let i = 0; i < 6; i++) await ann.next('call.error')
 
-  const peer = ['call.media', 'call.peer_away', 'call.peer_back']
+  const peer = ['call.media', 'call.peer_away', 'call.peer_back', 'presence.state', 'presence.changed']
   const extended = [
     'call.ack',
     'call.status',
@@ -226,6 +227,16 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   expect(welcome).toMatchObject({ recovered: false, handled: 0, active_calls: [] })
   expect(isExtendedAuthOk.Check(welcome)).toBe(true)
   await ben.next('auth.ok')
+
+  await setProduct(service, 'shop', '--presence', 'peers')
+  const participants = ['ben', 'eva'].map((user_id) => ({ role: 'agent', user_id }))
+  // It counts within a second.
+  while (!seen.has('presence.state')) {
+    ann.raw(JSON.stringify({ event: 'presence.watch', request_id: 'w', data: { participants } }))
+    await Promise.race([ann.next('presence.state'), Bun.sleep(200)])
+  }
+  const eva = await connect(await tokenOf('eva', 'agent', 'customer'), extended)
+  await ann.next('presence.changed')
 
   ann.send('call.invite', { callee_user_id: 'ben', callee_role: 'agent' })
   const { call_uuid } = await ann.next('call.invited')
@@ -270,14 +281,21 @@ test('GET /v1/ws?ext=1: every event of an extended session is as it is described
   for (const told of [[...ann.all, ...back.all], ben.all]) {
     const pushes = told.filter((frame) => frame.seq !== undefined)
     expect(pushes.map((frame) => frame.seq)).toEqual(pushes.map((_, index) => index + 1))
-    const replies: readonly string[] = ['auth.ok', 'auth.refreshed', 'call.ack', 'call.invited']
+    const replies: readonly string[] = [
+      'auth.ok',
+      'auth.refreshed',
+      'call.ack',
+      'call.invited',
+      'presence.state',
+      'call.error',
+    ]
     for (const { event, seq, version } of told) {
       expect({ event, numbered: seq !== undefined }).toEqual({ event, numbered: !replies.includes(event) })
       const ofCall = (versioned as readonly string[]).includes(event)
       expect({ event, version: version !== undefined }).toEqual({ event, version: ofCall })
     }
   }
-  for (const it of [ann, ben, back]) {
+  for (const it of [ann, ben, eva, back]) {
     it.close()
     expect(it.wrong).toEqual([])
   }
