@@ -1,5 +1,6 @@
 // The backend: it knows who is signed in, gets tokens for them, and hears of their calls by webhooks.
 import { RingwireError, WebhookVerificationError, webhooks } from '@ringwire/server-sdk'
+import { steps } from './book.mjs'
 import { createDesk } from './desk.mjs'
 import { deviceOf, people, signedIn, signIn, signOut } from './people.mjs'
 
@@ -39,7 +40,7 @@ export function createBackend({ ringwire, book, serviceUrl, vapidPublicKey, webh
       const payload = await bodyOf(request)
       try {
         const { type, data } = webhooks.verify({ payload, headers: request.headers, secret: webhookSecret })
-        if (type.startsWith('call.')) book.write(data)
+        if (steps.includes(type)) book.write(data)
       } catch (error) {
         if (!(error instanceof WebhookVerificationError)) throw error
         return response.writeHead(401).end()

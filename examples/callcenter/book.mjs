@@ -2,6 +2,11 @@
 // is a table of your database.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
+/** The webhooks that tell of a call's steps; those of waking phones are for backends that send pushes themselves. */
+export const steps = ['ringing', 'accepted', 'connected', 'ended', 'rejected', 'cancelled', 'missed', 'busy'].map(
+  (step) => `call.${step}`,
+)
+
 const isLive = ({ status }) => ['ringing', 'accepted', 'connected'].includes(status)
 
 export function openBook(file) {

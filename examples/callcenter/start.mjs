@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { createRingwire } from '@ringwire/server-sdk'
 import { build } from 'esbuild'
 import { createBackend } from './backend.mjs'
-import { openBook } from './book.mjs'
+import { openBook, steps } from './book.mjs'
 
 const { RINGWIRE_URL, KEY_ID = 'callcenter', SECRET = randomBytes(32).toString('hex'), PORT = '3000' } = process.env
 const here = (path) => fileURLToPath(new URL(path, import.meta.url))
@@ -83,7 +83,7 @@ async function webhookEndpoint(url) {
   }
   const description = 'The call centre'
   const known = (await ask('GET')).data.find((endpoint) => endpoint.description === description)
-  if (known === undefined) return (await ask('POST', '', { url, description })).secret
+  if (known === undefined) return (await ask('POST', '', { url, description, events: steps })).secret
   await ask('PATCH', `/${known.id}`, { url, enabled: true })
   return (await ask('POST', `/${known.id}/rotate`)).secret
 }
