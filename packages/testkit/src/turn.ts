@@ -7,8 +7,8 @@ export interface TurnServer {
   readonly url: string
   /** The first of those that it takes. */
   readonly secret: string
-  /** What the TURN server itself says that it did. */
-  log(): string
+  /** Resolves when the TURN server itself has said that, which it does some time after its answer. */
+  said(pattern: RegExp): Promise<unknown>
   /** Its allocations are gone, and with them every path that it carried. */
   restart(secrets?: readonly string[]): Promise<void>
   stop(): Promise<void>
@@ -65,7 +65,7 @@ export async function startTurnServer(secret: string = crypto.randomUUID()): Pro
   return {
     url: `turn:127.0.0.1:${port}?transport=udp`,
     secret,
-    log: () => running.output,
+    said: (pattern) => running.waitFor(pattern),
     async restart(others = secrets) {
       secrets = others
       await running.stop('SIGKILL')
