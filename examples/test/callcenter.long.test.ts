@@ -39,7 +39,7 @@ let ringwire: ReturnType<typeof createRingwire>
 beforeAll(async () => {
   push = await startWebPushServer(publicKey)
   application = await startExample('callcenter', {
-    ...{ KEY_ID: key.keyId, SECRET: key.secret, RINGWIRE_PORT: '0', RINGWIRE_RING_TIMEOUT_MS: '10000' },
+    ...{ KEY_ID: key.keyId, SECRET: key.secret, RINGWIRE_PORT: '0', RINGWIRE_RING_TIMEOUT_MS: '20000' },
     ...{ RINGWIRE_VAPID_PUBLIC_KEY: publicKey, RINGWIRE_VAPID_PRIVATE_KEY: privateKey, RINGWIRE_VAPID_URL: push.url },
   })
   // The browser with tabs, that shows notifications itself: those of a desktop need one.
@@ -305,7 +305,7 @@ test('[PUSH2] [TRACE1] a call that nobody answers: shown as missed in the browse
     /push +agent\/ben .*type=call.wake platform=webpush result=accepted reason=201/,
     /alerting +agent\/ben/,
     /missed .*end_reason=no_answer/,
-    /^Agent ben's phone .* rang; nobody answered within 10 s\.$/,
+    /^Agent ben's phone .* rang; nobody answered within 20 s\.$/,
   ])
   // Who comes too late is told so.
   const agent = await openPage(agents.context, `/?answer=${callUuid}`)

@@ -61,10 +61,12 @@ test('[CLOSE] [RES1] a node drains: everybody is recovered on the other one, and
       const rows = await stores.postgres.query('SELECT beats::int FROM nodes', env.DATABASE_URL)
       return rows.length === 2 && rows.every(({ beats }) => beats >= 3)
     })
+    const ended = one.terminate()
+    await untilSo('the first is sent away', () => people.some(({ client }) => client.state.name !== 'online'))
     setTimeout(() => {
       front = two
     }, lagMs)
-    expect(await one.terminate()).toBe(0)
+    expect(await ended).toBe(0)
 
     await untilSo('all are online', () => people.every(({ client }) => client.state.name === 'online'))
     goesOn = false

@@ -68,11 +68,11 @@ test('[TICK1] answerTicket: the ring is over, and with it the ticket', async () 
 
 test('a service that cannot be asked, or is none, is a RingwireError', async () => {
   const nowhere = answerTicket('x', { url: 'http://127.0.0.1:1' })
-  expect(nowhere.look()).rejects.toMatchObject({ name: 'RingwireError', code: 'REQUEST_FAILED', retryable: true })
+  await expect(nowhere.look()).rejects.toMatchObject({ name: 'RingwireError', code: 'REQUEST_FAILED', retryable: true })
   const other = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('<html>', { status: 502 }) })
   try {
     const url = `http://127.0.0.1:${other.port}`
-    expect(answerTicket('x', { url }).look()).rejects.toMatchObject({ code: 'REQUEST_FAILED', httpStatus: 502 })
+    await expect(answerTicket('x', { url }).look()).rejects.toMatchObject({ code: 'REQUEST_FAILED', httpStatus: 502 })
   } finally {
     await other.stop(true)
   }
@@ -82,7 +82,7 @@ test('[PUSH1] forgetDevice: a token without a device_id has none to forget', asy
   const wish = { user_id: someone('ben'), role: 'agent' }
   await forgetDevice({ url: service.url, token: await service.token({ ...wish, device_id: 'browser' }) })
   const token = await service.token(wish)
-  expect(forgetDevice({ url: service.url, token })).rejects.toMatchObject({ code: 'DEVICE_ID_REQUIRED' })
+  await expect(forgetDevice({ url: service.url, token })).rejects.toMatchObject({ code: 'DEVICE_ID_REQUIRED' })
 })
 
 /** A browser's push manager: a real one needs its vendor's push service. */

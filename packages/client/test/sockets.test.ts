@@ -82,7 +82,8 @@ describe('a socket that dies', () => {
   })
 
   test('silence is noticed when nothing is asked at all: the heartbeat', async () => {
-    const { callee } = await stage.two({ heartbeatMs: 200, heartbeatTimeoutMs: 300 })
+    // Long enough for a service that waits for a core.
+    const { callee } = await stage.two({ heartbeatMs: 200, heartbeatTimeoutMs: 4_000 })
     const first = callee.client.state
     // The heartbeat itself keeps a live socket open.
     await Bun.sleep(700)
@@ -234,6 +235,8 @@ describe('a session that cannot go on', () => {
     way.refuse()
     await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
     const offer = calls.in.sendOffer({ type: 'offer', sdp: 'v=0 too late' })
+    // The window begins when the service sees the loss.
+    await until('the other side hears of it', caller.client, () => calls.out.peerState.away !== null)
     await Bun.sleep(600)
     way.mend()
     expect((await backOnline(callee)).recovered).toBe(false)

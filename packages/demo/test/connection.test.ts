@@ -114,7 +114,7 @@ test('[PLACE5] both reload, and the offer of the first comes before the second i
   await logged(customer.page, '[data-event="webrtc.offer"][data-direction=sent]')
   gate.resolve()
   await Promise.all([customer.phase('live'), agent.phase('live')])
-  const [window] = await measureFlow(agent.page, 1)
+  const [window] = await measureFlow(agent.page, 1, ['audio'])
   expect(window?.audio).toBeGreaterThan(0)
   await close()
 }, 240_000)

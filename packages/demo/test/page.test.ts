@@ -32,6 +32,8 @@ test('the keyboard alone is enough: go online, call, accept, hang up, decline', 
   for (const role of ['customer', 'agent'] as const) {
     const page = pages[role]
     await page.goto(`${service.url}/demo/`)
+    // The page puts it there itself, perhaps a moment after it was loaded.
+    await page.waitForFunction(() => document.activeElement?.getAttribute('data-testid') === 'name')
     await page.keyboard.type(names[role])
     await page.keyboard.press('Tab')
     if (role === 'agent') await page.keyboard.press('ArrowRight')

@@ -31,7 +31,7 @@ const callOf = ({ page }: Participant) => page.getAttribute('[data-testid=stage]
 
 /** Sound arrives at both, in each of so many windows of 500 ms, whatever `happens` meanwhile. */
 async function expectSoundThroughout(people: Participant[], windows: number, happens: () => Promise<void>) {
-  const flows = Promise.all(people.map(({ page }) => measureFlow(page, windows)))
+  const flows = Promise.all(people.map(({ page }) => measureFlow(page, windows, ['audio'])))
   await happens()
   for (const flow of await flows) expectFlow(flow, ['audio'])
 }

@@ -380,7 +380,9 @@ test('statistics come at the interval that was asked for', async () => {
         const all: MediaStats[] = []
         pair.caller.on('stats', (stats) => {
           all.push(stats)
-          if (all.length === 8) resolve(all)
+          // In 250 ms a busy machine may send no picture at all.
+          const flows = stats.inbound.audio.packets > 0 && stats.outbound.video.packets > 0
+          if (all.length >= 8 && flows) resolve(all.slice())
         })
       })
       pair.close()

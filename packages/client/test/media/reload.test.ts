@@ -15,7 +15,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
   test(`the ${side === 'incoming' ? 'callee' : 'caller'} begins anew: the other end takes a new connection at once`, async () => {
     await inPage(async (page) => {
       const found = await page.evaluate(async (side) => {
-        const { createPair, flowing, measureFlow } = window.loopback
+        const { createPair, flowing, measureFlow, until } = window.loopback
         const pair = createPair('video')
         await Promise.all([pair.caller.start(), pair.callee.start()])
         pair.accept()
@@ -31,6 +31,7 @@ for (const side of ['incoming', 'outgoing'] as const) {
         call.resync(true)
         await flowing(media)
         await flowing(stays)
+        await until(() => [media, stays].every(({ state }) => state.receiving.audio && state.receiving.video))
         const flows = await Promise.all([measureFlow(media, 2), measureFlow(stays, 2)])
         const replaced = stays.connection !== before.connection
         const pool = stays.connection?.getConfiguration().iceCandidatePoolSize

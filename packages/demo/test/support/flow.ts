@@ -11,16 +11,21 @@ export type FlowWindow = { ms: number; audio: number; video: number }
 
 /**
  * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
- * statistics themselves, so a slow machine makes them longer but never empties them.
+ * statistics themselves, so a slow machine makes them longer but never empties them. They begin when something of each of
+ * `begun` has come: a call is live by what comes first, and the other side may still be opening its devices.
  */
-export async function measureFlow(page: Page, windows: number): Promise<FlowWindow[]> {
+export async function measureFlow(
+  page: Page,
+  windows: number,
+  begun: readonly ('audio' | 'video')[] = [],
+): Promise<FlowWindow[]> {
   const state = await page.evaluateHandle(() => ({
     found: [] as { ms: number; audio: number; video: number }[],
     last: undefined as { at: number; audio: number; video: number } | undefined,
     reading: false,
   }))
   await page.waitForFunction(
-    ({ state, windows }) => {
+    ({ state, windows, begun }) => {
       const read = async () => {
         const report = await window.ringwireDemo.peerConnection?.getStats()
         const now = { at: 0, audio: 0, video: 0 }
@@ -29,8 +34,12 @@ export async function measureFlow(page: Page, windows: number): Promise<FlowWind
           now.at = Math.max(now.at, stats.timestamp)
           now[stats.kind as 'audio' | 'video'] += stats.packetsReceived
         }
+        // A connection that was replaced counts from nothing, and so may a stream after a negotiation.
+        const fell = state.last && (now.audio < state.last.audio || now.video < state.last.video)
+        if (fell && state.found.length === 0) state.last = undefined
         const { last } = state
         if (now.at === 0 || (last && now.at - last.at < 500)) return
+        if (!last && begun.some((kind) => now[kind] === 0)) return
         if (last)
           state.found.push({ ms: now.at - last.at, audio: now.audio - last.audio, video: now.video - last.video })
         state.last = now
@@ -44,7 +53,7 @@ export async function measureFlow(page: Page, windows: number): Promise<FlowWind
       }
       return state.found.length >= windows
     },
-    { state, windows },
+    { state, windows, begun },
     { polling: 50, timeout: 60_000 },
   )
   return state.evaluate(({ found }) => found)

@@ -48,7 +48,9 @@ function watch(page: Page): Pick<Participant, 'tokens' | 'traffic' | 'errors'> {
   })
   page.on('request', (request) => traffic.push(`${request.url()} ${request.postData() ?? ''}`))
   page.on('response', async (response) => {
-    const body = await response.text().catch(() => '')
+    const body = await response.text().catch(() => undefined)
+    // The page went while it came: nobody can read it any more.
+    if (body === undefined) return
     traffic.push(body)
     if (response.url().endsWith('/demo/api/token') && response.ok()) tokens.push(JSON.parse(body))
   })

@@ -56,9 +56,16 @@ export async function openPhones(browser: Browser, url: string, query = '', dela
       await agent.page.waitForFunction(() => window.phone.media !== undefined)
       await Promise.all(both.map(({ page }) => page.evaluate(() => window.phone.flowing())))
     },
-    /** Sound in every window of 500 ms at both, and pictures in all of them together. */
+    /**
+     * Sound in every window of 500 ms at both, and pictures in all of them together. They begin when each kind comes: media
+     * flows by what comes first, and the other side may still be opening its devices.
+     */
     async expectMedia(windows: number, kinds: readonly ('audio' | 'video')[]): Promise<void> {
-      const flows = both.map(({ page }) => page.evaluate((count) => window.phone.measureFlow(count), windows))
+      const measure = async ([count, kinds]: [number, readonly ('audio' | 'video')[]]) => {
+        await window.phone.until(() => kinds.every((kind) => window.phone.media?.state.receiving[kind]))
+        return window.phone.measureFlow(count)
+      }
+      const flows = both.map(({ page }) => page.evaluate(measure, [windows, kinds] as [number, typeof kinds]))
       for (const flow of await Promise.all(flows)) expectFlow(flow, kinds)
     },
     async close(): Promise<void> {

@@ -21,7 +21,7 @@ const client = createCallClient({
   getToken: () => fetch(`/token${location.search}`, { method: 'POST' }),
   storage: sessionStorage,
   heartbeatTimeoutMs: 500,
-  ...(isHasty ? { connectTimeoutMs: 2_000, reconnectBaseMs: 20, reconnectMaxMs: 200 } : {}),
+  ...(isHasty ? { connectTimeoutMs: 6_000, reconnectBaseMs: 20, reconnectMaxMs: 200 } : {}),
 })
 client.on('error', (error) => errors.push(error))
 client.on('state', (state) => states.push(state))
