@@ -10,6 +10,9 @@ import { setProduct } from '../support/products.ts'
 import { flush } from './lost-keys.ts'
 import { becomesReady, until, worldFor } from './world.ts'
 
+/** As soon as anybody's coming would be: by the next look of that node, a second later, and the way here. */
+const seenMs = 1_000 + 2_000
+
 const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '6000' } })
 
 test('[PRES1] who comes, closes, comes back at once, or dies with its node is seen by the SDK on another node', async () => {
@@ -94,8 +97,7 @@ test('[PRES1] [INV5] who is in a call is seen from a third node, over an emptied
   await caller.request('call.invite', { call_uuid, callee_user_id: people.callee, callee_role: 'agent' })
   await callee.next('call.ringing')
   await callee.request('call.accept', { call_uuid })
-  // As soon as anybody's coming would be: the next look of that node, a second later.
-  await until('both are in a call', () => areInCall(true), 1_000 + 700)
+  await until('both are in a call', () => areInCall(true), seenMs)
 
   await flush(redis)
   // Who comes now is told by a look after that.
@@ -107,7 +109,7 @@ test('[PRES1] [INV5] who is in a call is seen from a third node, over an emptied
   await until('the caller is offline', () => stateOf(people.caller)?.online === false, 40_000)
   // Its place is its own until the call is lost.
   await callee.next('call.ended')
-  await until('nobody is in a call', () => areInCall(false), 1_000 + 700)
+  await until('nobody is in a call', () => areInCall(false), seenMs)
   for (const id of [people.caller, people.callee]) expect(historyOf(id)).toEqual([undefined, false, true, false])
   expect(historyOf(people.other)).toEqual([undefined, false])
   for (const each of [caller, callee, other]) each.stop()

@@ -22,6 +22,8 @@ async function statusesOf(count: number, address: string, ...nodes: readonly Ser
 function askForToken({ url }: Service, address: string): Promise<Response> {
   return fetch(`${url}/v1/call/session-token`, {
     method: 'POST',
+    // The service closes a connection that was idle for 10 s, perhaps just when it is used again.
+    keepalive: false,
     headers: {
       'Content-Type': 'application/json',
       'X-SVC-Product-Key-ID': productKey.id,

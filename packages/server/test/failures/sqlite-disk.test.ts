@@ -42,6 +42,8 @@ test('[LOG2] the log says that a store is lost, and that it is back, also where 
 
 test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {
   const other = new Database(join(disk.path, databaseFile))
+  // The service may be writing just now.
+  other.run('PRAGMA busy_timeout = 10000')
   other.run('BEGIN IMMEDIATE')
   await becomesUnready('database', service)
   other.run('ROLLBACK')

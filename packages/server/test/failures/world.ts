@@ -96,7 +96,8 @@ async function startWorld(options: WorldOptions): Promise<World> {
 
 // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
 async function readiness(service: Service): Promise<any> {
-  const response = await fetch(`${service.url}/readyz`)
+  // The service closes a connection that was idle for 10 s, perhaps just when it is used again.
+  const response = await fetch(`${service.url}/readyz`, { keepalive: false })
   return { status: response.status, ...((await response.json()) as object) }
 }
 

@@ -11,9 +11,10 @@ import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import { hashSecret } from '../../src/auth/product-auth.ts'
 import { participantHash } from '../../src/session/session-id.ts'
-import { createBox } from '../cli/command.ts'
+import { createBox, type Running } from '../cli/command.ts'
 import { callLife } from '../contracts/call-life.ts'
 import { liveIn } from '../contracts/calls.ts'
+import { until } from '../support/workers.ts'
 import { moveFor } from './move.ts'
 import { callsOf, contentOf, device, fill, liveOf } from './stores.ts'
 
@@ -148,6 +149,9 @@ describe('ringwire migrate', () => {
 })
 
 describe('is refused, and changes nothing,', () => {
+  /** A try that takes longer than 1 s counts as none. */
+  const staysReady = ({ url }: Running) => until('it is ready', async () => (await fetch(`${url}/readyz`)).ok)
+
   test('where the service runs on the data directory', async () => {
     const service = await move.box.serve()
     const refused = await migrate()
@@ -155,7 +159,7 @@ describe('is refused, and changes nothing,', () => {
     expect(refused.err).toMatch(
       /^Another process serves this data directory: it holds .*serve\.lock\.\nNothing was copied/,
     )
-    expect((await fetch(`${service.url}/readyz`)).ok).toBe(true)
+    await staysReady(service)
   })
 
   test('where a service runs on the database', async () => {
@@ -164,7 +168,7 @@ describe('is refused, and changes nothing,', () => {
     try {
       const service = await other.serve({ env: { DATABASE_URL: move.url } })
       expect(await migrate()).toMatchObject({ code: 1, err: expect.stringContaining('stop it first') })
-      expect((await fetch(`${service.url}/readyz`)).ok).toBe(true)
+      await staysReady(service)
     } finally {
       await other.clean()
     }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
-import { freePort } from '@ringwire/testkit/ports'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -26,6 +26,17 @@ export const person = (user_id: string, role: Role): TokenRequest => ({
   allowed_peer_role: role === 'customer' ? 'agent' : 'customer',
 })
 
+/** A port that nobody else takes before it is let go: the nodes are told of it long before the proxy listens there. */
+async function holdPort(): Promise<{ readonly port: number; letGo(): Promise<void> }> {
+  const server = createServer()
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port is free')
+  return { port: address.port, letGo: () => new Promise((resolve) => server.close(() => resolve())) }
+}
+
 /** Two nodes on PostgreSQL and Redis behind a proxy: real processes all of them. */
 export class Deployment {
   readonly url: string
@@ -45,7 +56,7 @@ export class Deployment {
   }
 
   static async start({ proxy, env, silenceMs }: DeploymentOptions): Promise<Deployment> {
-    const [port, postgres, redis] = await Promise.all([freePort(), Postgres.start(), startRedis()])
+    const [{ port, letGo }, postgres, redis] = await Promise.all([holdPort(), Postgres.start(), startRedis()])
     const node = (id: string) =>
       new Service({
         DATABASE_URL: postgres.url(),
@@ -60,8 +71,10 @@ export class Deployment {
     const [one, two] = deployment.nodes
     try {
       await Promise.all([one.start(), two.start()])
-      deployment.proxy = await startProxy(proxy, { port, nodes: [one.url, two.url], silenceMs: silenceMs ?? 75_000 })
+      const urls = [one.url, two.url] as const
+      deployment.proxy = await startProxy(proxy, { port, letGo, nodes: urls, silenceMs: silenceMs ?? 75_000 })
     } catch (error) {
+      await letGo()
       await deployment.dispose()
       throw error
     }
@@ -98,6 +111,8 @@ export class Deployment {
         ...headers,
       },
       body: JSON.stringify(body),
+      // The proxy closes a connection that was idle for a while, perhaps just when it is used again.
+      keepalive: false,
       tls,
     })
   }
@@ -155,7 +170,7 @@ export class Deployment {
   /** Resolves when the proxy's answer has this status: HAProxy looks once a second, and so does `/readyz`. */
   async answers(status: number): Promise<void> {
     for (let tries = 0; tries < 1_500; tries++) {
-      if ((await fetch(`${this.url}/readyz`, { tls })).status === status) return
+      if ((await fetch(`${this.url}/readyz`, { keepalive: false, tls })).status === status) return
       await Bun.sleep(20)
     }
     throw new Error(`/readyz does not answer ${status}`)

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import type { Service } from '@ringwire/testkit/service'
 import { Deployment, person } from './deployment.ts'
 
 /** A third of the proxy's limit for silence, as with the defaults: 25 s and 75 s. */
-const pingMs = 500
+const pingMs = 1_000
 const silenceMs = 3 * pingMs
 
 interface InCall {
@@ -38,6 +39,15 @@ for (const name of ['nginx', 'haproxy'] as const) {
       const on = await deployment.nodesOf(call_uuid)
       expect(Object.values(on).sort()).toEqual(['one', 'two'])
       return { call_uuid, caller, callee, on }
+    }
+
+    /** From its signal on, for half a second after its last socket is closed. */
+    async function statusWhileDraining(node: Service): Promise<number> {
+      for (;;) {
+        const { status } = await fetch(`${node.url}/readyz`, { keepalive: false })
+        if (status !== 200) return status
+        await Bun.sleep(20)
+      }
     }
 
     /** Offer and answer reach the other side, and one hangs up. */
@@ -75,10 +85,10 @@ for (const name of ['nginx', 'haproxy'] as const) {
       const { call_uuid, caller, on } = call
       const draining = deployment.node(on.caller)
       const ended = draining.terminate()
-      const { code, reason } = await caller.closed
+      const [{ code, reason }, status] = await Promise.all([caller.closed, statusWhileDraining(draining)])
       expect(code).toBe(1012)
       expect(reason).toContain('jitter_ms=')
-      expect((await fetch(`${draining.url}/readyz`)).status).toBe(503)
+      expect(status).toBe(503)
       // While it drains, and before the proxy can have looked.
       const others = await Promise.all(
         Array.from({ length: 10 }, (_, n) => deployment.connect(`other-${n}`, 'customer')),

@@ -112,7 +112,7 @@ for (const name of ['nginx', 'haproxy'] as const) {
       const there = await Promise.all(['x', 'y'].map((id) => deployment.connect(`there-${id}`, 'customer')))
       const third = await deployment.addNode('three')
       const shown = name === 'nginx' ? `node=${new URL(third.url).host} said=200` : 'node=node3 '
-      const asks = async () => fetch(`${deployment.url}/healthz?planted=query`, { tls })
+      const asks = async () => fetch(`${deployment.url}/healthz?planted=query`, { keepalive: false, tls })
       for (let tries = 0; !deployment.log.includes(shown); tries++) {
         expect((await asks()).status).toBe(200)
         if (tries === 1_000) throw new Error(`the log never says ${shown}, but ${deployment.log.slice(-200)}`)
