@@ -59,8 +59,9 @@ describe('[ENV1] one JSON object a message', () => {
 
   test('[WS6] 63 KB of empty arrays cost what it takes to parse them, and little more', () => {
     const text = `{"event":"call.end","data":{"call_uuid":"${call_uuid}","more":[${'[],'.repeat(21_000)}[]]}}`
+    // So many rounds that it is compiled in one of them, and nothing else runs, also where the machine is busy.
     const best = (read: (it: string) => unknown) => {
-      const rounds = Array.from({ length: 15 }, () => {
+      const rounds = Array.from({ length: 150 }, () => {
         const began = performance.now()
         read(text)
         return performance.now() - began

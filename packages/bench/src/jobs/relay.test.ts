@@ -26,11 +26,11 @@ function relay(deliver: (peer: Socket, text: string, number: number) => void) {
   })
 }
 
-async function load(port: number, window: number) {
+async function load(port: number, window: number, measureMs = 50) {
   const target = { system: 'bare', port, pid: process.pid, core: null } as const
   const prepared = await prepareRelay({ kind: 'relay', target, pairs: 3, firstPair: 0 })
   try {
-    return await prepared.run({ window, warmupMs: 10, measureMs: 50 })
+    return await prepared.run({ window, warmupMs: 10, measureMs })
   } finally {
     await prepared.release()
   }
@@ -43,7 +43,8 @@ describe('counting', () => {
       delivered++
       peer.send(text)
     })
-    const result = await load(server.port!, window)
+    // Long enough that something is counted also where this process has to wait for a core.
+    const result = await load(server.port!, window, 500)
     expect(result.received).toBe(result.sent)
     // One more each way per pair: the first message, which is read as a whole.
     expect(result.sent).toBe(delivered - 6)

@@ -56,7 +56,7 @@ test('[SRV2] what fails before the first piece is an answer of its own', async (
   async function* pieces(): AsyncGenerator<string> {
     throw new Error('The store is away.')
   }
-  expect(jsonStream(pieces(), () => {})).rejects.toThrow('The store is away.')
+  await expect(jsonStream(pieces(), () => {})).rejects.toThrow('The store is away.')
 })
 
 test('[SRV2] nothing is read for a client that is gone', async () => {

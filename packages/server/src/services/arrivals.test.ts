@@ -55,7 +55,7 @@ test('an arrival that is turned away leaves nothing that fails unheard', async (
   isAway = true
   const arriving = domain.arrivals.arrive(again(callee), createSocket(), undefined)
   reject(failure)
-  expect(Promise.resolve(arriving)).rejects.toBe(failure)
+  await expect(Promise.resolve(arriving)).rejects.toBe(failure)
 })
 
 test('[RES1] a session that is back while its loss is looked into keeps its places', async () => {

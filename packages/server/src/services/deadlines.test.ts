@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { soon } from '@ringwire/testkit/patience'
 import { accepted, ringing } from '../../test/contracts/calls.ts'
 import type { AnsweredCall, Call, CallRef, LiveCall, Outage } from '../call/call.ts'
 import type { CallCommand, Decision } from '../call/decide.ts'
@@ -133,7 +134,7 @@ test('[END3] in an outage no lost clock runs out, by its timer or by a sweep; ov
   const to = Date.now()
   outages = [{ from: now - 4_000, to }]
   expect(await first).toEqual({ type: 'time' })
-  expect(Date.now() - to).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
+  expect(Date.now() - to).toBeWithin(peerLostMs - 10, peerLostMs + soon(1_000))
 }, 240_000)
 
 test('[END3] after an outage many clocks run again, so many in a turn of the event loop', async () => {
@@ -184,17 +185,17 @@ test('[END3] a store that fails again and again restarts no lost clock and keeps
     run,
     durations: { ...durations, peerLostMs },
     store: {
-      // One error a second.
+      // One error a second, from the first sweep on: on a busy machine there may be no second one in time.
       dueRings: () => [],
       async *livePages() {
-        if (++sweeps % 2 === 0) throw new StoreError('unavailable', 'just now')
+        if (sweeps++ % 2 === 0) throw new StoreError('unavailable', 'just now')
         yield [call]
       },
     },
     onError: (error: unknown) => void errors.push(error),
   }).watch(call)
   expect(await first).toEqual({ type: 'time' })
-  expect(Date.now() - now).toBeWithin(peerLostMs - 10, peerLostMs + 1_000)
+  expect(Date.now() - now).toBeWithin(peerLostMs - 10, peerLostMs + soon(1_000))
   expect(errors.length).toBeGreaterThan(0)
   expect(asked).toEqual([{ type: 'time' }])
 }, 240_000)
@@ -227,8 +228,9 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
   let pages = 0
   const lostBy = async (self: string, isAlone: boolean) => {
     const lost = new Set<string>()
-    const round = Promise.withResolvers<void>()
+    const round = Promise.withResolvers<ReadonlySet<string>>()
     let rounds = 0
+    let isKnown = false
     const { nodeDied } = start({
       async run({ callUuid }: CallRef, { type }: CallCommand): Promise<Decision> {
         if (type === 'lose') lost.add(callUuid)
@@ -240,7 +242,14 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
         others: () => ['one', 'two', 'three'].filter((each) => each !== self),
         tell() {},
       },
-      sessions: { sweep() {}, heldHere: () => ({}) },
+      sessions: {
+        // As the first sweep begins: what a sweep is late by would be taken off the time in which each does its share.
+        sweep() {
+          if (!isKnown) nodeDied()
+          isKnown = true
+        },
+        heldHere: () => ({}),
+      },
       store: {
         dueRings: () => [],
         async *livePages() {
@@ -256,12 +265,10 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
       },
       onRound() {
         rounds++
-        if (!isAlone || lost.size === live.length) round.resolve()
+        if (isAlone ? lost.size === live.length : rounds === 1) round.resolve(new Set(lost))
       },
     })
-    nodeDied()
-    await round.promise
-    return { lost, rounds }
+    return { lost: await round.promise, rounds }
   }
   const shares = await Promise.all(['one', 'two', 'three'].map((self) => lostBy(self, false)))
   expect(shares.reduce((sum, { lost }) => sum + lost.size, 0)).toBe(live.length)

@@ -129,7 +129,7 @@ describe('passwords of PostgreSQL', () => {
     await server.query(`CREATE ROLE changing LOGIN PASSWORD 'before'`)
     await server.query(`CREATE DATABASE changing OWNER changing`)
     const url = `postgres://changing:before@localhost:${server.port}/changing${full()}`
-    const { calls, close } = await openPostgres({ url, limitMs: 1000, readers: 1, writers: 1 })
+    const { calls, close } = await openPostgres({ url, limitMs: 5000, readers: 1, writers: 1 })
     await calls.tryWrite()
     await server.query(`ALTER ROLE changing PASSWORD 'after'`)
     await calls.tryWrite()

@@ -18,8 +18,25 @@ afterAll(() => server.dispose())
 const all = 100_000
 const passSql = "UPDATE outbox SET free_at = free_at - $1::float8 * interval '1 ms'"
 
+/** A new database whose clock stands still but for `passStillSql`, however late a statement comes. Answers its URL. */
+async function makeStill(): Promise<string> {
+  const url = await server.database()
+  for (const statement of [
+    'CREATE TABLE public.still (at timestamptz)',
+    'INSERT INTO public.still VALUES (pg_catalog.clock_timestamp())',
+    `CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
+     AS 'SELECT at FROM public.still'`,
+    // In front of the server's own.
+    `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET search_path = public, pg_catalog`,
+  ]) {
+    await server.query(statement, url)
+  }
+  return url
+}
+const passStillSql = "UPDATE public.still SET at = at + $1::float8 * interval '1 ms'"
+
 registerOutboxContract('PostgreSQL', async () => {
-  const harness = await openHarness(server)
+  const harness = await openHarness(server, { url: await makeStill() })
   const other = await openPostgres({ url: harness.url })
   const sql = new SQL({ url: harness.url, max: 1 })
   return {
@@ -29,7 +46,7 @@ registerOutboxContract('PostgreSQL', async () => {
     other: () => other.outbox,
     rows: async () => (await sql.unsafe('SELECT count(*)::int AS n FROM outbox'))[0].n,
     async pass(ms) {
-      await sql.unsafe(passSql, [ms])
+      await sql.unsafe(passStillSql, [ms])
     },
     async dropCall({ callUuid }) {
       await sql.unsafe('DELETE FROM calls WHERE call_uuid = $1', [callUuid])
@@ -145,13 +162,16 @@ describe('PostgreSQL: an outbox that several processes write', () => {
   test('one that comes later than any statement may take is found when all is looked at', async () => {
     const late = ringing()
     const transaction = await beginLate(created(late))
+    // Three times that is less than what counts as a clock that was set back.
+    const aWhileMs = 15_000
     for (let round = 0; round < 3; round++) {
       await add()
-      // Its own process has it: it is the first one that is left.
+      // Its own process has it, however long these claims take: it is the first one that is left.
+      await pass(-aWhileMs)
       await claimFor(11_000)
     }
     await transaction.commit()
-    await pass(ownMs)
+    await pass(3 * aWhileMs + ownMs)
     expect((await claimFor(1_000)).length).toBe(3)
     expect(await claimFor(600_000)).toEqual([late.callUuid])
   })
@@ -176,7 +196,12 @@ describe('PostgreSQL: an outbox that several processes write', () => {
     // It waits: what the first one took is not known yet.
     const claimed = stores.outbox.claim(all)
     const waiting = async () =>
-      (await sql.unsafe("SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))[0].n
+      (
+        await sql.unsafe(
+          `SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+        )
+      )[0].n
     while ((await waiting()) === 0) await Bun.sleep(5)
     const [{ pid }] = await dying.unsafe('SELECT pg_backend_pid() AS pid')
     await sql.unsafe('SELECT pg_terminate_backend($1)', [pid])

@@ -46,7 +46,8 @@ async function useAll(url: string): Promise<void> {
   }
   const { calls, outbox, products, devices, webhooks, timeline, online, prune, close } = await openPostgres({
     url,
-    limitMs: 1000,
+    // One connection does all of it, and what is refused is told at once: nothing has to end in this time.
+    limitMs: 10_000,
     readers: 1,
     writers: 1,
   })

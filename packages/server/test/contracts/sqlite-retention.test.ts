@@ -1,6 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, expect, test } from 'bun:test'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
 import type { LiveCall } from '../../src/call/call.ts'
+import type { CallStore } from '../../src/ports/call-store.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { created, ended, liveIn, ringing } from './calls.ts'
 import { openHarness, type SqliteHarness } from './sqlite-harness.ts'
@@ -11,15 +13,16 @@ const now = 100 * dayMs
 let harness: SqliteHarness
 afterEach(() => harness.close())
 
-async function addCall(endedAt: number | undefined) {
+async function addCall(endedAt: number | undefined, store: CallStore = harness.store()) {
   const call = ringing()
-  await harness.store().transition(call, () => ({ steps: [created(call)] }))
+  await store.transition(call, () => ({ steps: [created(call)] }))
   if (endedAt === undefined) return call
-  await harness.store().transition(call, (live) => ({ steps: [ended(live as LiveCall, endedAt)] }))
+  await store.transition(call, (live) => ({ steps: [ended(live as LiveCall, endedAt)] }))
   return call
 }
 
-const addOld = (count: number) => Promise.all(Array.from({ length: count }, () => addCall(now - 91 * dayMs)))
+const addOld = (count: number, store?: CallStore) =>
+  Promise.all(Array.from({ length: count }, () => addCall(now - 91 * dayMs, store)))
 
 function count(table: string): number {
   const db = new Database(harness.database, { readwrite: true })
@@ -76,8 +79,12 @@ test('with a setting the store does it by itself; what cannot be removed is said
   await addCall(now - 89 * dayMs)
   await harness.close()
   harness = await openHarness({ ...options, retentionDelayMs: 1, onRemoved: removed.resolve, onError: failed.resolve })
-  await addOld(3)
-  await harness.reopen()
+  await harness.reopen(async () => {
+    // By a store that keeps all: else it might remove the first of them before the last is there.
+    const keeping = await openSqlite({ dataDir: harness.dataDir, synchronous: 'NORMAL', exclusive: true })
+    await addOld(3, keeping.calls)
+    await keeping.close()
+  })
   expect(await removed.promise).toBe(3)
   const db = new Database(harness.database, { readwrite: true })
   db.run('BEGIN IMMEDIATE')

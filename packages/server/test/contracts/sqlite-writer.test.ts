@@ -143,7 +143,7 @@ describe('a writer that fails', () => {
 
   test('a commit past the time limit is unknown, and the service goes on', async () => {
     const { startWorker, started } = writers('hang')
-    harness = await openHarness({ startWorker, commitLimitMs: 1500 })
+    harness = await openHarness({ startWorker })
     const call = ringing()
     expect(await kindOf(store().transition(call, () => ({ steps: [created(call)] })))).toBe('unknown')
     await add(call)
@@ -152,7 +152,7 @@ describe('a writer that fails', () => {
 
   test('where no writer comes back, transitions are refused as unavailable, reads go on', async () => {
     const { startWorker } = writers('before', 'deaf')
-    harness = await openHarness({ startWorker, commitLimitMs: 1500 })
+    harness = await openHarness({ startWorker })
     const call = ringing()
     expect(await kindOf(store().transition(call, () => ({ steps: [created(call)] })))).toBe('unknown')
     const late = [kindOf(add()), kindOf(add()), kindOf(touch(call, 'x'))]

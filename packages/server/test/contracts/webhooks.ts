@@ -174,9 +174,9 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await got()).toEqual([])
       const ofCall = first.find(({ subject }) => subject === call.callUuid)?.id ?? ''
       // It failed: what comes after it in its call waits with it.
-      await hooks().settle([attempted(ofCall, { outcome: 'pending', afterMs: 5_000, responseStatus: 500 })])
+      await hooks().settle([attempted(ofCall, { outcome: 'pending', afterMs: 15_000, responseStatus: 500 })])
       expect(await got()).toEqual([])
-      await harness.pass(5_000)
+      await harness.pass(15_000)
       expect((await got()).map(({ version }) => version)).toEqual([1])
       await hooks().settle([attempted(ofCall)])
       const second = await got()
