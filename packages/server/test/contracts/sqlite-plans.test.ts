@@ -8,11 +8,15 @@ import { migrate } from '../../src/adapters/sqlite/migrations.ts'
 import { leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
 import {
+  askedSql,
+  dropSql,
   entriesSql,
   forgetRefusedSql,
   forgetSides,
   pruneRefusedSql,
+  refusalsSql,
   refusedSql,
+  replaceSql,
 } from '../../src/adapters/sqlite/timeline.ts'
 import { claimSql, deliveriesSql, pruneSql, putOffSql } from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
@@ -56,9 +60,19 @@ describe('every read finds its rows through an index', () => {
     expect(plan(oldestLeftSql)).toEqual(['SCAN outbox', ...byKey])
   })
 
-  test('[TRACE1] timelines: one, what is of a participant, what was refused long ago', () => {
-    for (const sql of [entriesSql, ...forgetSides, forgetRefusedSql, refusedSql, pruneRefusedSql]) {
-      const steps = plan(sql).filter((step) => /^(SEARCH|SCAN)/.test(step))
+  test('[TRACE1] timelines: one, what is of a participant, what was refused long ago, what an entry asks', () => {
+    const forgetting = [...forgetSides, forgetRefusedSql]
+    for (const sql of [
+      entriesSql,
+      ...forgetting,
+      refusedSql,
+      pruneRefusedSql,
+      askedSql,
+      refusalsSql,
+      replaceSql,
+      dropSql,
+    ]) {
+      const steps = plan(sql).filter((step) => /^(SEARCH|SCAN (?!CONSTANT ROW))/.test(step))
       expect(steps.length).toBeGreaterThan(0)
       expect(steps.filter((step) => step.startsWith('SCAN'))).toEqual([])
     }

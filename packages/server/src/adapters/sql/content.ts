@@ -54,7 +54,7 @@ export const keyColumns = ['key_id', 'products', 'disabled', 'origin', 'created_
 export const secretColumns = ['key_id', 'secret_hash', 'valid_until']
 export const settingsColumns = ['product', 'busy', 'reveal_busy', 'ring_timeout_ms', 'media', 'presence']
 
-/** Tables that both stores have alike: each row is copied as it is. No column may be NULL. */
+/** Tables whose rows mean the same in both stores: each row is copied as it is. No column may be NULL. */
 export const plainTables = {
   devices: ['product', 'role', 'user_id', 'device_id', 'address', 'address_hash', 'registered_at'],
   revocations: ['participant', 'not_before', 'changed_at'],
@@ -62,14 +62,6 @@ export const plainTables = {
   online: ['product', 'role', 'user_id', 'node'],
 } as const
 export type PlainTable = keyof typeof plainTables
-
-/** What names a row of each, never blank: they are read in this order. */
-export const plainKeys = {
-  devices: ['product', 'role', 'user_id', 'device_id'],
-  revocations: ['participant'],
-  call_timeline: ['product', 'call_uuid', 'id'],
-  online: ['product', 'role', 'user_id', 'node'],
-} as const satisfies Record<PlainTable, readonly string[]>
 
 /** What a delivery that did not arrive is: its next attempt comes when it is copied. */
 export const leftColumns = [

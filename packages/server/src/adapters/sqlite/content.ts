@@ -9,16 +9,16 @@ import {
   leftColumns,
   type PlainTable,
   pageSize,
-  plainKeys,
   plainTables,
   secretColumns,
   settingsColumns,
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
-import { fileFailure, openConnection, patiently, type SqlValue, unavailable } from './connection.ts'
+import { fileFailure, openConnection, patiently, unavailable } from './connection.ts'
 import { databaseFile, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { migrate } from './migrations.ts'
+import { allEntriesSql } from './timeline.ts'
 import { createSpreading } from './webhooks.ts'
 
 export interface SqliteContent extends Content {
@@ -110,17 +110,9 @@ function readContent(db: Database, path: string): Omit<SqliteContent, 'close'> {
     webhookEndpoints: () => read(() => all(`SELECT ${endpointColumns} FROM webhook_endpoints ORDER BY id`)),
     deliveriesAfter: (id) => read(() => left.all(id, pageSize)),
     *pagesOf(table) {
-      const keys: readonly string[] = plainKeys[table]
-      const rows = db.query<ContentRow, SqlValue[]>(
-        `SELECT ${plainTables[table]} FROM ${table} WHERE (${keys}) > (${keys.map(() => '?')}) ORDER BY ${keys} LIMIT ?`,
-      )
-      for (let after: SqlValue[] = keys.map(() => ''); ; ) {
-        const page = read(() => rows.all(...after, pageSize))
-        const end = page.at(-1)
-        if (end === undefined) return
-        yield page
-        after = keys.map((key) => end[key] ?? '')
-      }
+      const text = table === 'call_timeline' ? allEntriesSql : `SELECT ${plainTables[table]} FROM ${table}`
+      const rows = db.query<ContentRow, []>(text).iterate()
+      for (let page = read(() => take(rows)); page.length > 0; page = read(() => take(rows))) yield page
     },
     products: () =>
       read(() => ({
@@ -129,4 +121,15 @@ function readContent(db: Database, path: string): Omit<SqliteContent, 'close'> {
         settings: all(`SELECT ${settingsColumns} FROM product_settings ORDER BY product`),
       })),
   }
+}
+
+/** The next page of rows. */
+function take(rows: Iterator<ContentRow>): ContentRow[] {
+  const page: ContentRow[] = []
+  while (page.length < pageSize) {
+    const { done, value } = rows.next()
+    if (done) break
+    page.push(value)
+  }
+  return page
 }

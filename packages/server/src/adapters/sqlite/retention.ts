@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { dropSql as dropTimelineSql } from './timeline.ts'
 
 /** So few that no commit waits for them for more than some milliseconds. */
 const batchSize = 100
@@ -11,9 +12,7 @@ export function createPruning(db: Database): (before: number) => number {
   const oldest = db.query<{ id: number }, [number, number]>(oldestSql)
   const dropLeft = db.query('DELETE FROM outbox WHERE seq IN (SELECT seq FROM call_events WHERE call_id = ?)')
   const dropEvents = db.query('DELETE FROM call_events WHERE call_id = ?')
-  const dropTimeline = db.query(
-    'DELETE FROM call_timeline WHERE (product, call_uuid) = (SELECT product, call_uuid FROM calls WHERE id = ?)',
-  )
+  const dropTimeline = db.query(dropTimelineSql)
   const dropCall = db.query('DELETE FROM calls WHERE id = ?')
   const prune = db.transaction((before: number) => {
     const ids = oldest.all(before, batchSize)
