@@ -31,7 +31,7 @@ test('[ICE1] coturn gives an allocation for the credentials of a token, over UDP
   expect(await tryTurn(turn.url, credentials(), answerMs)).toBeUndefined()
   expect(await tryTurn(overTcp, credentials(), answerMs)).toBeUndefined()
   await turn.said(/incoming packet ALLOCATE processed, success/)
-  await turn.said(/(incoming packet REFRESH processed, success[^]*){2}/)
+  await turn.said(/(incoming packet REFRESH processed, success[\s\S]*){2}/)
 })
 
 test('[ICE1] what coturn refuses is said in its words', async () => {
