@@ -1,23 +1,52 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+
+/*
+ * Ports below those that the system gives to whoever asks for any, as each connection does: nobody gets one of them by
+ * chance before it is used. Each process begins somewhere else, and gives none out twice until it has been through them all.
+ */
+const first = 10_000
+const end = Math.max(firstGivenOut(), first + 1_000)
+let next = first + ((process.pid * 97) % (end - first))
 
 /** A TCP port that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
+  return firstFree(async (port) => {
+    const server = createServer()
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, '127.0.0.1', resolve)
+    })
+    await new Promise((resolve) => {
+      server.close(resolve)
+    })
   })
-  const address = server.address()
-  await new Promise((resolve) => {
-    server.close(resolve)
-  })
-  if (address === null || typeof address === 'string') throw new Error('no port is free')
-  return address.port
 }
 
 /** The same for UDP. */
 export async function freeUdpPort(): Promise<number> {
-  const socket = await Bun.udpSocket({ hostname: '127.0.0.1', port: 0 })
-  const { port } = socket
-  socket.close()
-  return port
+  return firstFree(async (port) => (await Bun.udpSocket({ hostname: '127.0.0.1', port })).close())
+}
+
+async function firstFree(take: (port: number) => Promise<void>): Promise<number> {
+  for (let tries = first; tries < end; tries++) {
+    const port = next
+    next = next + 1 < end ? next + 1 : first
+    try {
+      await take(port)
+      return port
+    } catch {
+      // Somebody has it.
+    }
+  }
+  throw new Error('no port is free')
+}
+
+function firstGivenOut(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s/)[0])
+  } catch {
+    // Of systems other than Linux.
+    return 49_152
+  }
 }

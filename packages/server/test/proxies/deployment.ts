@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { freePort } from '@ringwire/testkit/ports'
 import { productKey, Service } from '@ringwire/testkit/service'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -26,17 +26,6 @@ export const person = (user_id: string, role: Role): TokenRequest => ({
   allowed_peer_role: role === 'customer' ? 'agent' : 'customer',
 })
 
-/** A port that nobody else takes before it is let go: the nodes are told of it long before the proxy listens there. */
-async function holdPort(): Promise<{ readonly port: number; letGo(): Promise<void> }> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port is free')
-  return { port: address.port, letGo: () => new Promise((resolve) => server.close(() => resolve())) }
-}
-
 /** Two nodes on PostgreSQL and Redis behind a proxy: real processes all of them. */
 export class Deployment {
   readonly url: string
@@ -56,7 +45,7 @@ export class Deployment {
   }
 
   static async start({ proxy, env, silenceMs }: DeploymentOptions): Promise<Deployment> {
-    const [{ port, letGo }, postgres, redis] = await Promise.all([holdPort(), Postgres.start(), startRedis()])
+    const [port, postgres, redis] = await Promise.all([freePort(), Postgres.start(), startRedis()])
     const node = (id: string) =>
       new Service({
         DATABASE_URL: postgres.url(),
@@ -72,9 +61,8 @@ export class Deployment {
     try {
       await Promise.all([one.start(), two.start()])
       const urls = [one.url, two.url] as const
-      deployment.proxy = await startProxy(proxy, { port, letGo, nodes: urls, silenceMs: silenceMs ?? 75_000 })
+      deployment.proxy = await startProxy(proxy, { port, nodes: urls, silenceMs: silenceMs ?? 75_000 })
     } catch (error) {
-      await letGo()
       await deployment.dispose()
       throw error
     }

@@ -21,8 +21,6 @@ export interface ReverseProxy {
 
 export interface ProxyOptions {
   readonly port: number
-  /** Frees the port, which is held until the proxy starts. */
-  readonly letGo: () => Promise<void>
   /** URLs of the two nodes. */
   readonly nodes: readonly [string, string]
   /** How long a connection may be silent, in ms; 75 s where it is not given. */
@@ -66,7 +64,6 @@ export async function startProxy(name: ProxyName, options: ProxyOptions): Promis
   const directory = mkdtempSync(join(tmpdir(), `ringwire-${name}-`))
   makeCertificate(directory)
   const { command, env, addNode } = name === 'nginx' ? nginx(directory, options) : haproxy(directory, options)
-  await options.letGo()
   const child = Bun.spawn(command, {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdin: 'ignore',
