@@ -27,6 +27,8 @@ async function openNodes(count: number): Promise<CountersHarness> {
       fallback: createMemoryCounters(),
       onAway: (error) => void failures.push(error),
       onBack: () => void failures.push('back'),
+      // A Redis that waits for a core is not away.
+      answerMs: 4_000,
     })
     return { store, counters }
   })

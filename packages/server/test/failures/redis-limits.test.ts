@@ -42,23 +42,44 @@ const allowedThenRefused = (refused: number) => [...Array(limit).fill(200), ...A
 
 const saysOfLimits = ({ log }: Service, what: string) => log.split(`Redis is ${what}: limits are counted`).length - 1
 
+let host = 0
+const newAddress = () => `192.0.2.${++host}`
+
+/** Both count for one address. Where Redis answers late, as on a busy machine, they do not for a while: then another one. */
+async function countTogether(nodes: readonly Service[]): Promise<number[]> {
+  const timesAway = () => nodes.reduce((sum, node) => sum + saysOfLimits(node, 'away'), 0)
+  for (;;) {
+    const before = timesAway()
+    const statuses = await statusesOf(limit + 2, newAddress(), ...nodes)
+    if (timesAway() === before) return statuses
+    await areBack(nodes)
+  }
+}
+
+async function areBack(nodes: readonly Service[]): Promise<void> {
+  const isBack = (node: Service) => saysOfLimits(node, 'back') === saysOfLimits(node, 'away')
+  await until('the limits are back', () => nodes.every(isBack))
+}
+
 test('[TOK5] Redis is killed: each node counts tokens for itself, 200 up to the limit and then 429; back, both count together', async () => {
   const { one, two, redis } = world()
-  const together = await statusesOf(limit + 2, '192.0.2.1', one, two)
-  expect(together).toEqual(allowedThenRefused(2))
+  const nodes = [one, two]
+  expect(await countTogether(nodes)).toEqual(allowedThenRefused(2))
 
+  const before = nodes.map((node) => saysOfLimits(node, 'away'))
   await redis.kill()
   // At once, and before anybody has found out: nobody is refused for it, and nobody waits.
-  const apart = (address: string) => Promise.all([one, two].map((node) => statusesOf(limit + 2, address, node)))
-  expect(await apart('192.0.2.2')).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
+  const apart = (address: string) => Promise.all(nodes.map((node) => statusesOf(limit + 2, address, node)))
+  expect(await apart(newAddress())).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
   await becomesUnready('redis', one, two)
-  expect(await apart('192.0.2.3')).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
+  expect(await apart(newAddress())).toEqual([allowedThenRefused(2), allowedThenRefused(2)])
 
   await redis.restart()
   await becomesReady(one, two)
-  for (const node of [one, two]) await until('the limits are back', () => saysOfLimits(node, 'back') === 1)
-  expect(await statusesOf(limit + 2, '192.0.2.4', one, two)).toEqual(allowedThenRefused(2))
-  for (const node of [one, two]) expect([saysOfLimits(node, 'away'), saysOfLimits(node, 'back')]).toEqual([1, 1])
+  await areBack(nodes)
+  // Once, however many requests found it away.
+  expect(nodes.map((node) => saysOfLimits(node, 'away'))).toEqual(before.map((times) => times + 1))
+  expect(await countTogether(nodes)).toEqual(allowedThenRefused(2))
 }, 240_000)
 
 test('[HEALTH1] Redis at maxmemory answers, and takes nothing: no node is ready until there is room', async () => {

@@ -46,7 +46,7 @@ async function denied(client: Redis): Promise<unknown[]> {
 }
 
 async function startOf(url: string): Promise<string> {
-  const store = createStore(url, () => {}, { startMs: 1_000 })
+  const store = createStore(url, () => {})
   try {
     await store.ready()
     await store.tryWrite()
@@ -99,7 +99,8 @@ test('limits and readiness need no more rights; one server and its database 0 ne
   await store.tryWrite()
   const away: unknown[] = []
   const counters = createRedisCounters({
-    ...{ store, fallback: createMemoryCounters(), onBack() {} },
+    // What waits for a core is not away.
+    ...{ store, fallback: createMemoryCounters(), onBack() {}, answerMs: 4_000 },
     onAway: (error) => void away.push(error),
   })
   const counter = counters.counter('test', { count: 1, seconds: 60 })

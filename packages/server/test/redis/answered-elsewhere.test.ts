@@ -79,8 +79,12 @@ test('[RES1] a session where thousands of calls rang comes back, and its head ca
   const participant = somebody()
   const seen = await openReady(node.sessions, { participant })
   const calls = upTo(4_100).map((n) => `c${n}`)
-  const told = await Promise.all(calls.map((call) => node.sessions.append(seen.id, pushes.ringing(call, 1, 1))))
-  expect(new Set(told)).toEqual(new Set(['sent']))
+  // In parts: each of those that are asked for at once has its 4 s from then on.
+  for (let i = 0; i < calls.length; i += 100) {
+    const part = calls.slice(i, i + 100)
+    const told = await Promise.all(part.map((call) => node.sessions.append(seen.id, pushes.ringing(call, 1, 1))))
+    expect(new Set(told)).toEqual(new Set(['sent']))
+  }
   await node.compareHeads()
   await node.sessions.detach(seen.id, seen.socket, false, 0)
   const back = await comeBack(other.sessions, seen, calls.length)

@@ -52,11 +52,12 @@ async function startNode(): Promise<RedisSessions> {
   return node
 }
 
-/** Until the store answers again. */
-async function isBack({ sessions }: RedisSessions): Promise<void> {
+/** Until the store answers again and the node hears what it is told: a connection each, one of which comes back first. */
+async function isBack({ sessions, settled }: RedisSessions): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     try {
       await sessions.holdsAny('AAA0000000000000000000000')
+      await settled()
       return
     } catch {
       await Bun.sleep(25)

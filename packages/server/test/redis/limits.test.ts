@@ -24,14 +24,19 @@ let server: RedisServer
 let nodes: Node[] = []
 beforeEach(async () => {
   server = await startRedis()
-  nodes = await Promise.all([startNode(), startNode()])
 })
 afterEach(async () => {
   for (const node of nodes) node.close()
+  nodes = []
   await server.stop()
 })
 
-async function startNode(): Promise<Node> {
+/** A Redis that waits for a core is not away: where none stands still, it may take its time. */
+async function startNodes(answerMs = 4_000): Promise<void> {
+  nodes = await Promise.all([startNode(answerMs), startNode(answerMs)])
+}
+
+async function startNode(answerMs: number): Promise<Node> {
   const told: string[] = []
   let waiting = { count: 0, resolve() {} }
   const tell = (what: string) => {
@@ -45,8 +50,7 @@ async function startNode(): Promise<Node> {
     fallback: createMemoryCounters(),
     onAway: () => tell('away'),
     onBack: () => tell('back'),
-    // A Redis that waits for a core is not away.
-    answerMs: 100 * busyness(),
+    answerMs,
   })
   const config = { tokenRateIp: hour(10), tokenRateKey: null, tokenFailRateIp: null }
   return {
@@ -97,6 +101,7 @@ function inviteAllTheTime({ limits }: Node): { stop(): Promise<number> } {
 }
 
 test('[TOK5] Redis stands still: no request waits, each node counts for itself, and it ends by itself', async () => {
+  await startNodes(100 * busyness())
   const invites = nodes.map(inviteAllTheTime)
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
   process.kill(server.pid, 'SIGSTOP')
@@ -116,6 +121,7 @@ test('[TOK5] Redis stands still: no request waits, each node counts for itself, 
 }, 240_000)
 
 test('[TOK5] Redis dies and comes back empty: the same', async () => {
+  await startNodes()
   const invites = nodes.map(inviteAllTheTime)
   expect(await allowedOf(20, request('192.0.2.1'))).toBe(10)
   await server.kill()
@@ -130,22 +136,26 @@ test('[TOK5] Redis dies and comes back empty: the same', async () => {
 }, 240_000)
 
 test('[TOK5] Redis that is away again soon is left alone for longer', async () => {
+  await startNodes()
   const [node] = nodes as [Node]
-  const pauses: number[] = []
+  const pauses: { sinceAway: number; sinceThere: number }[] = []
   for (let i = 0; i < 2; i++) {
     await server.kill()
+    // The pause begins with the first of them.
+    const awayAt = performance.now()
     await allowedOf(2, request('192.0.2.1'))
-    const start = performance.now()
     await server.restart()
+    const thereAt = performance.now()
     await node.until(2 * i + 2)
-    pauses.push(performance.now() - start)
+    pauses.push({ sinceAway: performance.now() - awayAt, sinceThere: performance.now() - thereAt })
   }
   expect(node.told).toEqual(['away', 'back', 'away', 'back'])
-  expect(pauses[0]).toBeLessThan(soon(2_000))
-  expect(pauses[1]).toBeGreaterThan(1_900)
+  expect(pauses[0]?.sinceThere).toBeLessThan(soon(2_000))
+  expect(pauses[1]?.sinceAway).toBeGreaterThan(1_900)
 }, 240_000)
 
 test('[TOK5] Redis that answers and does not write: it is away until it writes', async () => {
+  await startNodes()
   const client = new Redis(server.url)
   await client.config('SET', 'maxmemory', '1')
   expect(await allowedOf(40, request('192.0.2.1'))).toBe(20)
@@ -158,6 +168,7 @@ test('[TOK5] Redis that answers and does not write: it is away until it writes',
 }, 240_000)
 
 test('[TOK5] [INV8] [LOG1] nothing in Redis says who was counted, and all of it expires', async () => {
+  await startNodes()
   const client = new Redis(server.url)
   await allowedOf(4, request('192.0.2.1'))
   await allowedOf(4, (limits) => limits.invite(person('somebody'), person('someone')))

@@ -39,7 +39,7 @@ afterEach(async () => {
 
 /** The connections on which a node asks, or the one on which it hears. */
 function silence(what: 'replies' | 'news'): void {
-  silent = new Set(proxy.links.filter((link) => proxy.subscribes(link) === (what === 'news')))
+  silent = new Set(proxy.open.filter((link) => proxy.subscribes(link) === (what === 'news')))
   expect(silent.size).toBe(1)
 }
 
@@ -91,16 +91,16 @@ test('[PLACE1] places and rings that nobody heard of are known when the subscrip
 
 test('[PLACE1] what was missed is asked for again where the first question fails', async () => {
   const seen = await openReady(behind.sessions)
-  silence('news')
-  await direct.sessions.hold(seen.id, 'c', true)
-  await relays(direct.sessions, seen.id, 'c', [1])
-  await until('all of it is lost', () => swallowed.includes('webrtc.offer'))
   let failed = 0
   behind.onScript = async (name, _args, send) => {
     if (name !== 'head' || failed > 0) return send()
     failed++
     throw new StoreError('unavailable', 'just now')
   }
+  silence('news')
+  await direct.sessions.hold(seen.id, 'c', true)
+  await relays(direct.sessions, seen.id, 'c', [1])
+  await until('all of it is lost', () => swallowed.includes('webrtc.offer'))
   await cut('pubsub')
   await until('the push', () => seen.socket.told.length > 0)
   expect(failed).toBe(1)

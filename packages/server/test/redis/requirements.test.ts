@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
-import { freePort } from '@ringwire/testkit/ports'
 import { Redis } from 'ioredis'
 import { createStore, type Store, type StoreOptions } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
@@ -67,8 +66,9 @@ test('a server that evicts is refused at the start, and a change is told once', 
   }
 })
 
-/** Sees each look at the policy as the server does. */
+/** Sees each look at the policy as the server does; `more` counts those after what the test has asked of it before. */
 async function countLooks(): Promise<{ more(count: number): Promise<void>; stop(): void }> {
+  let wanted = 0
   let left = 0
   let enough = () => {}
   let rest = ''
@@ -83,6 +83,8 @@ async function countLooks(): Promise<{ more(count: number): Promise<void>; stop(
         rest = lines.pop() ?? ''
         for (const line of lines) {
           if (line === '+OK') resolve()
+          // Looks of before may be heard of late.
+          if (/"echo" "count"$/i.test(line)) left = wanted
           if (/"info" "memory"$/i.test(line) && --left === 0) enough()
         }
       },
@@ -93,9 +95,10 @@ async function countLooks(): Promise<{ more(count: number): Promise<void>; stop(
   return {
     more(count) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      left = count
+      wanted = count
+      left = 0
       enough = resolve
-      return promise
+      return Promise.all([promise, admin.echo('count')]).then(() => {})
     },
     stop: () => monitor.end(),
   }
@@ -192,8 +195,8 @@ describe('the database of the URL', () => {
 })
 
 test('a server that is not there: the start is refused, and says why', async () => {
-  const port = await freePort()
-  const problem = await problemOf(withStore(`redis://127.0.0.1:${port}`, (store) => store.ready(), { startMs: 300 }))
+  // Nobody serves at this port; one that was free just now may be somebody's by then.
+  const problem = await problemOf(withStore('redis://127.0.0.1:1', (store) => store.ready(), { startMs: 2_000 }))
   expect(problem).toStartWith('Redis cannot be reached: ')
   expect(problem).toContain('ECONNREFUSED')
 })
@@ -232,9 +235,10 @@ test('[HEALTH1] whether a write would be taken is asked of the server, and given
     expect(await stats()).toContain('cmdstat_eval:calls=1')
     process.kill(server.pid, 'SIGSTOP')
     try {
-      const start = performance.now()
-      expect(await problemOf(store.tryWrite())).toBe('Redis did not answer in time')
-      expect(performance.now() - start).toBeLessThan(soon(1_100))
+      const problem = problemOf(store.tryWrite())
+      // Where this process waits for a core, the timer that is due first goes off first all the same.
+      const later = Bun.sleep(1_100).then(() => Bun.sleep(1))
+      expect(await Promise.race([problem, later.then(() => 'later')])).toBe('Redis did not answer in time')
     } finally {
       process.kill(server.pid, 'SIGCONT')
     }

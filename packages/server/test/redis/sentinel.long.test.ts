@@ -53,7 +53,7 @@ async function startNode(): Promise<RedisSessions> {
 
 /** What the start says; the empty text where it begins. */
 async function startOf(url: string): Promise<string> {
-  const store = createStore(url, () => {}, { startMs: 1_000 })
+  const store = createStore(url, () => {}, { startMs: 3_000 })
   try {
     await store.ready()
     await store.tryWrite()
@@ -124,6 +124,8 @@ test('[TOK5] limits and readiness follow the promotion', async () => {
   const counters = createRedisCounters({
     store,
     fallback: createMemoryCounters(),
+    // What waits for a core is not away.
+    answerMs: 4_000,
     onAway: () => void told.push('away'),
     onBack() {
       told.push('back')

@@ -60,7 +60,7 @@ test('[ORD2] a subscription that falls silent without a word is replaced, and no
   const seen = await openReady(behind.sessions)
   await relays(direct.sessions, seen.id, 'c', upTo(5))
   await told(seen, 5)
-  const silent = new Set(proxy.links.filter((link) => proxy.subscribes(link)))
+  const silent = new Set(proxy.open.filter((link) => proxy.subscribes(link)))
   expect(silent.size).toBe(1)
   let swallowed = 0
   fromServer = (bytes, link) => {

@@ -13,11 +13,13 @@ let port: number
 beforeAll(async () => {
   certificates = await makeCertificates()
   const { ca, server: own } = certificates
-  port = await freePort()
-  server = await startRedis([
-    ...['--tls-port', String(port), '--tls-cert-file', own.cert, '--tls-key-file', own.key],
-    ...['--tls-ca-cert-file', ca, '--tls-auth-clients', 'yes'],
-  ])
+  server = await startRedis(async () => {
+    port = await freePort()
+    return [
+      ...['--tls-port', String(port), '--tls-cert-file', own.cert, '--tls-key-file', own.key],
+      ...['--tls-ca-cert-file', ca, '--tls-auth-clients', 'yes'],
+    ]
+  })
 })
 afterAll(async () => {
   await server.stop()
@@ -28,7 +30,7 @@ const clientFiles = () => `cert=${certificates.client.cert}&key=${certificates.c
 const urlOf = (query: string) => `rediss://127.0.0.1:${port}?${query}`
 
 /** What the start says; the empty text where it begins. */
-async function startOf(url: string, startMs = 500): Promise<string> {
+async function startOf(url: string, startMs = 2_500): Promise<string> {
   const store = createStore(url, () => {}, { startMs })
   try {
     await store.ready()
@@ -60,9 +62,12 @@ test('TLS with an authority of one’s own: sessions go through it', async () =>
 test('a certificate of another name is refused', async () => {
   // Signed by the same authority, for client.test.
   const { ca, client } = certificates
-  const tlsPort = await freePort()
+  let tlsPort = 0
   const files = ['--tls-cert-file', client.cert, '--tls-key-file', client.key, '--tls-ca-cert-file', ca]
-  const other = await startRedis(['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files])
+  const other = await startRedis(async () => {
+    tlsPort = await freePort()
+    return ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files]
+  })
   try {
     expect(await startOf(`rediss://127.0.0.1:${tlsPort}?ca=${ca}`)).toMatch(/^Redis cannot be reached: .*altnames/)
   } finally {
@@ -86,7 +91,8 @@ test('where one side alone speaks TLS, the start says what the URL would be', as
     for (const said of await Promise.all(started)) expect(said).toMatch(silent)
     const hangsUp = /^Redis cannot be reached: .*\(if it speaks TLS, the URL begins with rediss, not redis\)$/
     expect(await startOf(`redis://127.0.0.1:${port}`)).toMatch(hangsUp)
-    expect(await startOf(`redis://127.0.0.1:${await freePort()}`)).toMatch(/ECONNREFUSED [\d.:]+$/)
+    // Nobody serves at this port; one that was free just now may be somebody's by then.
+    expect(await startOf('redis://127.0.0.1:1')).toMatch(/ECONNREFUSED [\d.:]+$/)
   } finally {
     await plain.stop()
   }

@@ -144,6 +144,9 @@ function ping(port: number): Promise<boolean> {
     resolve(data.toString().startsWith('+PONG'))
   })
   socket.on('error', () => resolve(false))
+  // Whoever else has the port may say nothing.
+  socket.setTimeout(1_000, () => socket.destroy())
+  socket.on('close', () => resolve(false))
   return promise
 }
 
