@@ -53,4 +53,4 @@ test('the lock of a process that was killed is taken over, by one at a time', as
     expect(lines).toHaveLength(12)
     for (let i = 0; i < lines.length; i += 2) expect(lines[i + 1]).toBe(lines[i]?.replace('in', 'out'))
   }
-}, 60_000)
+}, 240_000)

@@ -97,6 +97,7 @@ describe('two phones', () => {
 
     caller.type('invite ben')
     const { call_uuid } = (await envelope(callee, '<', 'call.ringing')).data
+    await envelope(caller, '<', 'call.invited')
     // The wrong side; then the right one, by the beginning of the call_uuid.
     callee.type(`send call.cancel {"call_uuid":"${call_uuid}"}`)
     expect((await envelope(callee, '<', 'call.error')).error).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })

@@ -19,6 +19,9 @@ const ports = new Map<string, string>()
 let postgres: Postgres
 let key = { KEY_ID: '', SECRET: '' }
 
+/** How long is waited for what should come. A bound for failures, never a pace. */
+const patienceMs = 60_000
+
 /** A command that goes on, in a group of its own as in a terminal. */
 interface Terminal {
   says(pattern: RegExp, from?: number): Promise<RegExpMatchArray>
@@ -106,7 +109,7 @@ function start(command: string): Terminal {
   const terminal: Terminal = {
     output: () => text,
     async says(pattern, from = 0) {
-      const late = AbortSignal.timeout(15_000)
+      const late = AbortSignal.timeout(patienceMs)
       late.addEventListener('abort', wake)
       for (;;) {
         const match = pattern.exec(text.slice(from))
@@ -191,7 +194,7 @@ test('one process, then two nodes: a call goes on while its nodes go and come', 
 /** The load balancer serves. */
 async function answers(): Promise<void> {
   const url = `https://localhost:${ports.get('8443')}/readyz`
-  for (let tries = 0; tries < 250; tries++) {
+  for (const begin = performance.now(); performance.now() - begin < patienceMs; ) {
     const answer = await fetch(url, { tls: { rejectUnauthorized: false } }).catch(() => undefined)
     if (answer?.status === 200) return
     await Bun.sleep(20)

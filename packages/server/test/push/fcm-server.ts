@@ -15,6 +15,8 @@ export interface FcmServer {
   readonly assertions: Inbox<Record<string, unknown> | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
   readonly messages: Inbox<any>
+  /** Those that are never answered. */
+  readonly unanswered: Inbox<true>
   register(token: string): void
   /** The next messages are answered so, one each; null: never. */
   answers(...replies: ({ status: number; error?: object; headers?: Record<string, string> } | null)[]): void
@@ -31,6 +33,7 @@ export async function startFcmServer(): Promise<FcmServer> {
   const replies: Parameters<FcmServer['answers']>[0][] = []
   const assertions: FcmServer['assertions'] = new Inbox()
   const messages: FcmServer['messages'] = new Inbox()
+  const unanswered: FcmServer['unanswered'] = new Inbox()
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
@@ -44,7 +47,7 @@ export async function startFcmServer(): Promise<FcmServer> {
       return reply(401, { error: { status: 'UNAUTHENTICATED' } })
     }
     const planned = replies.shift()
-    if (planned === null) return
+    if (planned === null) return unanswered.add(true)
     if (planned !== undefined) return reply(planned.status, { error: planned.error ?? {} }, planned.headers)
     const { message } = JSON.parse(body)
     const isText = Object.values(message.data).every((value) => typeof value === 'string')
@@ -84,6 +87,7 @@ export async function startFcmServer(): Promise<FcmServer> {
     }),
     assertions,
     messages,
+    unanswered,
     register: (token) => void registered.add(token),
     answers: (...next) => void replies.push(...next),
     takeBack: () => given.clear(),

@@ -221,6 +221,9 @@ export function startRest(options: RestOptions): RestService {
   return service
 }
 
+/** How long is waited for an answer. A bound for failures, never a pace. */
+const patienceMs = 30_000
+
 function exchange(port: number, request: string | Uint8Array, answers: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
@@ -229,7 +232,7 @@ function exchange(port: number, request: string | Uint8Array, answers: number): 
       socket.destroy()
       resolve(text)
     }
-    const timer = setTimeout(() => reject(new Error(`no answer; so far: ${text}`)), 5000)
+    const timer = setTimeout(() => reject(new Error(`no answer; so far: ${text}`)), patienceMs)
     socket.on('data', (bytes) => {
       text += bytes.toString('latin1')
       if (text.split('HTTP/1.1 ').length - 1 >= answers && /\r\n\r\n[^\r]*$/.test(text)) end()

@@ -79,9 +79,11 @@ test('[HOOK2] a call over sockets is told step by step, signed, and counted', as
   })
   const delivered = 'ringwire_webhook_deliveries_total{result="delivered"}'
   await until('they are counted', async () => ((await metricsOf(service)).get(delivered) ?? 0) >= 5)
-  const listed: { status: string; response: string }[] = await command(
-    `webhooks deliveries ${id} --product shop --json`,
-  )
+  const list = (): Promise<{ status: string; response: string }[]> =>
+    command(`webhooks deliveries ${id} --product shop --json`)
+  // What came of the last one is stored a moment after it was counted.
+  await until('none is pending', async () => (await list()).every(({ status }) => status !== 'pending'))
+  const listed = await list()
   expect(new Set(listed.map(({ status, response }) => `${status} ${response}`))).toEqual(
     new Set(['delivered answer 200']),
   )
@@ -122,7 +124,10 @@ test('[LOG2] what failed for good is a line in the log, without what was sent', 
     cause: 'status 410',
   })
   expect(service.log).not.toContain(secret)
-  const [endpoint] = await command('webhooks list --product shop --json')
+  const find = async () => (await command('webhooks list --product shop --json'))[0]
+  // It is said before it is stored.
+  await until('it is disabled', async () => (await find()).enabled === false)
+  const endpoint = await find()
   expect(endpoint).toMatchObject({ id, enabled: false })
 })
 

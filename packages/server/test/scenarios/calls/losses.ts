@@ -17,8 +17,9 @@ import { type Start, serviceFor } from './composition.ts'
 
 const lostMs = 500
 /** For those who come back: enough for a connection, on a slow machine too. */
-const patientMs = 3_000
-const longestMs = 1_500
+const patientMs = 8_000
+/** Enough for what has to happen before it. */
+const longestMs = 5_000
 const readingMs = 2
 
 /** A place that nobody holds, and for how long the call waits for its holder [END3]. */

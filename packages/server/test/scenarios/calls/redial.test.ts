@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { Service } from '@ringwire/testkit/service'
 
-const service = new Service({ RINGWIRE_PROBE_TIMEOUT_MS: '200' })
+const service = new Service({ RINGWIRE_PROBE_TIMEOUT_MS: '2000' })
 beforeAll(async () => {
   await service.start()
 })

@@ -9,6 +9,7 @@ import { productKey, type Service } from '@ringwire/testkit/service'
 import { type Browser, startWebPushServer, status, type WebPushServer } from '../../push/web-push-server.ts'
 import { openReceiver, type Receiver } from '../../support/receiver.ts'
 import { until } from '../../support/workers.ts'
+import { ask } from '../backend/calls.ts'
 import { finish, type Start } from './composition.ts'
 
 const ecdh = createECDH('prime256v1')
@@ -135,7 +136,7 @@ export function registerWaking(name: string, start: Start): void {
 
     test('[PUSH2] a call is not held up by a push service that is silent', async () => {
       const calleeId = someone('callee')
-      await register(calleeId)
+      const browser = await register(calleeId)
       const caller = await connectCaller()
       push.answers(null)
       const began = performance.now()
@@ -143,9 +144,8 @@ export function registerWaking(name: string, start: Start): void {
       expect(performance.now() - began).toBeLessThan(soon(1_000))
       const asked = await push.requests.next(({ status }) => status === undefined)
       expect(asked.status).toBeUndefined()
-      // It is not tried again in another test.
-      caller.send('call.cancel', { call_uuid: callUuid })
-      await caller.settle()
+      // It is not tried again in another test, nor is anything else sent there.
+      await settle(caller, callUuid, browser)
     })
 
     test('[PUSH2] a push that is accepted and never answered holds up no other device, nor what is told next', async () => {
@@ -197,6 +197,8 @@ export function registerWaking(name: string, start: Start): void {
       push.answers(status(410))
       await invite(caller, dead)
       await push.requests.next((it) => it.status === 410)
+      const devices = async () => (await ask(service, 'GET', `participants/agent/${dead}`)).body.devices
+      await until('it is forgotten', async () => (await devices()).length === 0)
       const other = await register(dead, 'other')
       const another = await connectCaller()
       const callUuid = await invite(another, dead)

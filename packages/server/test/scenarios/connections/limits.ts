@@ -3,6 +3,7 @@ import { Client, type Received } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { FrameLog } from '@ringwire/testkit/frame-log'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { residentBytes } from '../../support/process.ts'
@@ -150,8 +151,10 @@ function numberOf(message: Received): number {
 
 async function overTheRate(service: Service): Promise<void> {
   const client = await service.connect({ user_id: someone('guest'), role: 'agent' })
-  for (let i = 0; i < 260; i++) client.send('test.unknown', {}, `r${i}`)
-  for (let i = 0; i < 260; i++) await client.next('call.error')
+  // Nearly as many as are answered by name: of those that are refused some may pass, where reading them takes seconds.
+  const asked = 390
+  for (let i = 0; i < asked; i++) client.send('test.unknown', {}, `r${i}`)
+  for (let i = 0; i < asked; i++) await client.next('call.error')
   const answers = client.all.slice(1)
   expect(answers.map((it) => it.request_id)).toEqual(answers.map((_, i) => `r${i}`))
   const limited = answers.filter((it) => it.error.code === 'RATE_LIMITED')
@@ -192,7 +195,7 @@ async function floodOn(service: Service): Promise<void> {
   }
   expect(closed.code).toBe(4429)
   const lasted = performance.now() - since
-  expect(lasted).toBeWithin(10_000, 20_000)
+  expect(lasted).toBeWithin(10_000, soon(20_000))
   const named = limited().filter((it) => it.request_id === 'flood')
   const others = limited().filter((it) => it.request_id === undefined)
   expect(named.length).toBeWithin(200, 210 + 20 * (lasted / 1000))

@@ -34,7 +34,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
         const lost = performance.now()
         await pair.caller[loss]()
         const { data } = await pair.callee.next('call.cancelled')
-        expect(performance.now() - lost).toBeWithin(callerLostMs - 50, callerLostMs + slackMs)
+        expect(performance.now() - lost).toBeWithin(callerLostMs - 50, soon(callerLostMs + slackMs))
         expect(data).toMatchObject({ call_uuid: callUuid, status: 'cancelled', reason: 'caller_lost', by: null })
         const back = await service.connect({ user_id: pair.callerId, role: 'customer' })
         await back.settle()
@@ -51,7 +51,7 @@ export function registerLostClockScenarios(name: string, start: StartService): v
           const lost = performance.now()
           await pair[side][loss]()
           const { data } = await other.next('call.ended')
-          expect(performance.now() - lost).toBeWithin(peerLostMs - 50, peerLostMs + slackMs)
+          expect(performance.now() - lost).toBeWithin(peerLostMs - 50, soon(peerLostMs + slackMs))
           expect(data).toMatchObject({ call_uuid: callUuid, status: 'ended', reason: 'peer_lost', by: null })
           const back = await service.connect(wish)
           await back.settle()
@@ -60,32 +60,6 @@ export function registerLostClockScenarios(name: string, start: StartService): v
         })
       }
     }
-
-    test.concurrent('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
-      const pair = await connectPair(service)
-      const callUuid = await acceptedCall(pair)
-      let holder = pair.callee
-      for (let round = 0; round < 3; round++) {
-        await holder.die()
-        await Bun.sleep(peerLostMs * 0.6)
-        holder = await service.connect({ user_id: pair.calleeId, role: 'agent' })
-        // Together these absences are longer than one may be.
-        holder.send('webrtc.ice_candidate', candidate(callUuid, round))
-        await pair.caller.next('webrtc.ice_candidate')
-      }
-      holder.send('call.end', { call_uuid: callUuid })
-      await pair.caller.next('call.ended')
-    })
-
-    test.concurrent('[END3] who came back and says nothing has stopped the clock, too', async () => {
-      const pair = await connectPair(service)
-      const callUuid = await acceptedCall(pair)
-      await pair.callee.die()
-      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
-      await Bun.sleep(peerLostMs + slackMs)
-      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
-      await back.next('webrtc.ice_candidate')
-    })
 
     test.concurrent('[END3] another device that only connects does not stop it', async () => {
       const pair = await connectPair(service)
@@ -108,6 +82,51 @@ export function registerLostClockScenarios(name: string, start: StartService): v
       back.send('call.accept', { call_uuid: callUuid })
       await pair.caller.next('call.accepted')
     })
+  })
+
+  registerReturns(name, start)
+  registerStandstill(name, start, env)
+}
+
+/** Who is back before the time is over, with room for a busy machine. */
+function registerReturns(name: string, start: StartService): void {
+  describe(`${name}: lost clocks that are stopped`, () => {
+    const callerPatientMs = 4_000
+    const peerPatientMs = 6_000
+    let service: Service
+    beforeAll(async () => {
+      service = await start({
+        RINGWIRE_CALLER_LOST_MS: String(callerPatientMs),
+        RINGWIRE_PEER_LOST_MS: String(peerPatientMs),
+      })
+    })
+    afterAll(() => service.dispose())
+
+    test.concurrent('[END3] who is back in time stops the clock; it starts in full at the next loss', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      let holder = pair.callee
+      for (let round = 0; round < 3; round++) {
+        await holder.die()
+        await Bun.sleep(peerPatientMs * 0.4)
+        holder = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+        // Together these absences are longer than one may be.
+        holder.send('webrtc.ice_candidate', candidate(callUuid, round))
+        await pair.caller.next('webrtc.ice_candidate')
+      }
+      holder.send('call.end', { call_uuid: callUuid })
+      await pair.caller.next('call.ended')
+    })
+
+    test.concurrent('[END3] who came back and says nothing has stopped the clock, too', async () => {
+      const pair = await connectPair(service)
+      const callUuid = await acceptedCall(pair)
+      await pair.callee.die()
+      const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
+      await Bun.sleep(peerPatientMs + slackMs)
+      pair.caller.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      await back.next('webrtc.ice_candidate')
+    })
 
     test.concurrent('[END3] ringing turns into the longer clock of an answered call where the callee answers first', async () => {
       const pair = await connectPair(service)
@@ -115,20 +134,18 @@ export function registerLostClockScenarios(name: string, start: StartService): v
       await pair.callee.next('call.ringing')
       const lost = performance.now()
       await pair.caller.die()
-      await Bun.sleep(callerLostMs * 0.5)
+      await Bun.sleep(callerPatientMs * 0.3)
       pair.callee.send('call.accept', { call_uuid: callUuid })
       expect((await pair.callee.next('call.ended')).data.reason).toBe('peer_lost')
-      expect(performance.now() - lost).toBeGreaterThan(peerLostMs - 50)
+      expect(performance.now() - lost).toBeGreaterThan(peerPatientMs - 50)
     })
   })
-
-  registerStandstill(name, start, env)
 }
 
 /** A service that stands still is away: nobody could come back, nobody could answer [END3]. */
 function registerStandstill(name: string, start: StartService, env: Record<string, string>): void {
   test.concurrent(`${name}: [END3] a service that stood still starts the lost clocks again in full`, () =>
-    withService(start, { ...env, RINGWIRE_PEER_LOST_MS: '2500' }, async (service) => {
+    withService(start, { ...env, RINGWIRE_PEER_LOST_MS: '3500' }, async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       await pair.callee.die()
@@ -145,20 +162,20 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       expect(pair.caller.events()).not.toContain('call.ended')
       const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
       await back.settle()
-      expect(performance.now() - resumed).toBeLessThan(soon(2_500))
+      expect(performance.now() - resumed).toBeLessThan(soon(3_500))
       expect(candidateNumbers(back)).toEqual(range(0, 2))
       pair.caller.send('call.end', { call_uuid: callUuid })
       await back.next('call.ended')
     }))
 
   test.concurrent(`${name}: [WS6] [END3] a service that stood still closes nobody who answered meanwhile`, () =>
-    withService(start, { RINGWIRE_PING_INTERVAL_MS: '300', RINGWIRE_PONG_TIMEOUT_MS: '600' }, async (service) => {
+    withService(start, { RINGWIRE_PING_INTERVAL_MS: '300', RINGWIRE_PONG_TIMEOUT_MS: '1500' }, async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       for (let round = 0; round < 3; round++) {
         await pair.callee.nextPing()
         service.signal('SIGSTOP')
-        await Bun.sleep(1_500)
+        await Bun.sleep(2_500)
         service.signal('SIGCONT')
         await pair.caller.settle()
       }
@@ -169,10 +186,15 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
     }))
 
   describe(`${name}: two who are gone`, () => {
-    const longMs = 4_000
+    /** Enough to come back, and to tell the one from the other, on a busy machine too. */
+    const shortMs = 3_000
+    const longMs = 12_000
     let service: Service
     beforeAll(async () => {
-      service = await start({ RINGWIRE_CALLER_LOST_MS: '300', RINGWIRE_PEER_LOST_MS: String(longMs) })
+      service = await start({
+        RINGWIRE_CALLER_LOST_MS: String(shortMs),
+        RINGWIRE_PEER_LOST_MS: String(longMs),
+      })
     })
     afterAll(() => service.dispose())
 
@@ -215,7 +237,7 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
         }
         expect(record).toMatchObject({ status: 'ended', end_reason: 'peer_lost' })
         const lasted = Date.parse(record.ended_at) - Date.parse(record.accepted_at)
-        expect(lasted).toBeWithin(hasHungUp ? 300 : longMs, hasHungUp ? longMs : longMs + slackMs)
+        expect(lasted).toBeWithin(hasHungUp ? shortMs : longMs, hasHungUp ? longMs : soon(longMs + slackMs))
       })
     }
 
@@ -225,7 +247,7 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
       await pair.callee.close(1001)
       await pair.caller.close(1001)
       const back = await service.connect({ user_id: pair.calleeId, role: 'agent' })
-      await Bun.sleep(1_000)
+      await Bun.sleep(shortMs + slackMs)
       const caller = await service.connect({ user_id: pair.callerId, role: 'customer' })
       back.send('webrtc.ice_candidate', candidate(callUuid, 1))
       await caller.next('webrtc.ice_candidate')
@@ -233,7 +255,7 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
   })
 
   test.concurrent(`${name}: [PLACE3] [END3] a service that stood still while it asked leaves the place to its live holder`, () =>
-    withService(start, { RINGWIRE_PROBE_TIMEOUT_MS: '800' }, async (service) => {
+    withService(start, { RINGWIRE_PROBE_TIMEOUT_MS: '1500' }, async (service) => {
       const pair = await connectPair(service)
       const callUuid = await acceptedCall(pair)
       const second = await service.connect({ user_id: pair.calleeId, role: 'agent' })
@@ -244,7 +266,7 @@ function registerStandstill(name: string, start: StartService, env: Record<strin
         await asked
         // The answer is on its way, perhaps read, perhaps not.
         service.signal('SIGSTOP')
-        await Bun.sleep(1_200)
+        await Bun.sleep(2_500)
         service.signal('SIGCONT')
         expect(await second.error(`end-${round}`)).toMatchObject({ code: 'CALL_NOT_PARTICIPANT' })
       }

@@ -6,7 +6,8 @@ import { candidateNumbers, Networks, proven, range } from '../../support/network
 import { errorCode, quiet } from '../../support/sessions.ts'
 import type { StartService } from './start.ts'
 
-const probeTimeoutMs = 700
+/** Enough for a pong on a busy machine. */
+const probeTimeoutMs = 2_500
 
 /** The phone that changed networks: its old socket looks alive for a while [PLACE4, PLACE5, WS4]. */
 export function registerNetworkChangeScenarios(name: string, start: StartService): void {

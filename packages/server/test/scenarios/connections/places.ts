@@ -325,6 +325,8 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       const { callee, calleeId, send } = await call()
       await send(0, 10)
       await proven(callee)
+      // The next ping may come as soon as a second later.
+      callee.answersPings = false
       await send(10, 20)
       await callee.die()
       await send(20, 30)

@@ -10,7 +10,8 @@ const steps = ['invited', 'ringing', 'accept sent', 'accepted', 'offered', 'answ
 type Step = (typeof steps)[number]
 
 const peerLostMs = 900
-const ringTimeoutMs = 1_500
+/** Enough for the steps before the accept. */
+const ringTimeoutMs = 5_000
 
 /** Somebody who vanishes at every step of a call, and comes back or not [PLACE2, END3, RING1]. */
 export function registerVanishingScenarios(name: string, start: StartService): void {

@@ -26,7 +26,7 @@ export function registerSessions(name: string, start: Start): void {
     registerRefresh(service)
   })
   describe(`ICE servers of extended sessions, ${name}`, () => {
-    const turn = { RINGWIRE_TURN_URLS: 'turn:127.0.0.1:3478', RINGWIRE_TURN_SECRET: 'north', RINGWIRE_TURN_TTL_S: '2' }
+    const turn = { RINGWIRE_TURN_URLS: 'turn:127.0.0.1:3478', RINGWIRE_TURN_SECRET: 'north', RINGWIRE_TURN_TTL_S: '4' }
     registerIceServers(serviceFor(start, { ...signingKeyEnv, ...turn, RINGWIRE_TOKEN_TTL_S: '60' }))
   })
 }
@@ -242,7 +242,7 @@ function registerRefresh(service: () => Service): void {
     const pair = await connectExtendedPair(service())
     const base = claimsOf(await service().token({ user_id: pair.callerId, role: 'customer' }))
     const nowS = Math.floor(Date.now() / 1000)
-    const exp = Math.ceil((Date.now() + 300) / 1000)
+    const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await pair.caller.request('auth.refresh', { token: signToken({ ...base, exp }) })
     await Bun.sleep(exp * 1000 - Date.now() + 20)
     const refused = await pair.caller.request('call.invite', inviteOf(pair.calleeId))
@@ -258,7 +258,7 @@ function registerRefresh(service: () => Service): void {
     const { caller, callee: expired, calleeId } = await connectExtendedPair(service())
     const good = await connectExtended(service(), { user_id: calleeId, role: 'agent' })
     const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
-    const exp = Math.ceil((Date.now() + 300) / 1000)
+    const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await expired.request('auth.refresh', { token: signToken({ ...claims, exp }) })
     await Bun.sleep(exp * 1000 - Date.now() + 20)
     const invited = await caller.request('call.invite', inviteOf(calleeId))
@@ -299,7 +299,7 @@ function registerIceServers(service: () => Service): void {
   test('[WS5] [EXT5] past the end of its token nothing new comes to a session; auth.refresh makes it whole, and what rings then rings there', async () => {
     const { caller, callee, calleeId } = await connectExtendedPair(service())
     const claims = claimsOf(await service().token({ user_id: calleeId, role: 'agent' }))
-    const exp = Math.ceil((Date.now() + 300) / 1000)
+    const exp = Math.ceil((Date.now() + 2_000) / 1000)
     await callee.request('auth.refresh', { token: signToken({ ...claims, exp }) })
     await Bun.sleep(exp * 1000 - Date.now() + 20)
     const invited = await caller.request('call.invite', inviteOf(calleeId))
