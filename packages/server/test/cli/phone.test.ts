@@ -179,7 +179,8 @@ describe('in a terminal', () => {
     caller.type('invite ben')
     await callee.sees(/ann \(customer\) is calling: accept, or reject\./)
     callee.type('accept')
-    await callee.sees(/> \{"event":"call\.accept"/)
+    // Before that the answer would be that of another device.
+    await envelope(caller, '<', 'call.accepted')
     callee.type('calls')
     await callee.sees(/incoming answered ann \(customer\)/)
     callee.type('disconnect')
