@@ -62,7 +62,7 @@ export async function prepareCall(job: CallJob): Promise<Prepared> {
       const begin = performance.now()
       await within(WITHIN_MS, 'The calls', Promise.all(lanes))
       const callSeconds = (performance.now() - begin) / 1000
-      await Bun.sleep(AFTERMATH_MS)
+      await Bun.sleep(job.aftermathMs ?? AFTERMATH_MS)
       const load = loadBetween(before, readLoad(job.target.pid, job.target.core))
       calls += perPair
       return { ...plainResult(perPair * pairs.length, load), sent: messages, received: messages, callSeconds }

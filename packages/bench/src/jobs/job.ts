@@ -50,6 +50,8 @@ export interface CallJob {
   perSecond?: number
   firstPair?: number
   spread?: Spread
+  /** What the server does so long after the last answer, in ms, belongs to the calls too. */
+  aftermathMs?: number
 }
 
 /** Calls of people who are not connected, and are registered at a push service: how long until it is asked. */
