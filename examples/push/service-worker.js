@@ -37,8 +37,8 @@ async function ring(call) {
 
 async function stop(call) {
   // Of the same tag: it takes the place of what rings.
-  if (call.status !== 'accepted') return missed(call)
-  // Taken on another device. Browsers want each push to show something, and forgive a few that do not.
+  if (call.status !== 'accepted' && call.status !== 'rejected') return missed(call)
+  // Answered or declined on another device. Browsers want each push to show something, and forgive a few that do not.
   const shown = await self.registration.getNotifications({ tag: call.call_uuid })
   for (const notification of shown) notification.close()
 }
@@ -60,12 +60,13 @@ async function answer(call) {
   return open.focus()
 }
 
-/** Whether the service did it: false where the call does not ring any more. */
+/** Whether the call may still ring. */
 async function ask(call, method, path = '') {
   try {
     const headers = { Authorization: `Bearer ${call.ring_ticket}` }
     const response = await fetch(`${service}/v1/call/ring${path}`, { method, headers })
-    return response.ok
+    // The ring is over, and with it the ticket. Any other answer says nothing about the call.
+    return response.status !== 410 && response.status !== 401
   } catch {
     // Without a network nobody knows; the call may still ring.
     return true

@@ -45,8 +45,8 @@ async function ring(call) {
 }
 
 async function stop(call) {
-  if (call.status !== 'accepted') return missed(call)
-  // Answered on another device.
+  if (call.status !== 'accepted' && call.status !== 'rejected') return missed(call)
+  // Answered or declined on another device.
   const shown = await self.registration.getNotifications({ tag: call.call_uuid })
   for (const notification of shown) notification.close()
 }

@@ -4,7 +4,7 @@ import { createValidator } from '@ringwire/protocol/validate'
 import type { Clock } from '../ports/clock.ts'
 import type { Devices, PushAddress } from '../ports/devices.ts'
 import type { Sender } from '../push/sender.ts'
-import { type BearerDeps, createBearerEndpoint } from './bearer.ts'
+import { type BearerDeps, bearerToken, createBearerEndpoint } from './bearer.ts'
 import { readJsonObject } from './body.ts'
 import { empty, failure, json } from './replies.ts'
 
@@ -15,7 +15,7 @@ export interface DeviceDeps extends BearerDeps {
 }
 
 export function createDeviceEndpoints(deps: DeviceDeps) {
-  const { devices, sender, clock } = deps
+  const { devices, sender, clock, tokens } = deps
   const validate = createValidator(DeviceRequest)
   return {
     putDevice: createBearerEndpoint(deps, async ({ participant, deviceId }, request) => {
@@ -26,6 +26,9 @@ export function createDeviceEndpoints(deps: DeviceDeps) {
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
       const address = addressOf(checked.value)
       if (typeof address === 'string') return failure('INVALID_REQUEST_BODY', { message: address })
+      // A body may take its time: who was sent away or erased meanwhile is not to be known again [SRV2].
+      const token = bearerToken(request.headers.get('authorization'))
+      if (token === undefined || !tokens.verify(token).ok) return failure('AUTH_TOKEN_INVALID')
       await devices.put({ participant, deviceId, address, registeredAt: clock.now() })
       const { platform } = address
       return json(200, { device_id: deviceId, platform, pushes: sender.serves(platform) } satisfies DeviceResponse)

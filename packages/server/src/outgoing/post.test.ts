@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, jest, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
 import { createServer as createTls } from 'node:https'
@@ -125,6 +125,24 @@ test('[HOOK3] who does not answer is given up at the deadline; a status that cam
   expect(await ask(`http://127.0.0.1:${slow}/`, { deadlineMs: 3_000 })).toMatchObject({ ok: true, status: 200 })
   const never = () => new Promise<never>(() => {})
   expect(await ask('http://a.example/', { resolve: never, deadlineMs: 100 })).toMatchObject({ ok: false })
+})
+
+test('[HOOK3] the deadline is 10 s, from the look-up of the name', async () => {
+  jest.useFakeTimers()
+  try {
+    let isOver = false
+    const asked = ask('https://a.example/', { resolve: () => new Promise(() => {}) })
+    void asked.then(() => {
+      isOver = true
+    })
+    jest.advanceTimersByTime(9_999)
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    expect(isOver).toBe(false)
+    jest.advanceTimersByTime(1)
+    expect(await asked).toEqual({ ok: false, error: 'no answer within 10 s' })
+  } finally {
+    jest.useRealTimers()
+  }
 })
 
 test('who closes, who is not there, who has no name, who speaks something else', async () => {

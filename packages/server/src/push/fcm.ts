@@ -35,13 +35,15 @@ export interface FcmOptions {
   /** The origin of the service. */
   readonly url: string
   readonly now: () => number
+  /** How long a request for an access token may take, in ms. */
+  readonly accessMs?: number
 }
 
 type Registration = Extract<PushAddress, { platform: 'fcm' }>
 
 /** FCM over its HTTP v1 API. */
-export function createFcm({ credentials, url, now }: FcmOptions): PushService<Registration> {
-  const access = createAccess(credentials, now)
+export function createFcm({ credentials, url, now, accessMs = 5_000 }: FcmOptions): PushService<Registration> {
+  const access = createAccess(credentials, now, accessMs)
   const target = `${url}/v1/projects/${credentials.projectId}/messages:send`
 
   async function attempt(body: string, token: string, signal: AbortSignal): Promise<Pushed> {
@@ -71,7 +73,7 @@ export function createFcm({ credentials, url, now }: FcmOptions): PushService<Re
         return error instanceof AccessRefused ? { result: 'refused', reason: error.message } : failedBy(error)
       }
     },
-    close() {},
+    close: access.close,
   }
 }
 
@@ -97,7 +99,8 @@ function errorCodeOf(answer: unknown): string | undefined {
 function resultOf(status: number, code: string | undefined): Pushed {
   const reason = code === undefined || status === 401 ? String(status) : `${status} ${code}`.slice(0, 80)
   if (status === 200) return { result: 'accepted', reason }
-  if (status === 404 || code === 'UNREGISTERED') return { result: 'gone', reason }
+  // Any other 404 is of the path or the project: the device is still there.
+  if (code === 'UNREGISTERED') return { result: 'gone', reason }
   if (status === 413) return { result: 'too_large', reason }
   if (status === 429) return { result: 'limited', reason }
   return { result: status >= 500 ? 'failed' : 'refused', reason }
@@ -105,19 +108,20 @@ function resultOf(status: number, code: string | undefined): Pushed {
 
 class AccessRefused extends Error {}
 
-/** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time. */
-function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () => number) {
+/** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time: none who waits for it ends it. */
+function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () => number, limitMs: number) {
+  const closing = new AbortController()
   let known: { token: string; expiresAt: number } | undefined
   let asking: Promise<string> | undefined
 
-  async function ask(signal: AbortSignal): Promise<string> {
+  async function ask(): Promise<string> {
     const iat = Math.floor(now() / 1000)
     const assertion = signJwt('RS256', key, { iss: clientEmail, scope, aud: tokenUrl, iat, exp: iat + 3600 })
     const response = await fetch(tokenUrl, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }),
       redirect: 'error',
-      signal,
+      signal: AbortSignal.any([closing.signal, AbortSignal.timeout(limitMs)]),
     })
     if (response.status >= 500 || response.status === 429) throw Object.assign(new Error(), { code: 'no access token' })
     const { access_token: token, expires_in: seconds } = await response.json().catch(() => ({}))
@@ -129,13 +133,23 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () =>
   return {
     token(signal: AbortSignal): Promise<string> {
       if (known !== undefined && known.expiresAt - now() > renewMs) return Promise.resolve(known.token)
-      asking ??= ask(signal).finally(() => {
+      asking ??= ask().finally(() => {
         asking = undefined
       })
-      return asking
+      return endedBy(signal, asking)
     },
     drop() {
       known = undefined
     },
+    close: () => closing.abort(),
   }
+}
+
+/** What a promise gives, unless the signal comes first: then its reason is thrown. */
+function endedBy<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end)
+  return Promise.race([promise, ended]).finally(() => signal.removeEventListener('abort', end))
 }

@@ -75,6 +75,13 @@ test('[PUSH2] not beyond the ring: a Retry-After that ends after it is the end',
   expect([asked(), sent]).toEqual([1, ['limited', 'expired']])
 })
 
+test('[PUSH2] the pauses grow also where a push service says that it may be asked at once', async () => {
+  const { sender, asked } = setUp(async () => ({ result: 'limited', reason: '429', retryAfterMs: 0 }))
+  // At the beginning and after half a second; the next one would be a second later.
+  expect(await sender.send(device, message(1_400))).toBe('limited')
+  expect(asked()).toBe(2)
+})
+
 test('[PUSH2] what is refused is not tried again; an address that is dead is forgotten, as it was', async () => {
   for (const result of ['refused', 'too_large', 'gone'] as const) {
     const { sender, forgotten, asked } = setUp(async () => ({ result, reason: '400' }))

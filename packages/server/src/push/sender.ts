@@ -81,7 +81,8 @@ export function createSender(options: SenderOptions): Sender {
       last = pushed
       if (last.result === 'gone') await forget(device)
       if (last.result !== 'limited' && last.result !== 'failed') return done(last.result, last.reason)
-      const pauseMs = last.retryAfterMs ?? Math.min(longestPauseMs, firstPauseMs * 2 ** n)
+      // Anybody may name an endpoint that says "at once" each time.
+      const pauseMs = Math.max(last.retryAfterMs ?? 0, Math.min(longestPauseMs, firstPauseMs * 2 ** n))
       if (now() + pauseMs >= message.expiresAt) return done(last.result, last.reason)
       if (whole.aborted) return done('expired', 'given up')
       onRepeated(platform)

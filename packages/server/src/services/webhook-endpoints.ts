@@ -80,13 +80,17 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
       await onChanged()
       return endpoint && { ok: true, endpoint }
     },
+    /**
+     * Gives it a new secret; undefined: there is none. While the secret before still signs, that one stays until its time is
+     * over, and the new one alone is replaced: who did not hear the answer asks again, and receivers go on with theirs [HOOK1].
+     */
     async rotate(product: string, id: string): Promise<WebhookEndpoint | undefined> {
       const before = await find(product, id)
       if (before === undefined) return undefined
+      const isAgain = before.oldSecretUntil !== null && before.oldSecretUntil > now()
       const endpoint = await store.changeEndpoint(product, id, {
         secret: newWebhookSecret(),
-        oldSecret: before.secret,
-        oldSecretUntil: now() + graceMs,
+        ...(!isAgain && { oldSecret: before.secret, oldSecretUntil: now() + graceMs }),
       })
       await onChanged()
       return endpoint

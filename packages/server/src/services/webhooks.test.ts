@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { callHookTypes } from '@ringwire/protocol/backend'
 import { Webhook } from 'standardwebhooks'
 import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
@@ -9,6 +9,7 @@ import type { Step } from '../call/effects.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
 import { createPost } from '../outgoing/post.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { Attempted, Claimed } from '../ports/webhooks.ts'
 import type { WakeHook } from './wake-hook.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './webhook-endpoints.ts'
 import { createWebhooks, type DeliveryResult, type FailedDelivery, pauseMs, type Webhooks } from './webhooks.ts'
@@ -231,6 +232,91 @@ test('[HOOK3] a connection that was kept and is closed under a request: it goes 
   expect(page?.records.map(({ attempts }) => attempts)).toEqual([1, 2, 1])
 })
 
+test('[HOOK3] 5 s after the first failure, 24 h after the ninth and each later one, each 20 % more or less', async () => {
+  await webhooks.stop()
+  const hourMs = 3_600_000
+  const pauses = [5_000, 30_000, 120_000, 600_000, hourMs, 3 * hourMs, 6 * hourMs, 12 * hourMs, dayMs, dayMs, dayMs]
+  const ofEach = 300
+  const endpoint = await endpointAt(await receiver())
+  const claimed = pauses.flatMap((_, attempts) =>
+    Array.from({ length: ofEach }, (_, n): Claimed => {
+      const id = `${attempts}-${n}`
+      return { id, endpointId: endpoint.id, subject: id, version: 1, type: 'x', body: '', createdAt: now, attempts }
+    }),
+  )
+  const settled: Attempted[] = []
+  const all = Promise.withResolvers<void>()
+  const store = harness.stores().webhooks
+  webhooks = createWebhooks({
+    store: {
+      ...store,
+      claim: () => ({ claimed: claimed.splice(0), isMore: false }),
+      settle(attempted) {
+        settled.push(...attempted)
+        if (settled.length === pauses.length * ofEach) all.resolve()
+      },
+    },
+    post: async () => ({ ok: true, status: 500, body: '' }),
+    wakeHook: (_, body) => wake(body),
+    now: () => now,
+    onResult: () => {},
+    onFailed: (failed) => failures.push(failed),
+    onError: (error) => errors.push(error),
+  })
+  await webhooks.start()
+  await all.promise
+  expect([failures, new Set(settled.map(({ outcome }) => outcome))]).toEqual([[], new Set(['pending'])])
+  for (const [attempts, pauseMs] of pauses.entries()) {
+    const parts = settled.flatMap(({ id, afterMs }) => (id.startsWith(`${attempts}-`) ? [afterMs / pauseMs] : []))
+    const [least, most] = [Math.min(...parts), Math.max(...parts)]
+    // That none of 300 comes so near to an end happens once in 10^15 runs.
+    for (const [at, end] of [
+      [least, 0.8],
+      [most, 1.2],
+    ] as const)
+      expect([attempts, Math.abs(at - end) < 0.05]).toEqual([attempts, true])
+    expect([attempts, least >= 0.799, most <= 1.201]).toEqual([attempts, true, true])
+  }
+})
+
+test('[HOOK3] the service removes what arrived after three days, and what failed after thirty, by itself', async () => {
+  await webhooks.stop()
+  const one = await receiver()
+  const { id } = await endpointAt(one, { events: ['call.ringing'] })
+  const store = harness.stores().webhooks
+  await store.refresh()
+  const ends = [
+    ['delivered', 3.1],
+    ['delivered', 2.9],
+    ['failed', 30.1],
+    ['failed', 29.9],
+  ] as const
+  for (const [outcome, daysAgo] of ends) {
+    const call = begun()
+    await harness.store().transition(call, () => ({ steps: [created(call)] }))
+    const [claimed] = (await store.claim(new Map([[id, 1]]))).claimed
+    const at = now - daysAgo * dayMs
+    const settled = { id: claimed?.id ?? '', outcome, afterMs: 0, at, responseStatus: 200, response: String(daysAgo) }
+    await store.settle([settled])
+  }
+  const left = async () =>
+    (await store.deliveries({ endpointId: id, status: undefined, limit: 9, before: undefined }))
+      .map(({ response }) => response)
+      .toSorted()
+  expect(await left()).toEqual(['2.9', '29.9', '3.1', '30.1'])
+  const { now: monotonic } = performance
+  let laterMs = 0
+  const clock = spyOn(performance, 'now').mockImplementation(() => monotonic.call(performance) + laterMs)
+  try {
+    await begin()
+    laterMs = 10 * 60_000
+    await until(async () => (await left()).length <= 2)
+  } finally {
+    clock.mockRestore()
+  }
+  expect(await left()).toEqual(['2.9', '29.9'])
+})
+
 test('[HOOK3] an endpoint that answers 410 is disabled, and hears of nothing more', async () => {
   const one = await receiver()
   const { id } = await endpointAt(one)
@@ -293,6 +379,21 @@ test('[HOOK1] after a rotation both secrets sign, for a day', async () => {
   await endpoints.test(product, id)
   const second = (await one.until(2))[1] as Received
   expect(String(second.headers['webhook-signature']).split(' ').length).toBe(1)
+})
+
+test('[HOOK1] rotated twice, as where the answer was lost: the secret that receivers have signs until its day is over', async () => {
+  const one = await receiver()
+  const { id, secret: used } = await endpointAt(one)
+  const lost = await endpoints.rotate(product, id)
+  now += dayMs / 2
+  const [second, third] = await Promise.all([endpoints.rotate(product, id), endpoints.rotate(product, id)])
+  const kept = { oldSecret: used, oldSecretUntil: lost?.oldSecretUntil }
+  expect([second, third]).toMatchObject([kept, kept])
+  expect(new Set([lost, second, third].map((endpoint) => endpoint?.secret)).size).toBe(3)
+  const current = (await endpoints.find(product, id))?.secret ?? ''
+  // Its day is over: the one that is in use since then is the one before.
+  now += dayMs / 2
+  expect(await endpoints.rotate(product, id)).toMatchObject({ oldSecret: current, oldSecretUntil: now + dayMs })
 })
 
 test('what is under way when the process stops is sent by the next one, and counts as no attempt', async () => {

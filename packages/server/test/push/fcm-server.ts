@@ -20,6 +20,8 @@ export interface FcmServer {
   register(token: string): void
   /** The next messages are answered so, one each; null: never. */
   answers(...replies: ({ status: number; error?: object; headers?: Record<string, string> } | null)[]): void
+  /** The next request for an access token is answered once this has come. */
+  grantsAfter(gate: Promise<unknown>): void
   /** Access tokens that were given are good no more. */
   takeBack(): void
   stop(): Promise<void>
@@ -34,6 +36,7 @@ export async function startFcmServer(): Promise<FcmServer> {
   const assertions: FcmServer['assertions'] = new Inbox()
   const messages: FcmServer['messages'] = new Inbox()
   const unanswered: FcmServer['unanswered'] = new Inbox()
+  let gate: Promise<unknown> | undefined
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
@@ -60,7 +63,10 @@ export async function startFcmServer(): Promise<FcmServer> {
   async function grant(body: string): Promise<[number, object]> {
     const form = new URLSearchParams(body)
     const claims = await verifiedByWebCrypto(form.get('assertion') ?? '', 'RS256', { spki })
+    const opened = gate
+    gate = undefined
     assertions.add(claims)
+    await opened
     const isGood =
       form.get('grant_type') === 'urn:ietf:params:oauth:grant-type:jwt-bearer' &&
       claims?.iss === 'calls@calls-1042.iam.gserviceaccount.com' &&
@@ -90,6 +96,9 @@ export async function startFcmServer(): Promise<FcmServer> {
     unanswered,
     register: (token) => void registered.add(token),
     answers: (...next) => void replies.push(...next),
+    grantsAfter(next) {
+      gate = next
+    },
     takeBack: () => given.clear(),
     async stop() {
       server.closeAllConnections()

@@ -10,10 +10,10 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-function open(now: () => number = Date.now) {
+function open(now: () => number = Date.now, accessMs?: number) {
   const credentials = readFcmCredentials(server.credentials)
   if (credentials === undefined) throw new Error('no credentials')
-  return createFcm({ credentials, url: server.url, now })
+  return createFcm({ credentials, url: server.url, now, ...(accessMs !== undefined && { accessMs }) })
 }
 const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
 const caller = { user_id: 'ann', role: 'customer', display_name: 'Ann' }
@@ -49,6 +49,33 @@ test('[PUSH2] one access token for many messages at once, and a new one in time'
   expect(server.assertions.all.length).toBe(before + 2)
 })
 
+test('[PUSH2] a message that is given up takes the access token from no other one', async () => {
+  const fcm = open()
+  const gate = Promise.withResolvers<void>()
+  server.assertions.skip()
+  server.grantsAfter(gate.promise)
+  const call = new AbortController()
+  const first = fcm.send(phone(), message(), call.signal)
+  await server.assertions.next()
+  const second = fcm.send(phone(), message(), soonEnough())
+  call.abort()
+  expect(await first).toEqual({ result: 'failed', reason: 'timeout' })
+  gate.resolve()
+  expect((await second).result).toBe('accepted')
+})
+
+test('[PUSH2] a request for an access token that is never answered has its time, and the next one its own', async () => {
+  const fcm = open(Date.now, 50)
+  const gate = Promise.withResolvers<void>()
+  server.grantsAfter(gate.promise)
+  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({ result: 'failed', reason: 'timeout' })
+  gate.resolve()
+  // With a time that a busy machine keeps.
+  let sent = await fcm.send(phone(), message(), soonEnough())
+  while (sent.result === 'failed') sent = await fcm.send(phone(), message(), soonEnough())
+  expect(sent.result).toBe('accepted')
+})
+
 test('[PUSH2] an access token that was taken back is replaced, once', async () => {
   const fcm = open()
   expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
@@ -76,6 +103,8 @@ test('[PUSH2] what FCM answers, and what is made of it', async () => {
   expect((await made(503, { status: 'UNAVAILABLE' })).result).toBe('failed')
   expect((await made(400, { status: 'INVALID_ARGUMENT' })).result).toBe('refused')
   expect((await made(403, { status: 'SENDER_ID_MISMATCH' })).result).toBe('refused')
+  // Of a wrong path or a project that is not there: no device is gone for it.
+  expect(await made(404, { status: 'NOT_FOUND' })).toEqual({ result: 'refused', reason: '404 NOT_FOUND' })
   server.answers(null)
   // Its time is over when the request is there, however long that takes.
   const late = new AbortController()

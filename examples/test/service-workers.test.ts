@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+
+/** The service workers of the examples, on a scope that remembers what is shown. */
+const page = globalThis.self
+let status = 200
+let server: ReturnType<typeof Bun.serve>
+beforeAll(() => {
+  const ring = { call_uuid: 'x', caller: { user_id: 'ann', role: 'customer', display_name: 'Ann' } }
+  const over = { error: { code: 'X', message: 'x', status: 'cancelled', end_reason: 'caller_cancelled' } }
+  server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () => Response.json(status === 200 ? ring : over, { status }),
+  })
+})
+afterAll(async () => {
+  globalThis.self = page
+  await server.stop(true)
+})
+
+const call = { call_uuid: 'x', call_type: 'audio', ring_ticket: 't', caller: { display_name: 'Ann' } }
+
+/** What is shown, by its tag, after a push. */
+async function open(file: string) {
+  const heard = new Map<string, (event: object) => void>()
+  const shown = new Map<string, string>()
+  const scope = {
+    location: { href: `http://localhost/service-worker.js?service=http://127.0.0.1:${server.port}`, origin: '' },
+    addEventListener: (type: string, listener: (event: object) => void) => void heard.set(type, listener),
+    registration: {
+      showNotification: async (title: string, { tag }: { tag: string }) => void shown.set(tag, title),
+      getNotifications: async ({ tag }: { tag: string }) =>
+        shown.has(tag) ? [{ close: () => void shown.delete(tag) }] : [],
+    },
+  }
+  globalThis.self = scope as unknown as typeof globalThis.self
+  await import(`${file}?${crypto.randomUUID()}`)
+  return async (pushed: object) => {
+    let done: Promise<unknown> | undefined
+    heard.get('push')?.({
+      data: { json: () => ({ ...call, ...pushed }) },
+      waitUntil(promise: Promise<unknown>) {
+        done = promise
+      },
+    })
+    await done
+    return [...shown.values()]
+  }
+}
+
+for (const file of ['../push/service-worker.js', '../callcenter/page/service-worker.js']) {
+  test(`[PUSH2] ${file}: what was answered or declined elsewhere was not missed`, async () => {
+    status = 200
+    const push = await open(file)
+    for (const elsewhere of ['accepted', 'rejected']) {
+      expect(await push({ type: 'call.wake' })).toEqual(['Ann is calling'])
+      expect(await push({ type: 'call.wake_cancelled', status: elsewhere })).toEqual([])
+    }
+    expect(await push({ type: 'call.wake_cancelled', status: 'cancelled' })).toEqual(['You missed a call of Ann'])
+  })
+
+  test(`[TICK1] ${file}: only 410 and 401 say that the ring is over`, async () => {
+    const push = await open(file)
+    for (const [answer, title] of [
+      [410, 'You missed a call of Ann'],
+      [401, 'You missed a call of Ann'],
+      [429, 'Ann is calling'],
+      [503, 'Ann is calling'],
+    ] as const) {
+      status = answer
+      expect([answer, await push({ type: 'call.wake' })]).toEqual([answer, [title]])
+    }
+  })
+}
