@@ -30,9 +30,19 @@ const places: Readonly<Record<Side, string>> = {
   caller: `caller_place = '${blankPlace}'`,
   callee: 'callee_place = NULL',
 }
-export const blankCallsSql = (side: Side) => `
-  UPDATE calls SET ${side}_user_id = '', ${side}_name = NULL, metadata = NULL, ${places[side]}
-  WHERE id = ANY ($1::text::bigint[]) AND ${side}_user_id = $2 AND ended_at IS NOT NULL RETURNING 1`
+/** Whoever adds to the timelines of the calls is waited for: what came meanwhile is there for the next statement. */
+export const lockCallsSql = (ids: readonly number[]) => `
+  SELECT 1 FROM calls WHERE id = ANY ('{${ids}}'::bigint[]) ORDER BY call_uuid, product FOR UPDATE`
+/** A call that is over and has a name on the side has that of the page which it was found in: no name becomes another. */
+export const blankCallsSql = (side: Side, ids: readonly number[]) => `
+  WITH blanked AS (
+    UPDATE calls SET ${side}_user_id = '', ${side}_name = NULL, metadata = NULL, ${places[side]}
+    WHERE id = ANY ('{${ids}}'::bigint[]) AND ${side}_user_id <> '' AND ended_at IS NOT NULL
+    RETURNING product, call_uuid
+  ), seen AS (
+    DELETE FROM call_timeline AS t USING blanked
+    WHERE t.product = blanked.product AND t.call_uuid = blanked.call_uuid AND t.side = '${side}' AND t.role = ''
+  ) SELECT 1 FROM blanked`
 
 export const deliveriesSql = `
   SELECT id, CASE WHEN strpos(body, $3) > 0 THEN body END AS body FROM webhook_deliveries
@@ -54,11 +64,14 @@ export function createCallRows(connections: Connections): CallRows {
       const events: ErasableEvent[] = await connections.run(eventsSql, [`{${ids}}`], repeatable)
       return { ids, events }
     },
-    async write(side, { userId }, ids, events) {
+    async write(side, _, ids, events) {
       const changed =
         events.length === 0 ? [] : await connections.run(blankEventsSql, [JSON.stringify(events)], repeatable)
       if (changed.length < events.length) return 0
-      return (await connections.run(blankCallsSql(side), [`{${ids}}`, userId], repeatable)).length
+      // Without parameters, both are one transaction.
+      const both = `${lockCallsSql(ids)};${blankCallsSql(side, ids)}`
+      const [, blanked]: unknown[][] = await connections.run(both, [], repeatable)
+      return blanked?.length ?? 0
     },
   }
 }

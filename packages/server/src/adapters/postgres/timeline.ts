@@ -17,32 +17,42 @@ export const entriesSql = `
   SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE product = $1 AND call_uuid = $2 ORDER BY at, id LIMIT $3::int`
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. Two nodes that write of one
- * call at once may pass its bound by what they write; nobody reads more than that.
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more: the calls are locked in the
+ * order of every commit, and read as they are then, so whoever blanks or removes one waits, or is waited for. Two nodes
+ * that write of one call at once may pass its bound by what they write; nobody reads more than that.
  */
 export const addSql = `
-  INSERT INTO call_timeline (${timelineColumns})
-  SELECT ${timelineColumns.map((column) => `given.${column}`)} FROM (
-    SELECT row.*, row_number() OVER (PARTITION BY product, call_uuid ORDER BY at, id) AS number
+  WITH given AS (
+    SELECT row.*, EXISTS (
+      SELECT FROM call_timeline AS t
+      WHERE t.product = row.product AND t.call_uuid = row.call_uuid AND t.id = row.id) AS replaces
     FROM json_to_recordset($1::text::json) AS row (
       product text, call_uuid text, id text, at bigint, side text, role text, user_id text, entry text)
-  ) AS given
-  WHERE coalesce((
+  ), kept AS (
+    SELECT c.product, c.call_uuid, c.caller_user_id, c.callee_user_id
+    FROM (SELECT DISTINCT product, call_uuid FROM given) AS named
+    JOIN calls AS c ON c.call_uuid = named.call_uuid AND c.product = named.product
+    ORDER BY c.call_uuid, c.product FOR KEY SHARE OF c
+  ), written AS (
+    SELECT given.*, row_number() OVER (PARTITION BY product, call_uuid, replaces ORDER BY at, id) AS number
+    FROM given
+    WHERE coalesce((
       SELECT CASE given.side WHEN 'caller' THEN c.caller_user_id WHEN 'callee' THEN c.callee_user_id ELSE '-' END
-      FROM calls AS c WHERE c.call_uuid = given.call_uuid AND c.product = given.product), given.role) <> ''
-    AND (given.number + (
-      SELECT count(*) FROM call_timeline AS t WHERE t.product = given.product AND t.call_uuid = given.call_uuid
-    ) <= ${mostEntries}
-    OR EXISTS (
-      SELECT FROM call_timeline AS t
-      WHERE t.product = given.product AND t.call_uuid = given.call_uuid AND t.id = given.id))
-  ORDER BY given.product COLLATE "C", given.call_uuid COLLATE "C", given.id COLLATE "C"
+      FROM kept AS c WHERE c.call_uuid = given.call_uuid AND c.product = given.product), given.role) <> ''
+  )
+  INSERT INTO call_timeline (${timelineColumns})
+  SELECT ${timelineColumns} FROM written
+  WHERE replaces OR number + (
+    SELECT count(*) FROM call_timeline AS t WHERE t.product = written.product AND t.call_uuid = written.call_uuid
+  ) <= ${mostEntries}
+  ORDER BY product COLLATE "C", call_uuid COLLATE "C", id COLLATE "C"
   ON CONFLICT (product, call_uuid, id) DO UPDATE SET entry = excluded.entry`
 export const forgetSides = (['caller', 'callee'] as const).map(
   (side) => `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
     SELECT t.product, t.call_uuid, t.id FROM calls AS c
-    JOIN call_timeline AS t ON t.product = c.product AND t.call_uuid = c.call_uuid AND t.side = '${side}'
+    JOIN call_timeline AS t
+      ON t.product = c.product AND t.call_uuid = c.call_uuid AND t.side = '${side}' AND t.role = ''
     WHERE c.${side}_user_id = $1 AND c.${side}_role = $2 AND c.product = $3 LIMIT $4::int)
   RETURNING 1`,
 )
@@ -55,11 +65,12 @@ export const refusedSql = `
   SELECT call_uuid, id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 AND (at, id) < ($4::float8::bigint, $5)
   ORDER BY at DESC, id DESC LIMIT $6::int`
-/** A node's own clock may be wrong: what is young by the database's stays. */
+/** What is of a call that is kept goes with it. A node's own clock may be wrong: what is young by the database's stays. */
 export const pruneRefusedSql = `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
-    SELECT product, call_uuid, id FROM call_timeline
+    SELECT product, call_uuid, id FROM call_timeline AS t
     WHERE role <> ''
+      AND NOT EXISTS (SELECT FROM calls AS c WHERE c.call_uuid = t.call_uuid AND c.product = t.product)
       AND at < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - $3::float8)::bigint
     ORDER BY at LIMIT $2::int FOR UPDATE SKIP LOCKED)
   RETURNING 1`

@@ -37,6 +37,9 @@ export const deliveriesSql = `
   SELECT id, CASE WHEN instr(body, ?) > 0 THEN body END AS body FROM webhook_deliveries
   WHERE endpoint_id = ? AND id > ? ORDER BY id LIMIT ${lookedThrough}`
 
+/** What was seen of a side of a call. */
+export const entriesSql = (side: Side) => `DELETE FROM call_timeline WHERE call_id = ? AND side = '${side}'`
+
 export function createCallRows(reader: Database, writes: EraseWrites): CallRows {
   return {
     page(side, { product, role, userId }) {
@@ -73,6 +76,10 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     caller: blankCall('caller', `caller_place = '${blankPlace}'`),
     callee: blankCall('callee', 'callee_place = NULL'),
   }
+  const entries = {
+    caller: db.query<unknown, [number]>(entriesSql('caller')),
+    callee: db.query<unknown, [number]>(entriesSql('callee')),
+  }
   const delivery = db.query<unknown, string[]>(
     'UPDATE webhook_deliveries SET body = ?, response = NULL WHERE id = ? AND body = ?',
   )
@@ -88,7 +95,12 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
       events,
       ({ call_id, version, author, was, notices }) => event.run(notices, author, call_id, version, was).changes,
     )
-    return changed < events.length ? 0 : sum(ids, (id) => calls[side].run(id, userId).changes)
+    if (changed < events.length) return 0
+    return sum(ids, (id) => {
+      const { changes } = calls[side].run(id, userId)
+      if (changes > 0) entries[side].run(id)
+      return changes
+    })
   })
   return (errand) => run.immediate(errand)
 }

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { callKey, type Participant } from '../../call/call.ts'
+import { callKey, type Participant, type Side } from '../../call/call.ts'
 import { mostEntries } from '../../call/observed.ts'
 import type { TimelineStore } from '../../ports/timeline.ts'
+import { sidesOfCall } from '../sql/erasure.ts'
 import {
   latest,
   type StoredEntry,
@@ -12,17 +13,28 @@ import {
 } from '../sql/timeline-rows.ts'
 import { sqlFailure } from './connection.ts'
 
-/** What the writer thread does for timelines: the values of entries, one after another. */
-export interface TimelineErrand {
+/** The values of entries, one after another. */
+interface AddErrand {
   readonly type: 'timeline'
   readonly values: readonly (string | number)[]
 }
+
+/** What the writer thread does for timelines. Of what is to be forgotten it removes some at a time, `pruneSize` at the most. */
+export type TimelineErrand =
+  | AddErrand
+  /** Entries of a side of calls. */
+  | { readonly type: 'forgetSide'; readonly side: Side; readonly ids: readonly number[] }
+  /** Invites of a participant that were refused. */
+  | ({ readonly type: 'forgetRefused' } & Participant)
 
 export interface TimelineWrites {
   timeline(errand: TimelineErrand): Promise<number>
 }
 
+/** So few that no commit waits for them for more than some milliseconds. */
 const pruneSize = 500
+/** Of calls whose entries are looked for. */
+const callsAtOnce = 100
 
 /** The columns of an entry where it is stored; `call_id`, product and call are those of its call, or of an invite. */
 const storedColumns = ['call_id', ...timelineColumns] as const
@@ -49,39 +61,64 @@ export const askedSql = `
 const insertSql = `
   INSERT INTO call_timeline (${storedColumns}) VALUES (${storedColumns.map(() => '?')}) ON CONFLICT (${key}) DO NOTHING`
 export const replaceSql = `UPDATE call_timeline SET entry = ? WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`
-export const forgetSides = (['caller', 'callee'] as const).map(
-  (side) => `
-  DELETE FROM call_timeline WHERE side = '${side}' AND call_id IN (
-    SELECT id FROM calls WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ?)`,
-)
+export const callsOfSql = (side: Side) => `
+  SELECT id, started_at, call_uuid FROM calls
+  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) > (?, ?)
+  ORDER BY started_at, call_uuid LIMIT ${callsAtOnce}`
+export const forgetSideSql = `
+  DELETE FROM call_timeline WHERE (${key}) IN (
+    SELECT ${key} FROM call_timeline
+    WHERE call_id IN (SELECT value FROM json_each(?)) AND side = ? LIMIT ${pruneSize})`
 export const forgetRefusedSql = `
-  DELETE FROM call_timeline WHERE role <> '' AND user_id = ? AND role = ? AND product = ?`
+  DELETE FROM call_timeline WHERE (${key}) IN (
+    SELECT ${key} FROM call_timeline WHERE role <> '' AND user_id = ? AND role = ? AND product = ? LIMIT ${pruneSize})`
 export const refusedSql = `
   SELECT call_uuid, id, at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = ? AND role = ? AND product = ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT ?`
+/** What is of a call that is kept goes with it. */
 export const pruneRefusedSql = `
   DELETE FROM call_timeline WHERE (${key}) IN (
-    SELECT ${key} FROM call_timeline WHERE role <> '' AND at < ? ORDER BY at LIMIT ?)`
+    SELECT ${key} FROM call_timeline AS t
+    WHERE role <> '' AND at < ?
+      AND NOT EXISTS (SELECT 1 FROM calls AS c WHERE c.call_uuid = t.call_uuid AND c.product = t.product)
+    ORDER BY at LIMIT ?)`
 /** With its call: what was seen of it, and invites that named it. */
 export const dropSql = `
   DELETE FROM call_timeline WHERE call_id = ?1
     OR call_id = 0 AND (product, call_uuid) = (SELECT product, call_uuid FROM calls WHERE id = ?1)`
 
-/** Entries are added by the writer thread; who is erased and what is too old is removed on the calling one. */
+/** Entries are added, and those of who is erased removed, by the writer thread; what is too old is removed on the calling one. */
 export function createTimelineStore(reader: Database, beside: Database, writes: TimelineWrites): TimelineStore {
   const entries = reader.query<StoredEntry, [string, string, number]>(entriesSql)
   const refused = reader.query<StoredRefusal, (string | number)[]>(refusedSql)
-  const forgets = [...forgetSides, forgetRefusedSql].map((sql) => beside.query<unknown, [string, string, string]>(sql))
+  const callsOf = (side: Side) => reader.query<StoredCall, (string | number)[]>(callsOfSql(side))
+  const pages = { caller: callsOf('caller'), callee: callsOf('callee') }
   const pruneRefused = beside.query<unknown, [number, number]>(pruneRefusedSql)
-  const forget = beside.transaction(({ product, role, userId }: Participant) =>
-    forgets.reduce((count, statement) => count + statement.run(userId, role, product).changes, 0),
-  )
 
   function attempt<T>(action: () => T): T | Promise<T> {
     try {
       return action()
     } catch (error) {
       return Promise.reject(sqlFailure(error))
+    }
+  }
+
+  /** Asks again as long as there may be more; answers how many in all. */
+  async function forget(errand: Exclude<TimelineErrand, AddErrand>): Promise<number> {
+    let count = 0
+    for (let last = pruneSize; last === pruneSize; count += last) last = await writes.timeline(errand)
+    return count
+  }
+
+  async function forgetSide(side: Side, { product, role, userId }: Participant): Promise<number> {
+    let count = 0
+    let from = { started_at: 0, call_uuid: '' }
+    for (;;) {
+      const page = await attempt(() => pages[side].all(userId, role, product, from.started_at, from.call_uuid))
+      const last = page.at(-1)
+      if (last === undefined) return count
+      count += await forget({ type: 'forgetSide', side, ids: page.map(({ id }) => id) })
+      from = last
     }
   }
 
@@ -97,9 +134,20 @@ export function createTimelineStore(reader: Database, beside: Database, writes: 
           .all(userId, role, product, before.at, before.id, limit)
           .map((row) => timelineRowOf({ product, callUuid: row.call_uuid }, row)),
       ),
-    forgetParticipant: (participant) => attempt(() => forget.immediate(participant)),
+    async forgetParticipant(participant) {
+      let count = await forget({ type: 'forgetRefused', ...participant })
+      for (const side of sidesOfCall) count += await forgetSide(side, participant)
+      return count
+    },
     pruneRefused: (before) => attempt(() => pruneRefused.run(before, pruneSize).changes),
   }
+}
+
+/** Where a call is in the order of its page, and its row. */
+interface StoredCall {
+  readonly id: number
+  readonly started_at: number
+  readonly call_uuid: string
 }
 
 /** In the order of `timelineColumns`. */
@@ -114,7 +162,7 @@ interface Asked {
   count: number
 }
 
-/** Of the writer thread: all entries in one transaction; answers how many it was given. */
+/** Of the writer thread: each errand is one transaction; answers how many entries it was given, or has removed. */
 export function createTimelineWriter(db: Database): (errand: TimelineErrand) => number {
   const asked = db.query<Asked, [string, string]>(askedSql)
   const refusals = db.query<{ count: number }, [string, string]>(refusalsSql)
@@ -134,7 +182,10 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
     else replace.run(entry, ...of, id)
   }
 
-  const run = db.transaction(({ values }: TimelineErrand) => {
+  const forgetSide = db.query<unknown, [string, Side]>(forgetSideSql)
+  const forgetRefused = db.query<unknown, [string, string, string]>(forgetRefusedSql)
+
+  const add = ({ values }: AddErrand): number => {
     // A call is asked about once, however many of its entries there are: nothing else writes meanwhile.
     const calls = new Map<string, Asked>()
     for (let from = 0; from < values.length; from += timelineColumns.length) {
@@ -146,6 +197,17 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
       write(call, row)
     }
     return values.length / timelineColumns.length
+  }
+
+  const run = db.transaction((errand: TimelineErrand) => {
+    switch (errand.type) {
+      case 'timeline':
+        return add(errand)
+      case 'forgetSide':
+        return forgetSide.run(JSON.stringify(errand.ids), errand.side).changes
+      case 'forgetRefused':
+        return forgetRefused.run(errand.userId, errand.role, errand.product).changes
+    }
   })
   return (errand) => run.immediate(errand)
 }

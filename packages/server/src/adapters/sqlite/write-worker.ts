@@ -80,6 +80,8 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
     case 'pruneHooks':
       return counted(({ writeHooks }) => writeHooks(data))
     case 'timeline':
+    case 'forgetSide':
+    case 'forgetRefused':
       return counted(({ writeTimeline }) => writeTimeline(data))
     case 'eraseCalls':
     case 'eraseHooks':
