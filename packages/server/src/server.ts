@@ -39,6 +39,7 @@ import { createRevoked, type Issued } from './services/revoked.ts'
 import { createSeenCalls } from './services/seen-calls.ts'
 import { createRecorder, type Recorder } from './services/timeline.ts'
 import { createTimelines } from './services/timelines.ts'
+import { createStartUptime } from './services/uptime.ts'
 import { createWakeHook } from './services/wake-hook.ts'
 import { createWaking } from './services/waking.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
@@ -110,6 +111,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     })
     close = backend.close
     const { stores, clock } = backend
+    const uptime = createStartUptime(backend.uptime, backend.nodes.others().length === 0, clock)
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config, backend.counters)
     const secrets = loadJwtSecrets(config)
@@ -168,7 +170,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     })
     domain = createDomain({
       config,
-      backend,
+      backend: { ...backend, uptime },
       limits,
       isRelayOnly: policies.isRelayOnly,
       finalsMs,
@@ -182,9 +184,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       hearsEnds: webhooks.hearsEnds,
       onError: (error) => journal.failed(error, 'a call could not be looked after'),
     })
-    // Whoever comes back finds a call with its whole time: nothing is due before all of them are taken over.
     await domain.recovery.recover(backend.isShared)
-    domain.deadlines.start()
     recorder.start()
 
     front = createFront({
@@ -222,8 +222,11 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const demo = config.demo ? await mountDemo({ stores, config, clock, app, url: () => url }) : undefined
     // Nobody is let in before it is known whose tokens were taken back, and what products and keys there are.
     await Promise.all([revoked.start(), policies.start()])
+    // Whoever comes back finds a call with its whole time: no lost clock runs before, and nothing is due [END3].
+    uptime.serve()
     const listener = listen({ config, clientAddress, gateway, app, demo, journal })
     const { url } = listener
+    domain.deadlines.start()
     gateway.start()
     front.presence.start()
     front.online.start()

@@ -18,9 +18,6 @@ export interface Nodes {
 /** Where nobody could come back for longer, that was an outage, in ms [END3]. */
 export const outageMs = 3_000
 
-/** So many are remembered: a clock that more of them stopped has hardly run. */
-export const mostOutages = 100
-
 /** Whether people can come back: the service is there with its stores [END3]. */
 export interface Uptime {
   /** When they could not: those that may still matter, oldest first; the last may go on. */

@@ -24,6 +24,12 @@ const storeOf = (live: readonly LiveCall[]) => ({
 
 /** Deadlines that run, over parts that are as a test says. */
 function start(parts: object): Deadlines {
+  const deadlines = create(parts)
+  deadlines.start()
+  return deadlines
+}
+
+function create(parts: object): Deadlines {
   const options = {
     store: storeOf([]),
     sessions: { sweep() {}, heldHere: () => undefined },
@@ -42,7 +48,6 @@ function start(parts: object): Deadlines {
   }
   const deadlines = createDeadlines(options as unknown as DeadlinesOptions)
   started.push(deadlines)
-  deadlines.start()
   return deadlines
 }
 
@@ -339,4 +344,123 @@ test('[RING1] [END3] of several nodes one moves the deadlines when the clock of 
     commandsOfJump('three', ['one', 'two']),
   ])
   expect(commands).toEqual([[{ type: 'shift', ms: 30_000 }], [], []])
+}, 240_000)
+
+test('[RING1] rings that run out while the store is away are missed at the next sweep once it is back, however many live calls there are', async () => {
+  const now = Date.now()
+  const rings = Array.from({ length: 250 }, () =>
+    ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now + 50 }),
+  )
+  const live = [
+    ...Array.from({ length: 10_000 }, () => ({ ...answered(now), callUuid: crypto.randomUUID() })),
+    ...rings,
+  ] as LiveCall[]
+  let isAway = true
+  const sweeps = { away: 0, back: 0 }
+  const stayedAway = Promise.withResolvers<void>()
+  const tried = Promise.withResolvers<void>()
+  const all = Promise.withResolvers<void>()
+  const missed = new Set<string>()
+  const reach = <T>(value: T): T => {
+    if (isAway) throw new StoreError('unavailable', 'away')
+    return value
+  }
+  const deadlines = start({
+    async run(call: CallRef, { type }: CallCommand): Promise<Decision> {
+      if (isAway) tried.resolve()
+      reach(call)
+      if (type === 'time') missed.add(call.callUuid)
+      if (missed.size === rings.length) all.resolve()
+      return { ok: true, call: answered(now), steps: [] }
+    },
+    nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
+    sessions: { sweep: () => void sweeps[isAway ? 'away' : 'back']++, heldHere: () => ({}) },
+    store: {
+      dueRings: () => reach([]),
+      async *livePages() {
+        for (let from = 0; from < live.length; from += pageSize) yield reach(live.slice(from, from + pageSize))
+      },
+    },
+    onSweep: async () => {
+      if (sweeps.away === 3) stayedAway.resolve()
+    },
+    onError() {},
+  })
+  for (const ring of rings) deadlines.watch(ring)
+  // Sweeps that find the store away let go of nothing.
+  await Promise.all([tried.promise, stayedAway.promise])
+  expect(missed.size).toBe(0)
+  isAway = false
+  await all.promise
+  expect(missed).toEqual(new Set(rings.map(({ callUuid }) => callUuid)))
+  expect(sweeps.back).toBeLessThanOrEqual(2)
+}, 240_000)
+
+test('[RING1] of several nodes each looks back to the last look that found the store: what another one that died left ran out in the outage', async () => {
+  let skippedMs = 0
+  const seen: number[] = []
+  const looked: number[] = []
+  const back = Promise.withResolvers<void>()
+  let looks = 0
+  const now = () => Date.now() + skippedMs
+  const ring = () => ringing(undefined, undefined, { startedAt: now(), ringExpiresAt: seen[0] as number })
+  let left: LiveCall[] = []
+  const missed: string[] = []
+  start({
+    clock: { now, monotonic: () => performance.now(), jumped: () => 0, follow() {} },
+    async run(call: CallRef): Promise<Decision> {
+      missed.push(call.callUuid)
+      left = []
+      return { ok: true, call: answered(now()), steps: [] }
+    },
+    store: {
+      ...storeOf([]),
+      dueRings(from: number, to: number) {
+        looks++
+        // The store goes after the first look, and is away for 30 s.
+        if (looks === 2) {
+          left = [ring()]
+          skippedMs = 30_000
+        }
+        if (looks === 2 || looks === 3) throw new StoreError('unavailable', 'away')
+        seen.push(now())
+        looked.push(from)
+        if (looks === 5) back.resolve()
+        return left.filter(({ ringExpiresAt }) => ringExpiresAt > from && ringExpiresAt <= to)
+      },
+    },
+    onError() {},
+  })
+  await back.promise
+  expect(missed).toHaveLength(1)
+  // Found, and not looked for again: the next look is as short as any.
+  expect(looked[1]).toBeLessThan(seen[0] as number)
+  expect(looked[2]).toBeGreaterThan((seen[1] as number) - 10_100)
+}, 240_000)
+
+test('[RING1] a ring that ran out before the service looked after any is missed at the first sweep', async () => {
+  const now = Date.now()
+  const ring = ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now })
+  const others = Array.from({ length: pageSize }, () => ({ ...answered(now), callUuid: crypto.randomUUID() }))
+  const { next, run } = listen(() => answered(now))
+  const missed = next()
+  let sweeps = 0
+  const deadlines = create({
+    run,
+    nodes: { self: 'one', isDead: () => false, others: () => [], tell() {} },
+    sessions: { sweep: () => void sweeps++, heldHere: () => ({}) },
+    store: {
+      dueRings: () => [],
+      async *livePages() {
+        for (let page = 0; page < 5; page++) yield others
+        yield [ring]
+      },
+    },
+  })
+  deadlines.watch(ring)
+  // Its timer has fired by then: those fire in their order.
+  await new Promise((resolve) => setTimeout(resolve, 1))
+  deadlines.start()
+  expect(await missed).toEqual({ type: 'time' })
+  expect(sweeps).toBeLessThanOrEqual(1)
 }, 240_000)

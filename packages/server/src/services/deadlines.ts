@@ -28,7 +28,7 @@ const noticedMs = 1_500
 const patienceMs = 200
 /** Others do the share of a node that has not done it by then, in ms. */
 const stepInMs = 4_000
-/** Rings that are over for longer are found with the other live calls, in ms. */
+/** Rings that were over for longer at the last look are found with the other live calls, in ms. */
 const ringWindowMs = 10_000
 /** A timer may fire so much before its time, in ms. */
 const earlyMs = 5
@@ -70,7 +70,7 @@ export interface Deadlines {
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
   const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onDeath, onSweep, onError } = options
   const timers = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>()
-  /** Calls whose timers fired, until something came of it. */
+  /** Calls whose timers fired, until something came of it: what a store that is away leaves is tried again at every sweep. */
   const due = new Map<string, Call>()
   let isWorking = false
   let sweeper: ReturnType<typeof setInterval> | undefined
@@ -85,6 +85,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** A node died, and nobody has made up for it yet; and when the last one did, on the monotonic clock. */
   let isUrgent = false
   let diedAt = Number.NEGATIVE_INFINITY
+  /** When rings that are due were looked at last, and all of them were run. */
+  let ringsSeenAt = Number.POSITIVE_INFINITY
   let isStopped = false
 
   function deadlineOfCall(call: Call): number | undefined {
@@ -114,6 +116,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** Many may be due at once, as when a node died: they take their turns. */
   function fire(key: string, call: Call): void {
     due.set(key, call)
+    startWork()
+  }
+
+  function startWork(): void {
     if (isWorking || sweeper === undefined) return
     isWorking = true
     workOffDue()
@@ -125,9 +131,19 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
 
   async function workOffDue(): Promise<void> {
     while (due.size > 0 && sweeper !== undefined) {
-      const calls = [...due.values()]
-      due.clear()
-      await inBatches(calls, passTime)
+      await inBatches([...due], workOff)
+    }
+  }
+
+  async function workOff([key, call]: readonly [string, Call]): Promise<void> {
+    // It changed, or ended elsewhere, before its turn came.
+    if (due.get(key) !== call) return
+    due.delete(key)
+    try {
+      await passTime(call)
+    } catch (error) {
+      if (error instanceof StoreError && !timers.has(key) && !due.has(key)) due.set(key, call)
+      throw error
     }
   }
 
@@ -164,11 +180,17 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     isTold = false
   }
 
-  /** Rings end on time, also those of a node that has just died: they are found by their time [RING1]. */
+  /**
+   * Rings end on time, also those of a node that has just died: they are found by their time. After an outage those that ran
+   * out in it are among them [RING1].
+   */
   async function lookAtDueRings(now: number): Promise<void> {
     if (nodes.others().length === 0 && performance.now() - diedAt > stepInMs) return
-    const due = await store.dueRings(now - ringWindowMs, now - patienceMs, pageSize)
+    const from = Math.min(ringsSeenAt, now) - ringWindowMs
+    ringsSeenAt = Math.min(ringsSeenAt, now)
+    const due = await store.dueRings(from, now - patienceMs, pageSize)
     await inBatches(due, (call) => run(call, { type: 'time' }))
+    ringsSeenAt = now
   }
 
   /** One page at a time; where a node died all of them, now and for as long as others may have left their share. */
@@ -269,6 +291,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     },
     start() {
       sweeper = setInterval(() => {
+        startWork()
         if (sweeping) return
         sweeping = true
         sweep()

@@ -155,3 +155,17 @@ test('[END3] an outage is when no node has both stores for 3 s; the first that h
   await three.stop()
   expect(errors).toEqual([])
 }, 240_000)
+
+test('[END3] however often the stores came and went, a node knows every outage of the day, the oldest first', async () => {
+  const one = await openNode('one')
+  await server.query(
+    `INSERT INTO outages (began_at, ended_at)
+     SELECT now() - n * interval '5 s', now() - n * interval '5 s' + interval '4 s' FROM generate_series(10, 309) AS n`,
+    url,
+  )
+  await until('it has looked again', () => one.uptime.outages().length >= 300)
+  const outages = one.uptime.outages()
+  expect(outages).toEqual([...outages].sort((a, b) => a.from - b.from))
+  await one.stop()
+  expect(errors).toEqual([])
+}, 240_000)

@@ -1,7 +1,7 @@
 import type { Outage } from '../../call/call.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name.ts'
-import { mostOutages, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
+import { type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
 import { forgetOldest } from '../oldest.ts'
 import { Connections } from './connections.ts'
 
@@ -50,7 +50,8 @@ const mostMissing = 1_000
 
 /**
  * Counts on, and reads everybody's count. `$2`: this node has both stores. `$3`: it did not a moment ago, and where nobody
- * had, that was an outage; of several who find one each sees it. What is a day old is of no interest any more.
+ * had, that was an outage; of several who find one each sees it. What is a day old is of no interest any more; of
+ * the rest a lost clock needs every one of its absence [END3].
  */
 export const beatSql = `
   WITH last AS (
@@ -76,12 +77,12 @@ export const beatSql = `
       SELECT greatest(0, extract(epoch FROM clock_timestamp() - at) * 1000) FROM last
     ) END::float8 AS ready_age,
     coalesce((
-      SELECT json_agg(json_build_array(extract(epoch FROM began_at) * 1000, extract(epoch FROM ended_at) * 1000))
+      SELECT json_agg(json_build_array(extract(epoch FROM began_at) * 1000, extract(epoch FROM ended_at) * 1000) ORDER BY began_at)
       FROM (
         SELECT began_at, max(ended_at) AS ended_at
         FROM (SELECT began_at, ended_at FROM outages UNION ALL SELECT began_at, ended_at FROM outage) AS each_one
-        GROUP BY began_at ORDER BY began_at DESC LIMIT ${mostOutages}
-      ) AS latest
+        GROUP BY began_at
+      ) AS known
     ), '[]')::text AS outages,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
     coalesce((
@@ -147,7 +148,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const others = JSON.parse(row.others) as OtherRow[]
     learnClock(row.now, sent, monotonic(), others)
     const now = monotonic()
-    outages = (JSON.parse(row.outages) as [number, number][]).map(([from, to]) => ({ from, to })).reverse()
+    outages = (JSON.parse(row.outages) as [number, number][]).map(([from, to]) => ({ from, to }))
     servedAt = Math.max(servedAt, sent - (row.ready_age ?? Number.POSITIVE_INFINITY))
     if (ready) readyAt = sent
     // Who could not look does not know for how long the others stood still.
