@@ -58,7 +58,11 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     rate('Token requests of one key', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
     rate('Requests of one address to /v1/server/…', settings.tokenRateIp, '429 `BOOTSTRAP_IP_RATE_LIMITED`'),
     rate('Requests with one key to /v1/server/…', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
-    rate('Other requests of one address, of each process', settings.restRateIp, '429 `RATE_LIMITED`'),
+    rate(
+      'Other requests of one address, and upgrades without a good token, of each process',
+      settings.restRateIp,
+      '429 `RATE_LIMITED`; upgrades with a good token pass all the same',
+    ),
     rate(
       'History, ICE servers, devices and ring tickets of one participant, of each process',
       settings.restRate,

@@ -94,7 +94,7 @@ export interface ErrorBody {
   call_uuid?: string
   retryable?: boolean
   retry_after_ms?: number
-  /** Which limit was reached: in every `RATE_LIMITED`. */
+  /** Which limit was reached: in every `RATE_LIMITED` of a socket. */
   limit?: LimitName
 }
 

@@ -106,7 +106,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     const route = routeAt(targetOf(request).path)?.route
     const counts = route?.endpoints[0]?.counts ?? 'address'
     const headers = route !== undefined && isReadable(route) ? cors.grants(request.headers) : {}
-    const limit = counts === 'own' ? allowed : localLimits.request(address)
+    const limit = counts === 'own' && isEndpoint(route, request.method) ? allowed : localLimits.request(address)
     if (!limit.ok && counts !== 'close') {
       return failure('RATE_LIMITED', { headers: { ...headers, ...retryAfter(limit.retryAfterMs) } })
     }
@@ -121,6 +121,11 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 /** Web pages of allowed origins may read what a path answers, whatever the method. */
 function isReadable({ endpoints }: Route): boolean {
   return endpoints.some(({ cors }) => cors)
+}
+
+/** An endpoint alone asks limits of its own: no other method of its path gets that far. HEAD is answered as GET. */
+function isEndpoint(route: Route | undefined, method: string): boolean {
+  return route?.endpoints.some((it) => it.method === (method === 'HEAD' ? 'GET' : method)) ?? false
 }
 
 /** Hono answers HEAD with what GET would say, without the body. */

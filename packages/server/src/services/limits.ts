@@ -71,7 +71,7 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
 
 /** What protects one process, counted by it alone and at once: to refuse has to cost less than to answer. */
 export interface LocalLimits {
-  /** One request of the REST API from this address, but for those that have a limit of their own. */
+  /** One request of the REST API from this address, but for those that have a limit of their own; or one upgrade in vain. */
   request(address: string | undefined): Limit
   /** One request for a participant's history or ICE servers. */
   participantRequest(participant: Participant): Limit

@@ -6,9 +6,14 @@ import type { Connection } from './connection.ts'
 import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 
 /** What a socket was let in as: a session, or only to hear why not [WS2]. */
-export type Admission =
-  | Admitted
-  | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly error: ErrorBody | undefined }
+export type Admission = Admitted | Refused
+
+interface Refused {
+  readonly kind: 'refused'
+  readonly code: number
+  readonly reason: string
+  readonly error: ErrorBody | undefined
+}
 
 export interface Admitted {
   readonly kind: 'session'
@@ -29,38 +34,63 @@ export interface AdmissionOptions {
   /** In lower case; null: any [WS8]. */
   readonly allowedOrigins: readonly string[] | null
   readonly tokens: Tokens
-  readonly localLimits: Pick<LocalLimits, 'connection'>
+  readonly localLimits: Pick<LocalLimits, 'connection' | 'request'>
 }
+
+type Identified =
+  | { readonly ok: true; readonly claims: SessionClaims }
+  | { readonly ok: false; readonly answer: Refused | Response }
 
 /** Query parameters in which somebody might put a token: it would end up in logs [WS1]. */
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 const noQuery = new URLSearchParams()
 
-/** Who may open a socket [WS1, WS2, WS7, WS8]. */
+/** Who may open a socket [WS1, WS2, WS7, WS8, HTTP1]. */
 export function createAdmission({ allowedOrigins, tokens, localLimits }: AdmissionOptions) {
-  /** A response is for who is refused without a socket. */
-  function admit(headers: Headers, query: string, { offered, token }: Subprotocols): Admission | Response {
+  /** A response is for who is refused without a socket. The client's address is only looked up for a stranger. */
+  function admit(
+    headers: Headers,
+    query: string,
+    subprotocols: Subprotocols,
+    clientAddress: () => string | undefined,
+  ): Admission | Response {
+    const parameters = query === '' ? noQuery : new URLSearchParams(query)
+    const identified = identify(headers, parameters, subprotocols)
+    if (identified.ok) return admitted(identified.claims, parameters)
+    // Strangers alone count: nobody with a good token is kept out by who else is behind the same address [HTTP1].
+    const limit = localLimits.request(clientAddress())
+    return limit.ok ? identified.answer : refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
+  }
+
+  /** Whose token it is, or what a stranger is answered. */
+  function identify(headers: Headers, query: URLSearchParams, { offered, token }: Subprotocols): Identified {
     const origin = headers.get('origin')?.toLowerCase()
     if (origin !== undefined && allowedOrigins !== null && !allowedOrigins.includes(origin)) {
-      return { kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined }
+      return stranger({ kind: 'refused', code: 4403, reason: 'origin not allowed', error: undefined })
     }
-    const parameters = query === '' ? noQuery : new URLSearchParams(query)
-    if (hasToken(parameters)) {
-      return refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.')
+    if (hasToken(query)) {
+      return stranger(
+        refusal('AUTH_TOKEN_INVALID', 'A token in the URL is refused: use the subprotocol or the header.'),
+      )
     }
     // Another scheme is no credential here: a browser adds the one of its page's own login.
     const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1]
     if (bearer !== undefined) {
       const verified = tokens.verify(bearer)
-      return verified.ok ? admitted(verified.claims, parameters) : refusal('AUTH_TOKEN_INVALID')
+      return verified.ok ? verified : stranger(refusal('AUTH_TOKEN_INVALID'))
     }
-    if (!offered) return refusal('AUTH_TOKEN_REQUIRED')
+    if (!offered) return stranger(refusal('AUTH_TOKEN_REQUIRED'))
     if (token === undefined) {
-      return { kind: 'refused', code: 4401, reason: 'token required', error: errorBody('AUTH_TOKEN_REQUIRED') }
+      return stranger({
+        kind: 'refused',
+        code: 4401,
+        reason: 'token required',
+        error: errorBody('AUTH_TOKEN_REQUIRED'),
+      })
     }
     const verified = tokens.verify(token)
-    if (verified.ok) return admitted(verified.claims, parameters)
-    return { kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') }
+    if (verified.ok) return verified
+    return stranger({ kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') })
   }
 
   function admitted(claims: SessionClaims, query: URLSearchParams): Admission | Response {
@@ -86,6 +116,8 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
 
   return { admit }
 }
+
+const stranger = (answer: Refused | Response): Identified => ({ ok: false, answer })
 
 function hasToken(query: URLSearchParams): boolean {
   return [...query.keys()].some((name) => tokenParameters.includes(name.toLowerCase()))

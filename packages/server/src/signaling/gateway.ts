@@ -368,7 +368,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     upgrade(request, query, server, clientAddress) {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
       if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
-      const admitted = admission.admit(request.headers, query, subprotocols)
+      const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
       if (admitted instanceof Response) {
         journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, admitted, 0)
         return admitted

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { routes } from '@ringwire/protocol/routes'
 import { RawSocket } from '@ringwire/testkit/raw-socket'
 import { credentials, failureOf, goodBody, keys, openStores, type RestService, startRest } from './rest-service.ts'
 
@@ -44,6 +45,22 @@ describe('the limit of an address', () => {
     })
   }
 
+  for (const { path, endpoints } of routes) {
+    test(`[HTTP1] ${path}: OPTIONS and every method that it has not count; over the limit the connection is closed`, async () => {
+      const service = start({ RINGWIRE_REST_RATE_IP: '3/60', RINGWIRE_TRUST_PROXY: '127.0.0.1' })
+      const target = path.replaceAll(/[{}]/g, '')
+      const right = endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      const wrong = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => !right.includes(method))
+      for (const [index, method] of ['OPTIONS', ...wrong].entries()) {
+        const head = `${method} ${target} HTTP/1.1\r\nX-Forwarded-For: 203.0.113.${index}`
+        const status = method === 'OPTIONS' ? 204 : 405
+        const statuses = await pipelined(service, Array(10).fill(head))
+        const over = endpoints[0]?.counts === 'close' ? status : 429
+        expect([method, ...statuses]).toEqual([method, status, status, status, over])
+      }
+    })
+  }
+
   test('[HTTP1] what is pipelined after a refusal is not answered', async () => {
     const service = start({ RINGWIRE_REST_RATE_IP: '3/60' })
     expect(await pipelined(service, Array(1_000).fill('GET /nothing HTTP/1.1'))).toEqual([404, 404, 404, 429])
@@ -64,6 +81,7 @@ describe('the limit of an address', () => {
   test('[TOK5] token requests have a limit and a code of their own, and close the connection, too', async () => {
     const service = start({ RINGWIRE_REST_RATE_IP: '1/60', RINGWIRE_TOKEN_RATE_IP: '2/60' })
     for (let i = 0; i < 2; i++) expect((await service.get('/nothing')).status).toBe(i === 0 ? 404 : 429)
+    for (const method of ['GET', 'HEAD']) expect((await service.get('/v1/server/calls', { method })).status).toBe(401)
     for (let i = 0; i < 2; i++) expect((await service.ask(goodBody)).status).toBe(200)
     const response = await service.ask(goodBody)
     expect(response.headers.get('connection')).toBe('close')

@@ -170,7 +170,7 @@ export function registerAuthenticationScenarios(name: string, start: StartServic
 
 /** A bad token is answered as such, however many came [TOK5]. */
 function registerBadTokens(name: string, start: StartService): void {
-  test(`${name}: [TOK5] a bad session token is 401 or 4401, always; the budget is for product credentials alone`, async () => {
+  test(`${name}: [TOK5] a bad session token is 401 or 4401, however often; the budget is for product credentials alone`, async () => {
     const service = await start({ ...signingKeyEnv, RINGWIRE_TOKEN_FAIL_RATE_IP: '2/60' })
     try {
       const token = await service.token({ user_id: someone('guest'), role: 'agent' })

@@ -4,6 +4,8 @@ import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire
 import { FrameLog } from '@ringwire/testkit/frame-log'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import { soon } from '@ringwire/testkit/patience'
+import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
+import { upgradeHead } from '@ringwire/testkit/raw-websocket'
 import type { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { residentBytes } from '../../support/process.ts'
@@ -43,6 +45,9 @@ export function registerLimitScenarios(name: string, start: StartService): void 
 
     test.concurrent('[WS7] over its connections a minute a participant is told so and closed with 4429, resumes included', () =>
       withService(start, { RINGWIRE_CONNECT_RATE: '3/60' }, tooManyConnects))
+
+    test.concurrent('[HTTP1] strangers of one address are upgraded to hear why not until its limit, then get 429; good tokens never do', () =>
+      withService(start, { RINGWIRE_REST_RATE_IP: '5/600' }, strangersOfOneAddress))
 
     test.concurrent('[WS7] where every socket holds a place, the new one is refused', () =>
       withService(start, { RINGWIRE_MAX_SOCKETS: '3' }, everySocketHolds))
@@ -367,6 +372,53 @@ async function insistentConnects(url: string, token: string): Promise<void> {
   expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } })
   expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
   expect(refused.headers.get('connection')).toBe('close')
+}
+
+async function strangersOfOneAddress(service: Service): Promise<void> {
+  // Each process counts for itself.
+  const { url } = service
+  const token = await service.token({ user_id: someone('agent'), role: 'agent' })
+  const knock = async (lines: readonly string[], target?: string) => {
+    const socket = new RawSocket(url)
+    const answer = await exchange(socket, upgradeHead(lines, target))
+    return { socket, answer }
+  }
+  const good = [[`Sec-WebSocket-Protocol: jwt, ${token}`], [`Authorization: Bearer ${token}`]]
+  const bad = [
+    { lines: ['Sec-WebSocket-Protocol: jwt, rubbish'], status: 101 },
+    { lines: ['Sec-WebSocket-Protocol: jwt'], status: 101 },
+    { lines: ['Authorization: Bearer rubbish'], status: 401 },
+    { lines: [], status: 401 },
+    { lines: good[0]!, target: `/v1/ws?token=${token}`, status: 401 },
+  ]
+  const allGetIn = async () => {
+    for (const lines of [...good, ...good, ...good]) {
+      const { socket, answer } = await knock(lines)
+      expect(answer.status).toBe(101)
+      await socket.until((it) => it.texts.some((text) => text.includes('"auth.ok"')), 'auth.ok')
+      socket.destroy()
+    }
+  }
+  await allGetIn()
+  for (const { lines, target, status } of bad) {
+    const { socket, answer } = await knock(lines, target)
+    expect(answer.status).toBe(status)
+    if (status === 101) await socket.until((it) => it.closeCode === 4401, 'close 4401')
+    socket.destroy()
+  }
+  for (const { lines, target } of bad) {
+    const { socket, answer } = await knock(lines, target)
+    expect(answer.status).toBe(429)
+    expect(answer.head).toMatch(/\r\nconnection: close/i)
+    expect(Number(/\r\nretry-after: *(\d+)/i.exec(answer.head)?.[1])).toBeWithin(1, 601)
+    expect(JSON.parse(answer.body)).toEqual({
+      success: false,
+      error: { code: 'RATE_LIMITED', message: expect.any(String) },
+    })
+    await socket.closed
+    socket.destroy()
+  }
+  await allGetIn()
 }
 
 async function everySocketHolds(service: Service): Promise<void> {
