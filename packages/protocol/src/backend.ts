@@ -61,7 +61,8 @@ export const CallView = Type.Object({
   quality: Type.Optional(
     Type.Union([CallQuality, Type.Null()], {
       description:
-        'Of one call, and in call.ended: how the media was, as it was reported until then; null: nothing was.',
+        'Of one call, and in call.ended: how the media was, as it was reported until then; null: nothing was, or, in call.ended, ' +
+        'it could not be read in time.',
     }),
   ),
 })

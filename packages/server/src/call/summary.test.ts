@@ -48,10 +48,10 @@ const refused = (detail: TimelineEntry['detail']) => entry('refused', 0, { who: 
 /** Each way in which a phone does not ring: what is said of it. */
 const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry[], said: string][] = [
   [
-    'offline, without a device',
+    'nothing was seen of a ring',
     call(),
     [],
-    "Agent ben's phone was offline, and has no device that can be woken; nobody answered within 45 s.",
+    'No ring to agent ben is known, neither over a socket nor as a push; nobody answered within 45 s.',
   ],
   [
     'offline, the push refused',
@@ -169,6 +169,22 @@ describe('[TRACE1] why a phone did not ring', () => {
   test('no two ways are told alike', () => {
     expect(new Set(ways.map(([, , , said]) => said)).size).toBe(ways.length)
   })
+})
+
+test('[TRACE1] where no ring was seen, nothing is said of sockets and devices that may be there all the same', () => {
+  const said = 'No ring to agent ben is known, neither over a socket nor as a push'
+  const began = entry('invited', 0, { who: ann })
+  const over = entry('missed', 45_000)
+  for (const [why, seen] of [
+    ['its node died between the commit and the push', [began, over]],
+    ['entries were dropped', [began, entry('webhook', 20, { detail: { result: 'delivered' } }), over]],
+    ['a device is registered at a push service of which the node has no credentials', [began, lost('closed', 9), over]],
+    ['what was pushed was not a ring', [began, entry('push', 9, { detail: { type: 'call.wake_cancelled' } }), over]],
+  ] as const)
+    expect([why, summaryOf(call(), seen)]).toEqual([why, `${said}; nobody answered within 45 s.`])
+  expect(summaryOf(call({ status: 'ringing', end_reason: null, ended_at: null }), [began])).toBe(
+    `The call rings; ${said.replace('No', 'no')}.`,
+  )
 })
 
 test('[TRACE1] calls that were answered: how they ended, and whether media was there', () => {

@@ -79,10 +79,11 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
     return `the ring reached ${b}'s client${at(first)}, which never said that it alerts`
   }
   const rung = sessions(entries, 'rung')
-  if (rung.length === 0)
-    return `${b}'s phone was offline${pushesOf(call, entries) || ', and has no device that can be woken'}`
-  const lost = entries.find(({ what, session_id }) => what === 'socket_lost' && rung.includes(session_id ?? ''))
   const pushes = pushesOf(call, entries)
+  // Entries may be missing, and which devices there are is not in any: what was not seen may have been, all the same.
+  if (rung.length === 0 && pushes === '') return `no ring to ${b} is known, neither over a socket nor as a push`
+  if (rung.length === 0) return `${b}'s phone was offline${pushes}`
+  const lost = entries.find(({ what, session_id }) => what === 'socket_lost' && rung.includes(session_id ?? ''))
   if (lost === undefined) return `the ring was sent to ${b}, whose client was never proven to have received it${pushes}`
   return `${b}'s socket was dead, and found so ${seconds(call.started_at, lost.at)} later (${word(lost.detail.cause)})${pushes}`
 }

@@ -21,8 +21,14 @@ export interface TimelineStore {
   of(ref: CallRef): MaybePromise<readonly TimelineRow[]>
   /** Invites of a participant that were refused, the latest first, so many at the most, all of them before `before` [SRV2]. */
   refusedOf(participant: Participant, limit: number, before?: RefusedAt): MaybePromise<readonly TimelineRow[]>
-  /** Removes what is of a participant in all calls; answers how much. To be done while the calls still name it [SRV2]. */
+  /**
+   * Removes what is of a participant in all calls; answers how much. To be done while the calls still name it [SRV2]: what is
+   * added later goes when they are erased (`CallStore.erase`).
+   */
   forgetParticipant(participant: Participant): MaybePromise<number>
-  /** Removes some of the invites that were refused before an instant; answers how many, 0 when none is left. */
+  /**
+   * Removes some of the invites that were refused before `before`, in ms since the epoch, and name no call that is kept;
+   * answers how many, 0 when none is left [TRACE1].
+   */
   pruneRefused(before: number): MaybePromise<number>
 }

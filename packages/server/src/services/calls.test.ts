@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { somebody } from '../../test/contracts/session-parts.ts'
-import { answered, connectPeer, eventsOf, openDomains, type Peer } from '../../test/support/domain.ts'
+import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import type { Call } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
 
 describe('a holder that goes while another session asks for its place', () => {
   const openDomain = openDomains()
@@ -59,5 +60,65 @@ describe('a holder that goes while another session asks for its place', () => {
     expect(await end(phone)).toMatchObject({ ok: true, value: { status: 'ended', endReason: 'hangup' } })
     expect(seen).toMatchObject({ status: 'accepted', calleePlace: { state: 'vacant', sessionId: holder.id } })
     expect(eventsOf(caller)).toEqual(['call.accepted', 'call.peer_away', 'call.ended'])
+  })
+})
+
+describe('[STAT1] the end of an answered call, of which its caller has reported', () => {
+  const openDomain = openDomains()
+  const reported = { caller: { reports: 1, rtt_ms: { min: 40, avg: 40, max: 40 } }, callee: null }
+
+  /** `ends`: of what was committed, how the media was in each end. */
+  async function setUpReported() {
+    const ends: Step['event']['quality'][] = []
+    const note = ({ steps }: { steps: readonly Step[] }) =>
+      void ends.push(...steps.flatMap(({ event }) => (event.type === 'ended' ? [event.quality] : [])))
+    const domain = await openDomain({
+      store: (real) => ({
+        async transition(ref, decide) {
+          const decision = await real.transition(ref, decide)
+          note(decision)
+          return decision
+        },
+        async invite(...given) {
+          const decision = await real.invite(...given)
+          note(decision)
+          return decision
+        },
+      }),
+    })
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    const call = await answered(domain, caller, callee)
+    const stats = { call_uuid: call.callUuid, stats: { rtt_ms: 40 } }
+    expect(await domain.quality.report(caller.actor, stats)).toBe('accepted')
+    return { domain, caller, callee, call, ends }
+  }
+
+  test('by a backend, at a node that was told nothing of the call', async () => {
+    const { domain, call, ends } = await setUpReported()
+    for (let n = 0; n < 2; n++) domain.delivery.sweep(Date.now(), new Set())
+    expect(domain.delivery.known.size).toBe(0)
+    await domain.calls.run(call, { type: 'stop', note: null })
+    expect(ends).toEqual([reported])
+  })
+
+  test('by an invite that takes its place', async () => {
+    const { domain, caller, callee, call, ends } = await setUpReported()
+    await domain.sessions.detach(caller.id, caller.socket, false, Date.now())
+    await domain.calls.run(call, { type: 'lose', sessionId: caller.id, node: caller.actor.node })
+    const again = await invited(domain, await connectPeer(domain, caller.actor.participant, 'tablet'), callee)
+    expect(await domain.store.load(call)).toMatchObject({ status: 'ended', endReason: 'superseded' })
+    expect(await domain.store.load({ ...call, callUuid: again })).toMatchObject({ status: 'ringing' })
+    expect(ends).toEqual([reported])
+  })
+
+  test('by a reject or a cancel that met an answered call', async () => {
+    for (const verb of ['reject', 'cancel'] as const) {
+      const { domain, caller, callee, call, ends } = await setUpReported()
+      await domain.calls.verb(caller.actor, 'connected', call.callUuid, null)
+      const { actor } = verb === 'cancel' ? caller : callee
+      await domain.calls.verb(actor, verb, call.callUuid, null)
+      expect(ends).toEqual([reported])
+    }
   })
 })

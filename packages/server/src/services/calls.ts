@@ -25,7 +25,7 @@ import {
   refuse,
 } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
-import { checkInvite, decideInvite, type InviteDecision, type InviteRate } from '../call/invite.ts'
+import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
@@ -63,7 +63,9 @@ export interface CallsOptions {
   readonly limits: InviteLimits
   readonly uptime: Uptime
   readonly recorder: Pick<Recorder, 'record'>
-  /** How the media of a call that ends was, for those who hear of its end; null where nobody does [STAT1]. */
+  /** Whether anybody hears how calls of a product end; nobody does where it is not given. */
+  readonly hearsEnds?: (product: string) => boolean
+  /** How the media of an answered call was, as far as that is known in time for its end [STAT1]. */
   readonly qualityAtEnd: (ref: CallRef) => Promise<CallQuality | null>
   readonly clock: SteadyClock
   readonly durations: CallDurations
@@ -131,6 +133,7 @@ export function createCalls(options: CallsOptions): Calls {
     limits,
     uptime,
     recorder,
+    hearsEnds = () => false,
     qualityAtEnd,
     clock,
     durations,
@@ -141,17 +144,42 @@ export function createCalls(options: CallsOptions): Calls {
   async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
     const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
-    const quality = mayEnd(command) ? await qualityAtEnd(ref) : null
     return handOn(
-      await noting(
+      await withQuality((seen) =>
         store.transition(ref, (call) =>
           // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
           call !== undefined && wasGone && !isGone(command)
             ? { ok: true as const, call, steps: [] }
-            : withQuality(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() }), quality),
+            : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
         ),
       ),
     )
+  }
+
+  /**
+   * What ends an answered call, whatever that is, is decided twice where somebody hears of the end: how its media was is read
+   * in between, and nothing is written before [STAT1]. `commit` shows every decision to `seen`, and takes what that answers.
+   */
+  async function withQuality<D extends Decision | InviteDecision>(
+    commit: (seen: (decision: D) => D) => MaybePromise<D>,
+  ): Promise<D> {
+    let ends: readonly Call[] = []
+    const decision = await noting(
+      commit((decided) => {
+        ends = decided.steps.filter(isHeardEnd).map(({ call }) => call)
+        return ends.length === 0 ? decided : { ...decided, steps: [] }
+      }),
+    )
+    if (ends.length === 0) return decision
+    const read = ends.map(async (call) => [callKey(call), await qualityAtEnd(call)] as const)
+    const known = new Map(await Promise.all(read))
+    const told = (step: Step): Step =>
+      isHeardEnd(step) ? { ...step, event: { ...step.event, quality: known.get(callKey(step.call)) ?? null } } : step
+    return noting(commit((decided) => ({ ...decided, steps: decided.steps.map(told) })))
+  }
+
+  function isHeardEnd({ call, event }: Step): boolean {
+    return event.type === 'ended' && hearsEnds(call.product)
   }
 
   /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
@@ -296,20 +324,33 @@ export function createCalls(options: CallsOptions): Calls {
     const outcome = await tryInvite(session, data, waiter)
     // Who is busy was called, and that is a call.
     if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
-    const { product, role, userId } = session.participant
-    const { code, limit } = outcome.error
+    void noteRefused(session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error).catch(() => {
+      // The store is away: what is seen beside calls is not worth a wait.
+    })
+    return outcome
+  }
+
+  /** Any uuid can be named: of a call of others the asker is told nothing, and it says nothing in its timeline [UUID1]. */
+  async function noteRefused(
+    { participant, sessionId, deviceId }: ClientSession,
+    callUuid: string,
+    peerRole: string,
+    { code, limit }: ErrorBody,
+  ): Promise<void> {
+    const { product, role, userId } = participant
+    const call = await store.load({ product, callUuid })
+    if (call !== undefined && sideOf(call, participant) === undefined) return
     recorder.record(
-      { product, callUuid: data.call_uuid.toLowerCase() },
+      { product, callUuid },
       {
         what: 'refused',
         side: 'caller',
         asker: { role, userId },
-        sessionId: session.sessionId,
-        deviceId: session.deviceId ?? undefined,
-        detail: { code, ...(limit !== undefined && { limit }), peer_role: data.callee_role },
+        sessionId,
+        deviceId: deviceId ?? undefined,
+        detail: { code, ...(limit !== undefined && { limit }), peer_role: peerRole },
       },
     )
-    return outcome
   }
 
   async function tryInvite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
@@ -326,27 +367,22 @@ export function createCalls(options: CallsOptions): Calls {
     const rung = await sessions.liveOf(callee, undefined, clock.now())
     const freshUuid = crypto.randomUUID()
     const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
-    const decision = await noting(
-      store.invite(caller, callee, callUuid, (situation) => {
-        return decideInvite(
-          situation,
-          {
-            actor: session,
-            callee: { userId: callee.userId, role: callee.role },
-            callUuid,
-            freshUuid,
-            contextType: data.context_type ?? session.contextType,
-            contextId: data.context_id ?? session.contextId,
-            callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
-            ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
-            metadata: data.metadata ?? null,
-            rate,
-            maxRinging: options.maxRinging,
-            busy: settings.busy,
-          },
-          clock.now(),
-        )
-      }),
+    const command: InviteCommand = {
+      actor: session,
+      callee: { userId: callee.userId, role: callee.role },
+      callUuid,
+      freshUuid,
+      contextType: data.context_type ?? session.contextType,
+      contextId: data.context_id ?? session.contextId,
+      callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+      ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+      metadata: data.metadata ?? null,
+      rate,
+      maxRinging: options.maxRinging,
+      busy: settings.busy,
+    }
+    const decision = await withQuality<InviteDecision>((seen) =>
+      store.invite(caller, callee, callUuid, (situation) => seen(decideInvite(situation, command, clock.now()))),
     )
     // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
     // call, its inviter has heard of it.
@@ -457,16 +493,6 @@ export function createCalls(options: CallsOptions): Calls {
       return ask(session, callUuid, command, waiter)
     },
   }
-}
-
-const mayEnd = ({ type }: CallCommand) => type === 'end' || type === 'stop' || type === 'time'
-
-function withQuality(decision: Decision, quality: CallQuality | null): Decision {
-  if (quality === null || decision.steps.length === 0) return decision
-  const steps = decision.steps.map(({ call, event }) =>
-    event.type === 'ended' ? { call, event: { ...event, quality } } : { call, event },
-  )
-  return { ...decision, steps }
 }
 
 function errorOf(refusal: Refusal): ErrorBody {

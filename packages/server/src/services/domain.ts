@@ -1,5 +1,5 @@
 import type { CallQuality } from '@ringwire/protocol/backend'
-import { type Call, type CallRef, callKey, isAnswered } from '../call/call.ts'
+import { type Call, type CallRef, callKey } from '../call/call.ts'
 import { absenceOf } from '../call/peers.ts'
 import type { Config } from '../config/config.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -103,10 +103,8 @@ export function createDomain(options: DomainOptions): Domain {
     load: async (ref) => delivery.known.get(callKey(ref)) ?? (await store.load(ref)),
     now: clock.now,
   })
-  /** Who hears of the end hears how the media was, if that is known at once: nobody waits for it to hang up [TRACE1, STAT1]. */
+  /** Null where it is not known in time: nobody waits longer than that to hang up [TRACE1, STAT1]. */
   async function qualityAtEnd(ref: CallRef): Promise<CallQuality | null> {
-    const call = delivery.known.get(callKey(ref))
-    if (!hearsEnds(ref.product) || call === undefined || !isAnswered(call)) return null
     const { promise: late, resolve } = Promise.withResolvers<null>()
     const timer = setTimeout(resolve, qualityMs, null)
     const known = quality.of(ref).catch((error) => {
@@ -116,6 +114,7 @@ export function createDomain(options: DomainOptions): Domain {
     return Promise.race([known, late]).finally(() => clearTimeout(timer))
   }
   const calls = createCalls({
+    hearsEnds,
     qualityAtEnd,
     store,
     products: stores.products,

@@ -48,10 +48,10 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
     }
   }
 
-  /** What is of the other side is not the participant's to have. */
+  /** What is of the other side is not the participant's to have. Refused invites are a list of their own, whatever they named. */
   async function entriesOf({ product, role, userId }: Participant, callUuid: string): Promise<TimelineEntry[]> {
     const entries = (await timelines.of(product, callUuid))?.entries ?? []
-    return entries.filter(({ who }) => who?.user_id === userId && who.role === role)
+    return entries.filter(({ what, who }) => what !== 'refused' && who?.user_id === userId && who.role === role)
   }
 
   async function* callsOf(participant: Participant): AsyncGenerator<ParticipantExport['calls'][number]> {

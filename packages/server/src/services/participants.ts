@@ -116,7 +116,7 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       return {
         tokens_from: new Date(before).toISOString(),
         devices: await devices.forgetAll(participant),
-        // As long as the calls name it: that is how its entries are found.
+        // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
         timeline_entries: await timeline.forgetParticipant(participant),
         calls: await calls.erase(participant),
         webhook_deliveries: await webhooks.erase(participant),

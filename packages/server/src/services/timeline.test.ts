@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
 import { created, ringing } from '../../test/contracts/calls.ts'
 import { openHarness, type SqliteHarness } from '../../test/contracts/sqlite-harness.ts'
 import { callKey } from '../call/call.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { TimelineStore } from '../ports/timeline.ts'
+import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
 import { createRecorder, type Entry, mostWaiting, type Recorder } from './timeline.ts'
 
 let harness: SqliteHarness
@@ -147,4 +147,42 @@ test('[TRACE1] a stop writes what is left', async () => {
   recorder.relayed(callKey(call), 'caller', 'webrtc.offer', offer)
   await recorder.stop()
   expect((await store.of(call)).map(({ what }) => what)).toEqual(['rung', 'relays'])
+})
+
+test('[TRACE1] refused invites are removed when they are old: a minute after the start, and each hour from then on', async () => {
+  jest.useFakeTimers()
+  try {
+    for (const [retentionMs, keptMs] of [
+      [null, refusedKeptMs],
+      [refusedKeptMs + 1, refusedKeptMs],
+      [86_400_000, 86_400_000],
+    ] as const) {
+      const removed: number[] = []
+      const recorder = createRecorder({
+        store: {
+          add() {},
+          pruneRefused(before) {
+            removed.push(before)
+            return 0
+          },
+        },
+        now: () => refusedKeptMs + 1_000,
+        retentionMs,
+        onDropped() {},
+        onError: (error) => errors.push(error),
+      })
+      const pass = async (ms: number) => {
+        jest.advanceTimersByTime(ms)
+        for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+        return removed.length
+      }
+      recorder.start()
+      const passed = [await pass(59_000), await pass(1_000), await pass(3_599_000), await pass(1_000)]
+      await recorder.stop()
+      expect(passed).toEqual([0, 1, 1, 2])
+      expect(removed[0]).toBe(refusedKeptMs + 1_000 - keptMs)
+    }
+  } finally {
+    jest.useRealTimers()
+  }
 })

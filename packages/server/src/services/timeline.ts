@@ -1,6 +1,6 @@
 /**
- * Writes down what is seen of calls beside their events [TRACE1]: in memory at once, and from there in batches. Nothing of a
- * call waits for it, and what is too much is dropped.
+ * Writes down what is seen of calls beside their events [TRACE1]: in memory at once, and from there in batches. A call waits
+ * for it at its end alone, and not for long, where somebody hears how its media was [STAT1]. What is too much is dropped.
  *
  *   const recorder = createRecorder({ store, now, onDropped, onError })
  *   recorder.record(call, { what: 'rung', side: 'callee', sessionId, detail: {} })
@@ -48,6 +48,8 @@ const batchSize = 500
 /** How often what waits is written, and how often what was counted joins it. In ms. */
 const writeMs = 1_000
 const countMs = 5_000
+/** When invites that were refused long ago are looked for, in ms: so long after the start, and from then on so often. */
+const firstPruneMs = 60_000
 const pruneMs = 60 * 60_000
 /** So many refused invites a second, and of one participant a minute: any uuid can be named in one. */
 const mostRefused = 20
@@ -65,7 +67,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let writing: Promise<void> | undefined
   let next: Promise<void> | undefined
   let countedAt = performance.now()
-  let prunedAt = performance.now()
+  let pruneAt = Number.POSITIVE_INFINITY
   let timer: ReturnType<typeof setInterval> | undefined
 
   function nextId(): string {
@@ -125,7 +127,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   async function prune(): Promise<void> {
-    prunedAt = performance.now()
+    pruneAt = performance.now() + pruneMs
     const before = now() - Math.min(refusedKeptMs, retentionMs ?? refusedKeptMs)
     while ((await store.pruneRefused(before)) > 0) await Bun.sleep(10)
   }
@@ -150,7 +152,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (writing !== undefined) return
     try {
       await write()
-      if (performance.now() - prunedAt >= pruneMs) await prune()
+      if (performance.now() >= pruneAt) await prune()
       isAway = false
     } catch (error) {
       failed(error)
@@ -173,6 +175,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       return write()
     },
     start() {
+      pruneAt = performance.now() + firstPruneMs
       timer = setInterval(() => void turn(), writeMs)
     },
     async stop() {

@@ -186,6 +186,25 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
       ])
     })
 
+    test('[SRV2] [TRACE1] what is seen of a side while it is erased goes with its name, what others left stays', async () => {
+      const [ann, ben, eve] = [someone('ann'), someone('ben', 'doctor'), someone('eve')]
+      const calls = [await whole(ann, ben), await whole(ben, ann)]
+      await harness.timeline.forgetParticipant(ann.participant)
+      for (const callUuid of calls)
+        await harness.timeline.add([
+          entry(callUuid, 'caller', { side: 'caller', deviceId: 'phone' }),
+          entry(callUuid, 'callee', { side: 'callee', deviceId: 'phone' }),
+          entry(callUuid, 'none'),
+          entry(callUuid, 'refused', { what: 'refused', side: 'caller', asker: eve.participant }),
+        ])
+      expect(await harness.calls.erase(ann.participant)).toBe(2)
+      const idsOf = async (callUuid: string) => (await harness.timeline.of(entry(callUuid, ''))).map(({ id }) => id)
+      expect(await Promise.all(calls.map(idsOf))).toEqual([
+        ['callee', 'none', 'refused'],
+        ['caller', 'none', 'refused'],
+      ])
+    })
+
     test('[SRV2] invites of a participant that were refused, the latest first, in pages', async () => {
       const [ann, ben] = [someone('ann'), someone('ben')]
       const refused = (asker: Participant, id: string, at: number) =>

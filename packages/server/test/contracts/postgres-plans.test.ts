@@ -20,12 +20,14 @@ import {
   callsSql,
   eventsSql,
   deliveriesSql as keptHooksSql,
+  lockCallsSql,
 } from '../../src/adapters/postgres/erasure.ts'
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/adapters/postgres/online.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { claimSql, firstSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
-import { pruneSql } from '../../src/adapters/postgres/retention.ts'
+import { oldestSql as oldestCallsSql, pruneSql } from '../../src/adapters/postgres/retention.ts'
 import {
+  addSql,
   entriesSql,
   forgetRefusedSql,
   forgetSides,
@@ -99,7 +101,7 @@ describe('every read finds its rows through an index', () => {
     ['[SRV2] refused invites, to be shown', refusedSql, ['user-0', 'patient', 'clinic', 5, '', 100]],
     ...(['caller', 'callee'] as const).flatMap((side): [string, string, (string | number)[]][] => [
       [`[SRV2] calls to be erased of a ${side}`, callsSql(side), busiest],
-      [`[SRV2] calls that are erased of a ${side}`, blankCallsSql(side), ['{1,2,3}', 'user-0']],
+      [`[SRV2] calls that are erased of a ${side}`, blankCallsSql(side, [1, 2, 3]), []],
     ]),
     ['[HOOK2] who is on a node', ofNodeSql, ['a']],
     ['[HOOK2] how many are on each node', nodesSql, []],
@@ -127,7 +129,10 @@ describe('every read finds its rows through an index', () => {
     ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"delivered","after_ms":0,"at":1}]']],
     ['[HOOK3] webhooks that wait behind another', putOffSql, ['["e"]']],
     ['[HOOK1] webhooks of an endpoint', deliveriesSql, ['e', '~', '', 50]],
-    ['calls that are old enough', pruneSql, [1_051_000, 500, 1_000]],
+    ['calls that are old enough', oldestCallsSql, [1_051_000, 500, 1_000]],
+    ['calls that are removed', pruneSql([1, 2, 3]), []],
+    ['[TRACE1] calls that are not to be written meanwhile', lockCallsSql([1, 2, 3]), []],
+    ['[TRACE1] what is added to timelines', addSql, ['[{"product":"clinic","call_uuid":"u","id":"a"}]']],
   ]
   for (const [what, statement, values] of reads) {
     test(`${what}: no sequential scan`, async () => {

@@ -121,11 +121,13 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       const [out, back, others] = [await addCall(ann, ben), await addCall(ben, ann), await addCall(ben, eve)]
       const refused = (asker: Participant) => entry({ id: 'r', what: 'refused', side: 'caller', asker })
       const [hers, his] = [refused(ann), refused(ben)]
-      await harness.timeline.add([hers, his])
+      // It named a call of hers.
+      const named = { ...refused(eve), callUuid: out.callUuid }
+      await harness.timeline.add([hers, his, named])
       expect(await harness.timeline.forgetParticipant({ ...ann, role: 'nurse' })).toBe(0)
       expect(await harness.timeline.forgetParticipant(ann)).toBe(3)
       expect(await Promise.all([out, back, others, hers, his].map(idsOf))).toEqual([
-        ['callee', 'none'],
+        ['callee', 'none', 'r'],
         ['caller', 'none'],
         ['callee', 'caller', 'none'],
         [],
@@ -134,16 +136,29 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       expect(await harness.timeline.forgetParticipant(ann)).toBe(0)
     })
 
+    test('[TRACE1] what is replaced takes no room of what is new', async () => {
+      const row = await entryOfCall()
+      const many = Array.from({ length: mostEntries }, (_, n) => ({ ...row, id: String(n).padStart(4, '0'), at: n }))
+      await harness.timeline.add(many.slice(0, -10))
+      const again = many.slice(0, 20).map((one) => ({ ...one, detail: { n: 2 } }))
+      await harness.timeline.add([...again, ...many.slice(-10)])
+      const stored = await harness.timeline.of(row)
+      expect(stored.map(({ id }) => id)).toEqual(many.map(({ id }) => id))
+      expect(stored.filter(({ detail }) => detail.n === 2)).toHaveLength(again.length)
+    })
+
     test('[TRACE1] invites that were refused long ago are removed, and nothing else', async () => {
       const asker = { role: 'patient', userId: crypto.randomUUID() }
       const at = Date.UTC(1999, 0, 1)
       const [old, young] = [entry({ at, asker }), entry({ at: at + 1, asker })]
       const plain = await entryOfCall({ at, id: 'a2' })
-      await harness.timeline.add([old, young, plain])
+      // It named a call that is kept: its timeline goes with the call.
+      const named = { ...old, id: 'a3', callUuid: plain.callUuid }
+      await harness.timeline.add([old, young, plain, named])
       let removed = 0
       for (let count = -1; count !== 0; removed += count) count = await harness.timeline.pruneRefused(at + 1)
       expect(removed).toBeGreaterThan(0)
-      expect(await Promise.all([old, young, plain].map(idsOf))).toEqual([[], ['a1'], ['a2']])
+      expect(await Promise.all([old, young, plain].map(idsOf))).toEqual([[], ['a1'], ['a2', 'a3']])
     })
   })
 }

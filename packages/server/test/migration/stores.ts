@@ -8,6 +8,7 @@ import type { TimelineRow } from '../../src/call/observed.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Device } from '../../src/ports/devices.ts'
 import type { ProductStore } from '../../src/ports/product-store.ts'
+import type { TimelineStore } from '../../src/ports/timeline.ts'
 import { participantHash } from '../../src/session/session-id.ts'
 import { callLife } from '../contracts/call-life.ts'
 import { liveIn, overSince } from '../contracts/calls.ts'
@@ -78,6 +79,8 @@ export async function fill(dataDir: string, lives: number): Promise<void> {
     })),
   )
   await timeline.add([seen])
+  const over = (await overSince(calls, 0)).map(({ call }) => call)
+  for (const call of [first, ...over].filter((call) => call !== undefined)) await timeline.add(entriesOf(call))
   await products.revoke(participantHash(device.participant), 1_700_000_000_000, 6)
   await close()
 }
@@ -90,7 +93,23 @@ export const device: Device = {
   registeredAt: Date.now(),
 }
 
-/** An entry of a timeline. */
+/** What was seen of a call: of each side, and of none. */
+function entriesOf({ product, callUuid, startedAt }: Call): TimelineRow[] {
+  return (['caller', 'callee', null] as const).map((side, n) => ({
+    ...{
+      product,
+      callUuid,
+      id: `b${n}`,
+      at: startedAt + n,
+      what: 'rung',
+      side,
+      detail: { note: 'ä "quoted" \\ 😀', n },
+    },
+    ...(side !== null && { sessionId: `session of the ${side}`, deviceId: "o'hara's" }),
+  }))
+}
+
+/** An entry of a timeline that is of no call. */
 export const seen: TimelineRow = {
   product: 'clinic',
   callUuid: '00000000-0000-4000-8000-000000000000',
@@ -130,12 +149,16 @@ export async function fillLarge(dataDir: string, lives: number): Promise<void> {
 interface Stores {
   readonly calls: CallStore
   readonly products: ProductStore
+  readonly timeline: TimelineStore
 }
 
 /** Everything that the ports give, for each of the calls named. */
-export async function contentOf({ calls, products }: Stores, refs: readonly Call[]) {
+export async function contentOf({ calls, products, timeline }: Stores, refs: readonly Call[]) {
   const known = await Promise.all(
-    refs.map(async (ref) => ({ call: await calls.load(ref), steps: await calls.stepsAfter(ref, 0) })),
+    refs.map(async (ref) => ({
+      ...{ call: await calls.load(ref), steps: await calls.stepsAfter(ref, 0) },
+      entries: await timeline.of(ref),
+    })),
   )
   return { known, keys: await products.listKeys(0), settings: await products.listSettings() }
 }

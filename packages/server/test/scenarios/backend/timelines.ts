@@ -108,13 +108,19 @@ export function registerTimelines(name: string, start: Start): void {
       expect(times).toEqual(times.toSorted())
     })
 
-    test('[TRACE1] nobody is there, and no device can be woken', async () => {
+    test('[TRACE1] nobody is there; a device is registered at a push service that the service has no credentials for', async () => {
       const calleeId = someone('callee')
+      const put = await fetch(`${service().url}/v1/call/device`, {
+        method: 'PUT',
+        headers: { Authorization: `Bearer ${await service().token(asAgent(calleeId, 'phone'))}` },
+        body: JSON.stringify({ platform: 'fcm', token: crypto.randomUUID() }),
+      })
+      expect(await put.json()).toMatchObject({ device_id: 'phone', pushes: false })
       const { callUuid, isOver } = await missed(calleeId)
       await isOver()
       const shown = await timeline(callUuid, 'invited', 'missed')
       expect(shown.summary).toMatch(
-        /^Agent callee-\S+'s phone was offline, and has no device that can be woken; nobody answered within [\d.]+ s\.$/,
+        /^No ring to agent callee-\S+ is known, neither over a socket nor as a push; nobody answered within [\d.]+ s\.$/,
       )
     })
 
@@ -230,6 +236,25 @@ export function registerTimelines(name: string, start: Start): void {
       ])
       expect(shown.summary).toMatch(/ was refused, for its token allows no calls to the role boss\.$/)
       expect((await ask(service(), 'GET', `calls/${crypto.randomUUID()}/timeline`)).status).toBe(404)
+    })
+
+    test('[TRACE1] in the call of two others who is refused an invite of its uuid leaves nothing, and each of the two does', async () => {
+      const pair = await connectPair(service())
+      const callUuid = await invite(pair.caller, pair.calleeId)
+      const stranger = await service().connect({ user_id: someone('stranger'), role: 'customer' })
+      const refusedUuid = crypto.randomUUID()
+      for (const call_uuid of [callUuid, callUuid.toUpperCase(), refusedUuid]) {
+        stranger.send('call.invite', { call_uuid, callee_user_id: 'x', callee_role: 'boss' })
+        await stranger.next('call.error')
+      }
+      pair.caller.send('call.invite', { call_uuid: callUuid, callee_user_id: 'x', callee_role: 'agent' })
+      expect((await pair.caller.next('call.error')).error.code).toBe('CALL_ID_CONFLICT')
+      pair.callee.send('call.invite', { call_uuid: callUuid, callee_user_id: 'x', callee_role: 'boss' })
+      await pair.callee.next('call.error')
+      // What the same process saw later is stored: what it saw before that would be, too.
+      expect((await timeline(refusedUuid, 'refused')).call).toBeNull()
+      const shown = await timeline(callUuid, 'invited', 'refused', 'refused')
+      expect(shown.of('refused').map(({ who }) => who?.user_id)).toEqual([pair.callerId, pair.calleeId])
     })
   })
 }
