@@ -59,7 +59,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     rate('Requests of one address to /v1/server/…', settings.tokenRateIp, '429 `BOOTSTRAP_IP_RATE_LIMITED`'),
     rate('Requests with one key to /v1/server/…', settings.tokenRateKey, '429 `BOOTSTRAP_KEY_RATE_LIMITED`'),
     rate(
-      'Other requests of one address, and upgrades without a good token, of each process',
+      'Other requests of one address, and as many upgrades without a good token, of each process',
       settings.restRateIp,
       '429 `RATE_LIMITED`; upgrades with a good token pass all the same',
     ),

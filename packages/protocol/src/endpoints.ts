@@ -422,7 +422,7 @@ export const endpoints = {
     summary: 'The WebSocket signaling endpoint.',
     description:
       'What goes over the socket is in asyncapi.json. With both credentials the header decides. A bad token in the ' +
-      'subprotocol list does not refuse the upgrade: call.error comes over the socket, then close 4401, because a ' +
+      'subprotocol list does not refuse the upgrade, but over the limit of its address (429): call.error comes over the socket, then close 4401, because a ' +
       'browser shows every refused upgrade alike. A token in the URL is refused.',
     errors: [
       'AUTH_TOKEN_REQUIRED',

@@ -190,7 +190,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     ringsSeenAt = Math.min(ringsSeenAt, now)
     const due = await store.dueRings(from, now - patienceMs, pageSize)
     await inBatches(due, (call) => run(call, { type: 'time' }))
-    ringsSeenAt = now
+    // A full page leaves more for the next look.
+    if (due.length < pageSize) ringsSeenAt = now
   }
 
   /** One page at a time; where a node died all of them, now and for as long as others may have left their share. */

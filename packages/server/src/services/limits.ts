@@ -6,7 +6,7 @@
  *   limits.serverRequest(address), .serverKey(keyId)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
  *   const local = createLocalLimits(config, localCounters)
- *   local.request(address), .participantRequest(participant), .connection(participant)
+ *   local.request(address), .stranger(address), .participantRequest(participant), .connection(participant)
  *
  * Each answers { ok: true } or { ok: false, retryAfterMs }; for an invite also which limit it was. A limit that is off
  * always answers ok.
@@ -71,8 +71,10 @@ export function createLimits(config: LimitsConfig, counters: Counters): Limits {
 
 /** What protects one process, counted by it alone and at once: to refuse has to cost less than to answer. */
 export interface LocalLimits {
-  /** One request of the REST API from this address, but for those that have a limit of their own; or one upgrade in vain. */
+  /** One request of the REST API from this address, but for those that have a limit of their own. */
   request(address: string | undefined): Limit
+  /** One upgrade from this address without a good token: whoever comes with one is not counted. */
+  stranger(address: string | undefined): Limit
   /** One request for a participant's history or ICE servers. */
   participantRequest(participant: Participant): Limit
   /** One socket that a participant opens, to resume or not. */
@@ -100,6 +102,7 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
     return (subject: string) => limitAfter(counter?.consume(subject) ?? 0)
   }
   const addresses = limitOf('rest-address', config.restRateIp)
+  const strangers = limitOf('stranger-address', config.restRateIp)
   const participants = limitOf('rest-participant', config.restRate)
   const connections = limitOf('connections', config.connectRate)
   const refusals = limitOf(
@@ -108,6 +111,7 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
   )
   return {
     request: (address) => addresses(addressKey(address)),
+    stranger: (address) => strangers(addressKey(address)),
     participantRequest: (participant) => participants(participantKey(participant)),
     connection(participant) {
       const key = participantKey(participant)

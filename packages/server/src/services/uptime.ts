@@ -87,7 +87,7 @@ function outageSince(at: number, to: number, clock: Clock): readonly Outage[] {
 function joined(outages: readonly Outage[], one: Outage): readonly Outage[] {
   const before = outages.filter(({ to }) => to < one.from)
   const after = outages.filter(({ from }) => from > one.to)
-  const touched = [...outages.slice(before.length, outages.length - after.length), one]
+  const touched = [...outages.filter(({ from, to }) => to >= one.from && from <= one.to), one]
   const from = Math.min(...touched.map((outage) => outage.from))
   const to = Math.max(...touched.map((outage) => outage.to))
   return [...before, { from, to }, ...after]

@@ -34,7 +34,7 @@ export interface AdmissionOptions {
   /** In lower case; null: any [WS8]. */
   readonly allowedOrigins: readonly string[] | null
   readonly tokens: Tokens
-  readonly localLimits: Pick<LocalLimits, 'connection' | 'request'>
+  readonly localLimits: Pick<LocalLimits, 'connection' | 'stranger'>
 }
 
 type Identified =
@@ -58,7 +58,7 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
     const identified = identify(headers, parameters, subprotocols)
     if (identified.ok) return admitted(identified.claims, parameters)
     // Strangers alone count: nobody with a good token is kept out by who else is behind the same address [HTTP1].
-    const limit = localLimits.request(clientAddress())
+    const limit = localLimits.stranger(clientAddress())
     return limit.ok ? identified.answer : refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
   }
 

@@ -7,7 +7,7 @@ import { addSql } from '../../src/adapters/postgres/timeline.ts'
 import type { RingingCall } from '../../src/call/call.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
-import { created, ended, participant, ringing } from './calls.ts'
+import { created, ended, participant, ringing, there, touched } from './calls.ts'
 import { openHarness, type PostgresHarness } from './postgres-harness.ts'
 
 /** A call is erased or removed while entries of it are added, on another connection. */
@@ -121,4 +121,11 @@ test('[TRACE1] a call that entries are just being added to is not removed withou
   expect(await removing).toBeGreaterThan(0)
   expect(await stored()).toEqual([])
   await connections.close()
+})
+
+test('[TRACE1] no commit waits for who adds to the timeline of its call', async () => {
+  const live = ringing()
+  await harness.store().transition(live, () => ({ steps: [created(live)] }))
+  await other.unsafe('SELECT 1 FROM calls WHERE call_uuid = $1 FOR KEY SHARE', [live.callUuid])
+  await harness.store().transition(live, (now) => ({ steps: [touched(there(now), 'x')] }))
 })

@@ -65,7 +65,7 @@ test('[PUSH2] a message that is given up takes the access token from no other on
 })
 
 test('[PUSH2] a request for an access token that is never answered has its time, and the next one its own', async () => {
-  const fcm = open(Date.now, 50)
+  const fcm = open(Date.now, 500)
   const gate = Promise.withResolvers<void>()
   server.grantsAfter(gate.promise)
   expect(await fcm.send(phone(), message(), soonEnough())).toEqual({ result: 'failed', reason: 'timeout' })

@@ -34,11 +34,14 @@ export const addSql = `
     JOIN calls AS c ON c.call_uuid = named.call_uuid AND c.product = named.product
     ORDER BY c.call_uuid, c.product FOR KEY SHARE OF c
   ), written AS (
-    SELECT given.*, row_number() OVER (PARTITION BY product, call_uuid, replaces ORDER BY at, id) AS number
-    FROM given
-    WHERE coalesce((
-      SELECT CASE given.side WHEN 'caller' THEN c.caller_user_id WHEN 'callee' THEN c.callee_user_id ELSE '-' END
-      FROM kept AS c WHERE c.call_uuid = given.call_uuid AND c.product = given.product), given.role) <> ''
+    SELECT given.*,
+      row_number() OVER (PARTITION BY given.product, given.call_uuid, given.replaces ORDER BY given.at, given.id) AS number
+    FROM given LEFT JOIN kept AS c ON c.call_uuid = given.call_uuid AND c.product = given.product
+    WHERE CASE
+      WHEN c.call_uuid IS NULL THEN given.role
+      WHEN given.side = 'caller' THEN c.caller_user_id
+      WHEN given.side = 'callee' THEN c.callee_user_id
+      ELSE '-' END <> ''
   )
   INSERT INTO call_timeline (${timelineColumns})
   SELECT ${timelineColumns} FROM written

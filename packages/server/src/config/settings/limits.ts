@@ -21,7 +21,7 @@ export const limits = {
   restRateIp: limit(
     'RINGWIRE_REST_RATE_IP',
     '1000/10',
-    'All other REST requests per address (IPv6: per /64), and upgrades without a good token; by each process for itself.',
+    'All other REST requests per address (IPv6: per /64), and as many upgrades without a good token; by each process for itself.',
   ),
   restRate: limit(
     'RINGWIRE_REST_RATE',
