@@ -102,7 +102,9 @@ describe('on a loopback address', () => {
     }
     await stranger(0)
     const isGone = (metrics: Metrics) => metrics.get('ringwire_connections') === 0
-    await untilMetrics(service, 'the first one is gone', isGone)
+    // The delay of the event loop is known a moment after the start.
+    const isMeasured = (metrics: Metrics) => metrics.has('ringwire_event_loop_delay_seconds_count')
+    await untilMetrics(service, 'the first one is gone', (metrics) => isGone(metrics) && isMeasured(metrics))
     const before = await metricsOf(service)
     for (let i = 1; i <= 40; i++) await stranger(i)
     await untilMetrics(service, 'all are gone', isGone)

@@ -24,13 +24,15 @@ export function createRemoval(
 ): (before: number) => Promise<number> {
   const repeatable = { repeatable: true }
   return async (before) => {
-    const found: { id: number }[] = await connections.run(oldestSql, [before, batchSize, retentionMs], repeatable)
-    const ids = found.map(({ id }) => id)
-    if (ids.length === 0) return 0
-    // Without parameters, both are one transaction.
-    const both = `${lockCallsSql(ids)};${pruneSql(ids)}`
-    await connections.run(both, [], repeatable)
-    // Another node may have been faster: they are gone all the same, and there may be more.
-    return ids.length
+    for (;;) {
+      const found: { id: number }[] = await connections.run(oldestSql, [before, batchSize, retentionMs], repeatable)
+      const ids = found.map(({ id }) => id)
+      if (ids.length === 0) return 0
+      // Without parameters, both are one transaction.
+      const both = `${lockCallsSql(ids)};${pruneSql(ids)}`
+      const [, gone]: unknown[][] = await connections.run(both, [], repeatable)
+      // Another node may have been faster: these are gone, and there may be more.
+      if (gone !== undefined && gone.length > 0) return gone.length
+    }
   }
 }
