@@ -18,8 +18,8 @@ self.addEventListener('notificationclick', (event) => {
 
 async function ring(call) {
   // The push may be late: the ticket knows whether the call still rings.
-  const isRinging = await ask(call, 'GET')
-  if (!isRinging) return missed(call)
+  const over = await ask(call, 'GET')
+  if (over !== undefined) return stop({ ...call, ...over })
   await self.registration.showNotification(`${call.caller.display_name} is calling`, {
     tag: call.call_uuid,
     body: call.call_type === 'video' ? 'Video call' : 'Call',
@@ -36,13 +36,16 @@ async function ring(call) {
 }
 
 async function stop(call) {
-  // Of the same tag: it takes the place of what rings.
-  if (call.status !== 'accepted' && call.status !== 'rejected') return missed(call)
+  if (isMissed(call)) return missed(call)
   // Answered or declined on another device. Browsers want each push to show something, and forgive a few that do not.
   const shown = await self.registration.getNotifications({ tag: call.call_uuid })
   for (const notification of shown) notification.close()
 }
 
+/** Nobody answered: the caller gave up, or it rang to its end. A ticket that is over does not say what became of it. */
+const isMissed = ({ status }) => status === null || status === 'cancelled' || status === 'missed'
+
+/** Of the same tag: it takes the place of what rings. */
 const missed = (call) =>
   self.registration.showNotification(`You missed a call of ${call.caller.display_name}`, {
     tag: call.call_uuid,
@@ -60,15 +63,15 @@ async function answer(call) {
   return open.focus()
 }
 
-/** Whether the call may still ring. */
+/** What became of the call, where it does not ring any more. */
 async function ask(call, method, path = '') {
   try {
     const headers = { Authorization: `Bearer ${call.ring_ticket}` }
     const response = await fetch(`${service}/v1/call/ring${path}`, { method, headers })
+    if (response.status === 410) return { status: (await response.json()).error.status }
     // The ring is over, and with it the ticket. Any other answer says nothing about the call.
-    return response.status !== 410 && response.status !== 401
+    if (response.status === 401) return { status: null }
   } catch {
     // Without a network nobody knows; the call may still ring.
-    return true
   }
 }

@@ -3,14 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 /** The service workers of the examples, on a scope that remembers what is shown. */
 const page = globalThis.self
 let status = 200
+/** What became of the call, as 410 says it. */
+let became: string | null = 'cancelled'
 let server: ReturnType<typeof Bun.serve>
 beforeAll(() => {
   const ring = { call_uuid: 'x', caller: { user_id: 'ann', role: 'customer', display_name: 'Ann' } }
-  const over = { error: { code: 'X', message: 'x', status: 'cancelled', end_reason: 'caller_cancelled' } }
   server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    fetch: () => Response.json(status === 200 ? ring : over, { status }),
+    fetch() {
+      const over = { error: { code: 'X', message: 'x', status: became, end_reason: null } }
+      return Response.json(status === 200 ? ring : over, { status })
+    },
   })
 })
 afterAll(async () => {
@@ -59,8 +63,25 @@ for (const file of ['../push/service-worker.js', '../callcenter/page/service-wor
     expect(await push({ type: 'call.wake_cancelled', status: 'cancelled' })).toEqual(['You missed a call of Ann'])
   })
 
+  test(`[TICK1] ${file}: a push that comes late shows what was missed, and nothing of a call that was not`, async () => {
+    for (const [ending, shown] of [
+      ['missed', ['You missed a call of Ann']],
+      ['cancelled', ['You missed a call of Ann']],
+      [null, ['You missed a call of Ann']],
+      ['accepted', []],
+      ['connected', []],
+      ['ended', []],
+      ['rejected', []],
+    ] as const) {
+      ;[status, became] = [410, ending]
+      const push = await open(file)
+      expect([ending, await push({ type: 'call.wake' })]).toEqual([ending, [...shown]])
+    }
+  })
+
   test(`[TICK1] ${file}: only 410 and 401 say that the ring is over`, async () => {
     const push = await open(file)
+    became = 'cancelled'
     for (const [answer, title] of [
       [410, 'You missed a call of Ann'],
       [401, 'You missed a call of Ann'],

@@ -24,7 +24,7 @@ async function ring(call) {
   const look = await ticketOf(call)
     .look()
     .catch(() => ({ ringing: true }))
-  if (!look.ringing) return missed(call)
+  if (!look.ringing) return stop({ ...call, status: look.status })
   const about = look.contextId === undefined ? 'A customer' : `Order ${look.contextId}`
   await self.registration.showNotification(`${call.caller.display_name} is calling`, {
     tag: call.call_uuid,
@@ -45,11 +45,14 @@ async function ring(call) {
 }
 
 async function stop(call) {
-  if (call.status !== 'accepted' && call.status !== 'rejected') return missed(call)
+  if (isMissed(call)) return missed(call)
   // Answered or declined on another device.
   const shown = await self.registration.getNotifications({ tag: call.call_uuid })
   for (const notification of shown) notification.close()
 }
+
+/** Nobody answered: the customer gave up, or it rang to its end. A ticket that is over does not say what became of it. */
+const isMissed = ({ status }) => status === null || status === 'cancelled' || status === 'missed'
 
 /** Of the same tag: it takes the place of what rings. */
 function missed(call) {
