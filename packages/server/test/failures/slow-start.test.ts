@@ -62,7 +62,7 @@ test('[END3] [RES3] a service that was away for an hour starts on a slow store: 
 
 test('[END3] [RES3] a start that takes longer than a lost time: every call waits for its people from when they can come back', async () => {
   const [count, lostMs] = [300, 1_500]
-  const { ask, stop } = await startSlowly(count, 4 * wayMs, { RINGWIRE_PEER_LOST_MS: String(lostMs) })
+  const { ask, stop } = await startSlowly(count, 2 * wayMs, { RINGWIRE_PEER_LOST_MS: String(lostMs) })
   await until('all are given up', async () => {
     const [{ n }] = (await ask('SELECT count(*)::int AS n FROM calls WHERE ended_at IS NOT NULL')) as [{ n: number }]
     return n === count
