@@ -51,6 +51,11 @@ export function onlyWaits({ file, name }: Pick<Job, 'file' | 'name'>): boolean {
   )
 }
 
+/** For a core, and for nothing that has a time: whoever else wants the core gets it first. */
+export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
+  return /^packages\/server\/test\/model\/(mutants|explore)\.test/.test(file)
+}
+
 /** What takes a minute or more begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
   if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|upgrade)\b/.test(job.file)) return 0

@@ -1,17 +1,21 @@
-// Runs jobs, each in a process of its own, one more at a time than there are cores, for most of them wait, and one beside
-// that does nothing else: one that crashes or never ends fails alone. A test that is skipped, left to do or missing counts
-// as failed.
+// Runs jobs, each in a process of its own: one that crashes or never ends fails alone. One more at a time than there are
+// cores, for most of them wait; and one beside them that takes no core from the others. A test that is skipped, left to
+// do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Job, onlyWaits, usesBrowser } from './jobs.ts'
+import { type Job, onlyComputes, onlyWaits, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
-const defaultJobTimeoutMs = 1_200_000
+const defaultJobTimeoutMs = 1_800_000
 const mostAtOnce = 4
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6
+/** As `nice` has it. */
+const niceness = 10
+/** For what a process said before it ended, in ms. */
+const readingMs = 5_000
 
 export interface RunOptions {
   readonly root: string
@@ -56,6 +60,8 @@ async function runJob(job: Job, reportPath: string, { root, env, jobTimeoutMs }:
     env: { ...process.env, ...env, ...job.env, CI: 'true' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  // Before it starts threads, which have its niceness.
+  if (onlyComputes(job)) setPriority(child.pid, niceness)
   const output: Buffer[] = []
   const reading = Promise.all([collect(child.stdout, output), collect(child.stderr, output)])
   const timer = setTimeout(() => {
@@ -65,7 +71,7 @@ async function runJob(job: Job, reportPath: string, { root, env, jobTimeoutMs }:
   await child.exited
   clearTimeout(timer)
   // A process that a test left behind may hold the pipes open.
-  await Promise.race([reading, Bun.sleep(200)])
+  await Promise.race([reading, Bun.sleep(readingMs)])
   if (child.signalCode) output.push(Buffer.from(`\nEnded by ${child.signalCode}.\n`))
   const report = existsSync(reportPath) ? readFileSync(reportPath, 'utf8') : ''
   const cpuS = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
@@ -123,13 +129,14 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     total.failed += verdict.failed
     if (verdict.failed > 0) total.failedJobs.push({ name: job.name, digest: digestOf(result.output) })
   }
-  const waiting = given.jobs.filter(onlyWaits)
-  const queue = given.jobs.filter((job) => !onlyWaits(job))
+  const isBeside = (job: Job) => onlyComputes(job) || onlyWaits(job)
+  const beside = given.jobs.filter(isBeside).sort((a, b) => Number(onlyWaits(a)) - Number(onlyWaits(b)))
+  const queue = given.jobs.filter((job) => !isBeside(job))
   let browsing = false
   /** Never two in the browser at once; whoever finds nothing else ends, and the one there goes on. */
   function takeNext(): Job | undefined {
     const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
-    return at < 0 ? waiting.shift() : queue.splice(at, 1)[0]
+    return at < 0 ? beside.shift() : queue.splice(at, 1)[0]
   }
   const inTurn = async (take: () => Job | undefined) => {
     for (let job = take(); job !== undefined; job = take()) {
@@ -142,7 +149,7 @@ export async function runJobs(options: RunOptions): Promise<Total> {
   const atOnce = Math.min(availableParallelism() + 1, mostAtOnce)
   try {
     const lanes = Array.from({ length: atOnce }, () => inTurn(takeNext))
-    await Promise.all([...lanes, inTurn(() => waiting.shift())])
+    await Promise.all([...lanes, inTurn(() => beside.shift())])
   } finally {
     removeReports()
     process.off('exit', removeReports)

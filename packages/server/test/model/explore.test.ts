@@ -15,4 +15,4 @@ test('[PLACE1] [PLACE2] [PLACE3] [END1] [END2] [END3] [INV3] [INV6] [INV7] [RING
   )
   expect(byDepth).toHaveLength(depth + 1)
   expect(states).toBeGreaterThan(isLong ? 100_000 : 10_000)
-}, 240_000)
+}, 1_200_000)
