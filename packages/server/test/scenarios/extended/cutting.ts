@@ -24,8 +24,12 @@ export function registerCutting(name: string, start: Start): void {
       async () => {
         const seed = Number(process.env.RINGWIRE_TEST_SEED ?? crypto.getRandomValues(new Uint32Array(1))[0])
         console.log(`RINGWIRE_TEST_SEED=${seed}`)
-        // The service finds dead sockets within seconds, so that it does so in this test.
-        const service = await start({ RINGWIRE_PING_INTERVAL_MS: '2000', RINGWIRE_PONG_TIMEOUT_MS: '1500' })
+        const service = await start({
+          // The service finds dead sockets within seconds, so that it does so in this test.
+          ...{ RINGWIRE_PING_INTERVAL_MS: '2000', RINGWIRE_PONG_TIMEOUT_MS: '1500' },
+          // No call ends because its phones waited for a core.
+          ...{ RINGWIRE_RING_TIMEOUT_MS: '120000', RINGWIRE_CALLER_LOST_MS: '120000', RINGWIRE_PEER_LOST_MS: '240000' },
+        })
         const proxy = await new TcpProxy(service.url).start()
         try {
           await checkCutting(service, proxy, createRandom(seed), size)
