@@ -256,7 +256,9 @@ export const WebhookRequest = Type.Object({
   description: Type.Optional(nullable(Type.String({ maxLength: 255 }))),
   enabled: Type.Optional(Type.Boolean()),
 })
+export type WebhookRequest = Static<typeof WebhookRequest>
 export const WebhookChange = Type.Partial(WebhookRequest)
+export type WebhookChange = Static<typeof WebhookChange>
 
 /** The answer to …/test and …/retry. */
 export const WebhookQueued = Type.Object({ delivery_id: Type.String({ description: 'The webhook-id.' }) })

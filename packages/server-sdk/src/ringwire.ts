@@ -5,6 +5,7 @@
  *   const ringwire = createRingwire({ url, keyId, secret })
  *   await ringwire.token({ user_id, role, display_name, … })   → a session token for a client
  *   await ringwire.calls.end(call_uuid)
+ *   await ringwire.webhooks.create({ url })                    → an endpoint, and its secret
  *   webhooks.verify({ payload, headers, secret })              → the event, or an error
  */
 import { RingwireError } from './error.ts'
@@ -12,6 +13,8 @@ import type {
   Call,
   CallFilter,
   CallPage,
+  DeliveryFilter,
+  DeliveryPage,
   Participant,
   ParticipantErased,
   ParticipantExport,
@@ -19,6 +22,12 @@ import type {
   SessionToken,
   Timeline,
   TokenRequest,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
+  WebhookRequest,
+  WebhookRotated,
+  WebhookWithSecret,
 } from './types.ts'
 import { verify } from './webhooks.ts'
 
@@ -72,6 +81,28 @@ export interface Ringwire {
     /** Everything that is kept of it, in memory; of very much ask the service itself, and read it as it comes. */
     export(participant: Participant, options?: { timeoutMs?: number }): Promise<ParticipantExport>
   }
+  /** Where webhooks are sent. Of an endpoint that the product does not have all but `get` reject with `NOT_FOUND`. */
+  readonly webhooks: {
+    /** All endpoints of the product: 20 at the most. */
+    list(): Promise<Webhook[]>
+    /** Undefined where the product has no such endpoint. */
+    get(id: string): Promise<Webhook | undefined>
+    /** The answer alone has its secret. What an endpoint may not be is `INVALID_REQUEST_BODY`, and the message says which field. */
+    create(request: WebhookRequest): Promise<WebhookWithSecret>
+    change(id: string, changes: WebhookChange): Promise<Webhook>
+    /** With all of its deliveries. */
+    delete(id: string): Promise<void>
+    /** Makes a new secret, which the answer alone has. For 24 h the one before signs, too. */
+    rotate(id: string): Promise<WebhookRotated>
+    /** Has a `webhook.test` sent; answers the id of its delivery. */
+    test(id: string): Promise<string>
+    /** One page of what was sent, and of what is to be; newest first. */
+    deliveries(id: string, filter?: DeliveryFilter): Promise<DeliveryPage>
+    /** Every delivery, page after page, newest first. */
+    allDeliveries(id: string, filter?: Omit<DeliveryFilter, 'cursor'>): AsyncIterableIterator<WebhookDelivery>
+    /** Has a delivery that is over sent once more, under the same id; one that is pending is `NOT_FOUND`. */
+    retry(id: string, deliveryId: string): Promise<void>
+  }
 }
 
 export function createRingwire(options: RingwireOptions): Ringwire {
@@ -101,7 +132,7 @@ export function createRingwire(options: RingwireOptions): Ringwire {
     } catch (cause) {
       throw new RingwireError('NETWORK', 'The service could not be asked.', { cause })
     }
-    const answer = read(text)
+    const answer = method === 'DELETE' && response.status === 204 ? {} : read(text)
     if (response.ok && answer !== undefined) return answer as T
     throw errorOf(response, answer)
   }
@@ -109,16 +140,16 @@ export function createRingwire(options: RingwireOptions): Ringwire {
   const server = <T>(method: string, path: string, query: Query = {}, body?: object, limitMs?: number) =>
     send<T>(method, `/v1/server/${path}`, { ...query, product }, body, limitMs)
 
-  async function list(filter: CallFilter = {}): Promise<CallPage> {
-    const { data, next_cursor } = await server<CallPage>('GET', 'calls', { ...filter })
+  async function page<T>(path: string, filter: Query): Promise<Page<T>> {
+    const { data, next_cursor } = await server<Page<T>>('GET', path, filter)
     return { data, next_cursor }
   }
 
-  async function* all(filter: Omit<CallFilter, 'cursor'> = {}): AsyncGenerator<Call> {
+  async function* all<T>(path: string, filter: Query): AsyncGenerator<T> {
     for (let cursor: string | undefined, isLast = false; !isLast; ) {
-      const page: CallPage = await list({ ...filter, ...(cursor !== undefined && { cursor }) })
-      yield* page.data
-      cursor = page.next_cursor ?? undefined
+      const { data, next_cursor }: Page<T> = await page(path, { ...filter, ...(cursor !== undefined && { cursor }) })
+      yield* data
+      cursor = next_cursor ?? undefined
       isLast = cursor === undefined
     }
   }
@@ -126,13 +157,14 @@ export function createRingwire(options: RingwireOptions): Ringwire {
   const callPath = (callUuid: string) => `calls/${encodeURIComponent(callUuid)}`
   const participantPath = ({ role, user_id }: Participant) =>
     `participants/${encodeURIComponent(role)}/${encodeURIComponent(user_id)}`
+  const webhookPath = (id: string) => `webhooks/${encodeURIComponent(id)}`
 
   return {
     token: (request) =>
       send('POST', '/v1/call/session-token', {}, { ...request, ...(product !== undefined && { product }) }),
     calls: {
-      list,
-      all,
+      list: (filter = {}) => page('calls', { ...filter }),
+      all: (filter = {}) => all('calls', { ...filter }),
       get: (callUuid) => found(server<{ call: Call }>('GET', callPath(callUuid)).then(({ call }) => call)),
       timeline: (callUuid) =>
         found(
@@ -166,11 +198,34 @@ export function createRingwire(options: RingwireOptions): Ringwire {
         return withoutSuccess(answer)
       },
     },
+    webhooks: {
+      list: async () => (await page<Webhook>('webhooks', {})).data,
+      get: (id) => found(server('GET', webhookPath(id))),
+      create: (request) => server('POST', 'webhooks', {}, request),
+      change: (id, changes) => server('PATCH', webhookPath(id), {}, changes),
+      async delete(id) {
+        await server('DELETE', webhookPath(id))
+      },
+      rotate: (id) => server('POST', `${webhookPath(id)}/rotate`),
+      async test(id) {
+        return (await server<{ delivery_id: string }>('POST', `${webhookPath(id)}/test`)).delivery_id
+      },
+      deliveries: (id, filter = {}) => page(`${webhookPath(id)}/deliveries`, { ...filter }),
+      allDeliveries: (id, filter = {}) => all(`${webhookPath(id)}/deliveries`, { ...filter }),
+      async retry(id, deliveryId) {
+        await server('POST', `${webhookPath(id)}/deliveries/${encodeURIComponent(deliveryId)}/retry`)
+      },
+    },
   }
 }
 
 /** What takes time with what there is of a participant, in ms. */
 const longMs = 60_000
+
+interface Page<T> {
+  data: T[]
+  next_cursor: string | null
+}
 
 type Answer<T> = T & { success: true }
 function withoutSuccess<T>({ success: _, ...answer }: Answer<T>): Omit<Answer<T>, 'success'> {

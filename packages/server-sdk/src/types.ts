@@ -141,6 +141,86 @@ export interface ParticipantExport {
   refused: { call_uuid: string; entry: TimelineEntry }[]
 }
 
+/** What an endpoint may hear of. Of participants it hears only where it names that. */
+export type WebhookType =
+  | 'call.ringing'
+  | 'call.accepted'
+  | 'call.connected'
+  | 'call.ended'
+  | 'call.rejected'
+  | 'call.cancelled'
+  | 'call.missed'
+  | 'call.busy'
+  | 'call.wake'
+  | 'call.wake_cancelled'
+  | 'participant.online'
+  | 'participant.offline'
+
+/** A webhook endpoint of the product. */
+export interface Webhook {
+  id: string
+  url: string
+  events: WebhookType[]
+  description: string | null
+  /** False: nothing is sent. So it is after an answer of 410. */
+  enabled: boolean
+  created_at: string
+}
+
+/** `secret` is what `webhooks.verify` asks for: `whsec_…`, shown this once. */
+export interface WebhookWithSecret extends Webhook {
+  secret: string
+}
+
+export interface WebhookRotated extends WebhookWithSecret {
+  /** Until then both secrets sign. */
+  old_secret_valid_until: string
+}
+
+export interface WebhookRequest {
+  /** https, and a public address; at most 2,048 characters. */
+  url: string
+  /** All types of calls where it is null, or not given. */
+  events?: WebhookType[] | null
+  /** At most 255 characters. */
+  description?: string | null
+  /** True where it is not given. */
+  enabled?: boolean
+}
+
+/** What is not given stays as it is. */
+export type WebhookChange = Partial<WebhookRequest>
+
+/** What became of an event at an endpoint. */
+export interface WebhookDelivery {
+  /** The `id` of the event: `webhook-id`. */
+  id: string
+  type: string
+  status: 'pending' | 'delivered' | 'failed'
+  attempts: number
+  created_at: string
+  /** Null: it is over. */
+  next_attempt_at: string | null
+  ended_at: string | null
+  /** Of the last attempt; null: no answer came. */
+  response_status: number | null
+  /** The first KiB of what was answered, or what went wrong. */
+  response: string | null
+}
+
+export interface DeliveryPage {
+  data: WebhookDelivery[]
+  /** Give it as `cursor` for the next page; null on the last one. */
+  next_cursor: string | null
+}
+
+export interface DeliveryFilter {
+  status?: WebhookDelivery['status']
+  /** 1 to 100 deliveries a page; 50 where it is not given. */
+  limit?: number
+  cursor?: string
+}
+
 /** Who somebody is to the service: a user_id is unique within its role. */
 export interface Participant {
   role: string

@@ -4,10 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type {
   CallView,
+  DeliveryPage,
   ParticipantErased,
   ParticipantExport,
   ParticipantView,
   TimelineView,
+  Webhook,
+  WebhookChange,
+  WebhookRequest,
+  WebhookRotated,
+  WebhookWithSecret,
 } from '@ringwire/protocol/backend'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
@@ -20,6 +26,8 @@ import {
   RingwireError,
   type SessionToken,
   type Timeline,
+  type WebhookEvent,
+  webhooks,
 } from '../src/ringwire.ts'
 import type * as sdk from '../src/types.ts'
 
@@ -27,13 +35,16 @@ import type * as sdk from '../src/types.ts'
 
 let service: Service
 let ringwire: Ringwire
+let receiver: ReturnType<typeof openReceiver>
 const dir = mkdtempSync(join(tmpdir(), 'ringwire-server-sdk-'))
 beforeAll(async () => {
-  service = await new Service().start()
+  receiver = openReceiver()
+  service = await new Service({ RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' }).start()
   ringwire = createRingwire({ url: `${service.url}/`, keyId: productKey.id, secret: productKey.secret })
 })
 afterAll(async () => {
-  await service.dispose()
+  await service?.dispose()
+  await receiver.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
@@ -45,11 +56,17 @@ const isSame: [
   Same<Timeline, TimelineView>,
   Same<sdk.ParticipantErased, Omit<ParticipantErased, 'success'>>,
   Same<sdk.ParticipantExport, Omit<ParticipantExport, 'success'>>,
-] = [true, true, true, true, true]
+  Same<sdk.WebhookRequest, WebhookRequest>,
+  Same<sdk.WebhookChange, WebhookChange>,
+  Same<sdk.Webhook, Webhook>,
+  Same<sdk.WebhookWithSecret, WebhookWithSecret>,
+  Same<sdk.WebhookRotated, WebhookRotated>,
+  Same<sdk.DeliveryPage, Omit<DeliveryPage, 'success'>>,
+] = [true, true, true, true, true, true, true, true, true, true, true]
 const fits = (token: TokenResponse, request: sdk.TokenRequest): [SessionToken, TokenRequest] => [token, request]
 
 test('its types are those of the protocol', () => {
-  expect([isSame, typeof fits]).toEqual([[true, true, true, true, true], 'function'])
+  expect([isSame.every(Boolean), typeof fits]).toEqual([true, 'function'])
 })
 
 const wish = (user_id: string) => ({
@@ -128,12 +145,102 @@ test('[SRV2] a participant is exported, and erased: its sockets are closed, and 
   expect((await ringwire.participants.erase(participant)).calls).toBe(0)
 })
 
+/** A backend that takes webhooks, and verifies them with the secrets that it is given. */
+function openReceiver() {
+  const events: WebhookEvent[] = []
+  const secrets: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      events.push(webhooks.verify({ payload: await request.text(), headers: request.headers, secret: secrets }))
+      return new Response('thank you')
+    },
+  })
+  return { url: `http://127.0.0.1:${server.port}/hook`, events, secrets, close: () => server.stop(true) }
+}
+
+/** Waits for what the service does; a bound for failures, never a pace. */
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const begin = performance.now(); !(await isSo()); await Bun.sleep(20))
+    if (performance.now() - begin > 60_000) throw new Error(`waited 60 s until ${what}`)
+}
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: unknown) => error as RingwireError,
+  )
+
+test('[HOOK1] an endpoint from its making to its end; its secret is in the answers that make it', async () => {
+  const { url } = receiver
+  const made = await ringwire.webhooks.create({ url, events: ['call.ended'], description: 'ours' })
+  const { secret, ...endpoint } = made
+  expect(made).toMatchObject({ url, events: ['call.ended'], description: 'ours', enabled: true })
+  expect(secret).toStartWith('whsec_')
+  expect(await ringwire.webhooks.get(made.id)).toEqual(endpoint)
+  expect(await ringwire.webhooks.list()).toEqual([endpoint])
+  const changed = await ringwire.webhooks.change(made.id, { enabled: false, events: null, description: null })
+  expect(changed).toMatchObject({ id: made.id, url, enabled: false, description: null })
+  expect(changed.events).toContain('call.ringing')
+  const rotated = await ringwire.webhooks.rotate(made.id)
+  expect(rotated).toMatchObject(changed)
+  expect(rotated.secret).not.toBe(secret)
+  expect(Date.parse(rotated.old_secret_valid_until)).toBeGreaterThan(Date.now())
+  expect(await ringwire.webhooks.delete(made.id)).toBeUndefined()
+  expect([await ringwire.webhooks.get(made.id), await ringwire.webhooks.list()]).toEqual([undefined, []])
+})
+
+test('[HOOK1] deliveries: sent, verified, paged, and sent once more under the same id', async () => {
+  const { id, secret } = await ringwire.webhooks.create({ url: receiver.url, events: ['call.ended'] })
+  receiver.secrets.push(secret)
+  const sent: string[] = []
+  for (let n = 0; n < 3; n++) sent.unshift(await ringwire.webhooks.test(id))
+  const isOver = async () => (await ringwire.webhooks.deliveries(id, { status: 'delivered' })).data.length === 3
+  await until('all three arrived', isOver)
+  expect(receiver.events.map((event) => event.id).toSorted()).toEqual(sent.toSorted())
+  expect(receiver.events.map(({ type }) => type)).toEqual(['webhook.test', 'webhook.test', 'webhook.test'])
+  const page = await ringwire.webhooks.deliveries(id, { limit: 2 })
+  const all: sdk.WebhookDelivery[] = []
+  for await (const delivery of ringwire.webhooks.allDeliveries(id, { limit: 2 })) all.push(delivery)
+  expect(all.map((delivery) => delivery.id)).toEqual(sent)
+  expect([page.data, page.next_cursor]).toEqual([all.slice(0, 2), expect.any(String)])
+  expect((await ringwire.webhooks.deliveries(id, { status: 'failed' })).data).toEqual([])
+  expect(all[0]).toMatchObject({ attempts: 1, response_status: 200, response: 'thank you', next_attempt_at: null })
+  const first = sent.at(-1) ?? ''
+  await ringwire.webhooks.retry(id, first)
+  await until('it came again', () => receiver.events.filter((event) => event.id === first).length === 2)
+  await ringwire.webhooks.delete(id)
+})
+
+test('[HOOK1] what an endpoint may not be, and one that is not there, have their codes', async () => {
+  const hooks = ringwire.webhooks
+  const { url } = receiver
+  for (const [asked, code, status, word] of [
+    [() => hooks.create({ url: 'http://example.com/' }), 'INVALID_REQUEST_BODY', 400, 'url'],
+    [() => hooks.create({ url, events: ['call.unknown' as 'call.ended'] }), 'INVALID_REQUEST_BODY', 400, 'events'],
+    [() => hooks.create({ url, description: 'x'.repeat(256) }), 'INVALID_REQUEST_BODY', 400, 'description'],
+    [() => hooks.change('we_none', { enabled: false }), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.delete('we_none'), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.rotate('we_none'), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.test('we_none'), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.deliveries('we_none'), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.allDeliveries('we_none').next(), 'NOT_FOUND', 404, 'webhook endpoint'],
+    [() => hooks.retry('we_none', 'msg_none'), 'NOT_FOUND', 404, 'delivery'],
+  ] as const) {
+    const error = await failure(asked())
+    expect(error).toBeInstanceOf(RingwireError)
+    expect(error).toMatchObject({ code, status, message: expect.stringContaining(word) })
+  }
+  // The id is one part of the path, whatever it is.
+  for (const id of ['', '..', '../calls', 'a/b?c#d']) expect(await hooks.get(id)).toBeUndefined()
+  const { id } = await hooks.create({ url })
+  const statuses = hooks.deliveries(id, { status: 'lost' as 'failed' })
+  expect(await failure(statuses)).toMatchObject({ code: 'INVALID_QUERY', status: 400 })
+  await hooks.delete(id)
+})
+
 test('[SRV1] what fails says why, and never the secret', async () => {
-  const failure = (promise: Promise<unknown>) =>
-    promise.then(
-      () => 'done',
-      (error: unknown) => error as RingwireError,
-    )
   const secret = 'a-secret-that-is-wrong'
   const options = { url: service.url, keyId: productKey.id, secret: productKey.secret }
   const cases: [() => Promise<unknown>, string, number | undefined][] = [
@@ -157,6 +264,8 @@ test('[SRV1] what fails says why, and never the secret', async () => {
   expect(await failure(answers(limited).calls.list())).toMatchObject({ retryAfterMs: 7000, status: 429 })
   const proxy = new Response('<h1>Bad gateway</h1>', { status: 502 })
   expect(await failure(answers(proxy).calls.list())).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 502 })
+  const nothing = new Response(null, { status: 204 })
+  expect(await failure(answers(nothing).webhooks.list())).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 204 })
 })
 
 test('it runs on Node', async () => {
@@ -180,6 +289,7 @@ test('it runs on Node', async () => {
     version: expect.stringMatching(/^v2\d\./),
     reason: 'ended_by_server',
     wrong: 'PRODUCT_AUTH_INVALID_SECRET',
+    removed: true,
     type: 'webhook.test',
   })
 })
