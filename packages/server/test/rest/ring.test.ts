@@ -190,6 +190,7 @@ test('[TICK1] web pages and service workers may ask', async () => {
   const origin = { Origin: 'https://app.example.com' }
   for (const [path, method] of [
     ['', 'GET'],
+    ['/alerting', 'POST'],
     ['/reject', 'POST'],
   ] as const) {
     const preflight = await fetch(`${service.url}/v1/call/ring${path}`, {
@@ -201,7 +202,14 @@ test('[TICK1] web pages and service workers may ask', async () => {
       },
     })
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-methods')).toContain(method)
     expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization')
+    for (const [given, status] of [
+      [ticket(), 200],
+      [undefined, 401],
+    ] as const) {
+      const answer = await ask(path, given, origin)
+      expect([path, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([path, status, '*'])
+    }
   }
-  expect((await ask('', ticket(), origin)).headers.get('access-control-allow-origin')).toBe('*')
 })
