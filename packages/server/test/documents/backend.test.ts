@@ -2,9 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { endpoints } from '@ringwire/protocol/endpoints'
 import { blocks, projectRoot } from '@ringwire/testkit/documents'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { productKey, Service } from '@ringwire/testkit/service'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { until } from '../support/workers.ts'
 
 /** docs/backend.md: each command is run, in the order of the page. */
 const commands = blocks('docs/backend.md')
@@ -12,6 +15,7 @@ const commands = blocks('docs/backend.md')
   .map(({ text }) => text)
 const [
   prepare = '',
+  token = '',
   live = '',
   ofAnn = '',
   one = '',
@@ -19,19 +23,36 @@ const [
   timeline = '',
   participant = '',
   disconnect = '',
-  until = '',
+  disconnectUntil = '',
   exported = '',
   erase = '',
+  hook = '',
+  hooks = '',
+  oneHook = '',
+  changeHook = '',
+  testHook = '',
+  failed = '',
+  retry = '',
+  rotate = '',
+  removeHook = '',
+  jwks = '',
   cli = '',
   asking = '',
 ] = commands
 
 const dir = mkdtempSync(join(tmpdir(), 'ringwire-backend-'))
-const service = new Service()
+const service = new Service({ RINGWIRE_WEBHOOK_ALLOW: '127.0.0.1' })
+let receiver: Receiver
 let call = ''
-beforeAll(() => service.start())
+let webhook = ''
+let delivery = ''
+beforeAll(async () => {
+  receiver = await openReceiver()
+  await service.start()
+})
 afterAll(async () => {
   await service.dispose()
+  await receiver?.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
@@ -46,6 +67,8 @@ async function sh(text: string): Promise<string> {
       RINGWIRE_KEY_SECRET: productKey.secret,
       RINGWIRE_DATA_DIR: service.dataDir,
       CALL: call,
+      WEBHOOK: webhook,
+      DELIVERY: delivery,
     },
     stdout: 'pipe',
     stderr: 'pipe',
@@ -57,11 +80,33 @@ async function sh(text: string): Promise<string> {
 const ask = async (text: string) => JSON.parse(await sh(text))
 
 test('the page has these commands, and this file runs all of them', () => {
-  expect(commands).toHaveLength(13)
+  expect(commands).toHaveLength(24)
+})
+
+/** `POST /v1/server/calls/{}/end`, as curl asks it, and as the registry has it. */
+function routeOf(command: string): string {
+  const url = /"\$RINGWIRE_URL([^"?]+)/.exec(command)?.[1] ?? ''
+  const method = /-X (\w+)/.exec(command)?.[1] ?? (command.includes(' -d ') ? 'POST' : 'GET')
+  return `${method} ${url.replaceAll(/\$\w+/g, '{}').replace(/\/participants\/\w+\/\w+/, '/participants/{}/{}')}`
+}
+
+test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page', () => {
+  const made = new Set(commands.filter((text) => text.startsWith('curl ')).map(routeOf))
+  const backends = Object.values(endpoints).filter(({ tag }) => tag === 'server' || tag === 'tokens')
+  const routes = backends.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
+  expect([...made].sort()).toEqual(routes.sort())
+})
+
+test('[TOK1] [KEY1] a session token, with which a client asks, and the public keys', async () => {
+  await sh(prepare)
+  const { token: issued, ws_url, ice_servers, user } = await ask(token)
+  expect([ws_url.startsWith('ws://'), Array.isArray(ice_servers), user.user_id]).toEqual([true, true, 'ann'])
+  expect((await service.history(issued)).data).toEqual([])
+  // Of a secret nothing is shown, and a service begins with one.
+  expect(await ask(jwks)).toEqual({ keys: [] })
 })
 
 test('[SRV2] calls: listed, shown, ended', async () => {
-  await sh(prepare)
   const agent = someone('agent')
   const ann = await service.connect({ user_id: 'ann', role: 'customer' })
   const callee = await service.connect({ user_id: agent, role: 'agent' })
@@ -80,9 +125,32 @@ test('[SRV2] a participant: shown, and sent away', async () => {
   expect((await ask(disconnect)).success).toBe(true)
   expect(await ask(participant)).toMatchObject({ online: false, sessions: [] })
   const token = await service.token({ user_id: 'ben', role: 'customer' })
-  expect(await ask(until)).toEqual({ success: true, tokens_from: '2030-01-01T00:00:00.000Z' })
+  expect(await ask(disconnectUntil)).toEqual({ success: true, tokens_from: '2030-01-01T00:00:00.000Z' })
   const history = await fetch(`${service.url}/v1/calls/history`, { headers: { Authorization: `Bearer ${token}` } })
   expect(history.status).toBe(401)
+})
+
+test('[HOOK1] a webhook endpoint: made, listed, changed, tried, given a new secret, removed', async () => {
+  const { secret, ...made } = await ask(hook.replace('https://backend.example.com/webhooks', receiver.url))
+  expect([made.url, made.events, secret.slice(0, 6)]).toEqual([receiver.url, ['call.ended', 'call.missed'], 'whsec_'])
+  webhook = made.id
+  expect((await ask(hooks)).data).toEqual([made])
+  expect(await ask(oneHook)).toEqual(made)
+  expect(await ask(changeHook)).toEqual({ ...made, description: 'the book of calls' })
+  const deliveries = async (status: string) => (await ask(failed.replace('failed', status))).data
+  delivery = (await ask(testHook)).delivery_id
+  await until('it is delivered', async () => (await deliveries('delivered'))[0]?.id === delivery)
+  expect(await deliveries('failed')).toEqual([])
+  expect(await ask(retry)).toEqual({ delivery_id: delivery })
+  expect((await receiver.until(2)).map(({ id, type }) => [id, type])).toEqual([
+    [delivery, 'webhook.test'],
+    [delivery, 'webhook.test'],
+  ])
+  const rotated = await ask(rotate)
+  expect(rotated.secret).not.toBe(secret)
+  expect(Date.parse(rotated.old_secret_valid_until)).toBeGreaterThan(Date.now())
+  expect(await sh(removeHook)).toBe('')
+  expect((await ask(hooks)).data).toEqual([])
 })
 
 test('[SRV2] the same on the command line, beside the service, which hears of it', async () => {
