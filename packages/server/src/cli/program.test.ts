@@ -107,6 +107,8 @@ describe('help and usage', () => {
       'keys',
       'keys create',
       'products set',
+      'webhooks set',
+      'webhooks retry',
       'token',
       'token mint',
       'token verify',
@@ -134,6 +136,9 @@ describe('help and usage', () => {
       'products set shop --reveal-busy perhaps',
       'products set shop --media none',
       'products set shop',
+      'webhooks set we_1 --product shop',
+      'webhooks set we_1 --description ours',
+      'webhooks retry we_1 --product shop',
       'token --product shop',
       'token verify',
       'call history --product shop --user a --role b --limit 0',
@@ -154,6 +159,7 @@ describe('help and usage', () => {
       ['serve', '--workers'],
       ['keys', '--product', '--key-id', '--grace', '--json'],
       ['products', '--busy', '--reveal-busy', '--ring-timeout-ms', '--json'],
+      ['webhooks', '--url', '--events', '--description', '--failed', '--limit', '--json'],
       ['token', '--product', '--user', '--role', '--peer-role', '--name', '--context-type', '--device', '--ttl'],
       ['call', '--limit', '--cursor'],
       ['migrate', '--print-jwt-secrets'],
@@ -353,6 +359,75 @@ describe('keys', () => {
       code: 0,
       err: expect.stringContaining('RINGWIRE_BOOTSTRAP_KEYS'),
     })
+  })
+})
+
+describe('webhooks', () => {
+  const url = 'https://backend.example.com/webhooks'
+  interface Endpoint {
+    id: string
+    url: string
+    events: string[]
+    description: string | null
+    enabled: boolean
+    created_at: string
+    secret?: string
+  }
+  const create = async (options = '') => {
+    const { secret: _, ...endpoint } = await json<Endpoint>(`webhooks create ${url} --product shop${options}`)
+    return endpoint
+  }
+  const list = () => json<Endpoint[]>('webhooks list --product shop')
+
+  test('[HOOK1] set changes what is given, and nothing else', async () => {
+    const before = await create(' --events call.ended --description ours')
+    const set = (options: string) => json<Endpoint>(`webhooks set ${before.id} --product shop ${options}`)
+    const moved = { ...before, url: 'https://other.example.com/' }
+    expect(await set('--url https://other.example.com')).toEqual(moved)
+    const told = { ...moved, events: ['call.missed', 'participant.online'], description: 'theirs' }
+    expect(await set('--events call.missed,participant.online --description theirs')).toEqual(told)
+    expect(await list()).toEqual([told])
+    const { out } = await run(`webhooks set ${before.id} --product shop --events all`)
+    expect(out).toMatch(/^ID +URL +STATE +EVENTS +DESCRIPTION\nwe_\w+ +https:\/\/other\S+ +enabled +all +theirs\n$/)
+    expect((await run(['webhooks', 'set', before.id, '--product', 'shop', '--description', ''])).code).toBe(0)
+    const asMade = { ...(await create()), id: before.id, url: moved.url }
+    expect((await list()).find(({ id }) => id === before.id)).toEqual(asMade)
+  })
+
+  test('[HOOK1, HOOK4] what an endpoint may not be changes nothing; one that is not there ends with 3', async () => {
+    const endpoint = await create()
+    for (const [args, exit, said] of [
+      [`${endpoint.id} --product shop --url http://example.com/`, 1, 'url must begin with https://.'],
+      [`${endpoint.id} --product shop --url https://10.0.0.1/`, 1, 'url must lead to a public address.'],
+      [`${endpoint.id} --product shop --events call.ended,call.unknown`, 1, 'events must be a list of some of'],
+      [
+        `${endpoint.id} --product shop --description ${'x'.repeat(256)}`,
+        1,
+        'description must be a text of at most 255',
+      ],
+      [`${endpoint.id} --product clinic --events all`, 3, `The product clinic has no webhook endpoint ${endpoint.id}.`],
+      ['we_none --product shop --events all', 3, 'The product shop has no webhook endpoint we_none.'],
+    ] as const) {
+      const { code, out, err } = await run(`webhooks set ${args}`)
+      expect([args, code, out, err]).toEqual([args, exit, '', expect.stringContaining(said)])
+    }
+    expect(await list()).toEqual([endpoint])
+  })
+
+  test('[HOOK1] retry of what is not there, or not over, ends with 3', async () => {
+    const { id } = await create()
+    const { delivery_id: pending } = await json<{ delivery_id: string }>(`webhooks test ${id} --product shop`)
+    for (const [args, said] of [
+      [`we_none ${pending} --product shop`, 'The product shop has no webhook endpoint we_none.'],
+      [`${id} ${pending} --product clinic`, `The product clinic has no webhook endpoint ${id}.`],
+      [`${id} msg_none --product shop`, `The endpoint ${id} has no delivery msg_none that is over.`],
+      [`${id} ${pending} --product shop`, `The endpoint ${id} has no delivery ${pending} that is over.`],
+    ] as const) {
+      expect([args, await run(`webhooks retry ${args}`)]).toEqual([
+        args,
+        expect.objectContaining({ code: 3, out: '', err: expect.stringContaining(said) }),
+      ])
+    }
   })
 })
 

@@ -4,6 +4,7 @@ import { createAddressGuard } from '../outgoing/addresses.ts'
 import type { WebhookEndpoint } from '../ports/webhooks.ts'
 import {
   createWebhookEndpoints,
+  type EndpointInput,
   shownDelivery,
   shownEndpoint,
   type WebhookEndpoints,
@@ -28,6 +29,14 @@ interface Options {
   readonly json?: boolean
 }
 
+interface Changes {
+  readonly url?: string
+  readonly events?: string
+  readonly description?: string
+}
+
+const eventsHelp = 'types of events, with commas between them, or all: every type of calls'
+
 export function addWebhookCommands(program: Command, surroundings: Surroundings): void {
   const webhooks = program.command('webhooks').description('Webhook endpoints: where the events of calls are sent.')
   const add = (text: string, description: string) =>
@@ -38,12 +47,15 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
       .option('--json', 'print JSON instead of text')
 
   add('create <url>', 'Add an endpoint. Its secret is shown this once.')
-    .option('--events <types>', 'types of events, with commas between them (default: all)')
-    .option('--description <text>', 'what it is for, at most 255 characters')
-    .action((url: string, options: Options & { events?: string; description?: string }) =>
-      create(surroundings, url, options),
-    )
+    .option('--events <types>', `${eventsHelp} (default: all)`)
+    .option('--description <text>', 'what it is for, at most 255 characters (default: none)')
+    .action((url: string, options: Options & Changes) => create(surroundings, url, options))
   add('list', 'List the endpoints of a product.').action((options: Options) => list(surroundings, options))
+  add('set <id>', 'Change an endpoint; what is not given stays as it is.')
+    .option('--url <url>', 'where events are sent (default: as it is)')
+    .option('--events <types>', `${eventsHelp} (default: as it is)`)
+    .option('--description <text>', 'what it is for, at most 255 characters; empty: nothing (default: as it is)')
+    .action((id: string, options: Options & Changes) => set(surroundings, id, options))
   for (const enabled of [true, false]) {
     const [verb, what] = enabled
       ? ['enable', 'Send events to an endpoint again.']
@@ -65,6 +77,9 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
     .action((id: string, options: Options & { failed?: boolean; limit: number }) =>
       deliveries(surroundings, id, options),
     )
+  add('retry <id> <delivery>', 'Have the service send a delivery that is over once more, under the same ID.').action(
+    (id: string, deliveryId: string, options: Options) => retry(surroundings, id, deliveryId, options),
+  )
 }
 
 type Work<T> = (webhooks: WebhookEndpoints) => T | Promise<T>
@@ -90,16 +105,18 @@ const none = (id: string, product: string) =>
 async function create(
   surroundings: Surroundings,
   url: string,
-  { product, events, description, json }: Options & { events?: string; description?: string },
+  { product, json, ...given }: Options & Changes,
 ): Promise<void> {
-  const types = events?.split(',').map((type) => type.trim())
-  const created = await withWebhooks(
-    surroundings,
-    (webhooks) => webhooks.create(product, { url, events: types, description }),
-    true,
-  )
+  const input = { ...inputOf(given), url }
+  const created = await withWebhooks(surroundings, (webhooks) => webhooks.create(product, input), true)
   if (!created.ok) throw new CommandFailure(exitCodes.failed, created.message)
   showSecret(surroundings, created.endpoint, json)
+}
+
+/** As the service reads it: null is what a new endpoint has. */
+function inputOf({ url, events, description }: Changes): EndpointInput {
+  const types = events === 'all' ? null : events?.split(',').map((type) => type.trim())
+  return { url, events: types, description: description === '' ? null : description }
 }
 
 function showSecret(surroundings: Surroundings, endpoint: WebhookEndpoint, json: boolean | undefined): void {
@@ -120,6 +137,10 @@ async function list(surroundings: Surroundings, { product, json }: Options): Pro
   const endpoints = await withWebhooks(surroundings, (webhooks) => webhooks.list(product))
   if (json) return printJson(surroundings, endpoints.map(shownEndpoint))
   if (endpoints.length === 0) return surroundings.err(`The product ${product} has no webhook endpoints.\n`)
+  printEndpoints(surroundings, endpoints)
+}
+
+function printEndpoints(surroundings: Surroundings, endpoints: readonly WebhookEndpoint[]): void {
   const rows = endpoints.map(({ id, url, enabled, events, description }) => [
     id,
     url,
@@ -130,16 +151,39 @@ async function list(surroundings: Surroundings, { product, json }: Options): Pro
   printTable(surroundings, ['ID', 'URL', 'STATE', 'EVENTS', 'DESCRIPTION'], rows, tones)
 }
 
+async function change(
+  surroundings: Surroundings,
+  id: string,
+  product: string,
+  input: EndpointInput,
+): Promise<WebhookEndpoint> {
+  const changed = await withWebhooks(surroundings, (webhooks) => webhooks.change(product, id, input))
+  if (changed === undefined) throw none(id, product)
+  if (!changed.ok) throw new CommandFailure(exitCodes.failed, changed.message)
+  return changed.endpoint
+}
+
+async function set(
+  surroundings: Surroundings,
+  id: string,
+  { product, json, ...given }: Options & Changes,
+): Promise<void> {
+  if (Object.keys(given).length === 0) {
+    throw new CommandFailure(exitCodes.usage, 'Give --url, --events or --description.')
+  }
+  const endpoint = await change(surroundings, id, product, inputOf(given))
+  if (json) return printJson(surroundings, shownEndpoint(endpoint))
+  printEndpoints(surroundings, [endpoint])
+}
+
 async function setEnabled(
   surroundings: Surroundings,
   id: string,
   { product, json }: Options,
   enabled: boolean,
 ): Promise<void> {
-  const changed = await withWebhooks(surroundings, (webhooks) => webhooks.change(product, id, { enabled }))
-  if (changed === undefined) throw none(id, product)
-  if (!changed.ok) throw new CommandFailure(exitCodes.failed, changed.message)
-  if (json) return printJson(surroundings, shownEndpoint(changed.endpoint))
+  const endpoint = await change(surroundings, id, product, { enabled })
+  if (json) return printJson(surroundings, shownEndpoint(endpoint))
   surroundings.err(`${id} is ${enabled ? 'enabled' : 'disabled'}.\n`)
 }
 
@@ -158,7 +202,30 @@ async function remove(surroundings: Surroundings, id: string, { product, json }:
 async function test(surroundings: Surroundings, id: string, { product, json }: Options): Promise<void> {
   const deliveryId = await withWebhooks(surroundings, (webhooks) => webhooks.test(product, id))
   if (deliveryId === undefined) throw none(id, product)
-  if (json) return printJson(surroundings, { delivery_id: deliveryId })
+  showQueued(surroundings, deliveryId, json)
+}
+
+async function retry(
+  surroundings: Surroundings,
+  id: string,
+  deliveryId: string,
+  { product, json }: Options,
+): Promise<void> {
+  const isQueued = await withWebhooks(surroundings, async (webhooks) => {
+    if ((await webhooks.find(product, id)) === undefined) throw none(id, product)
+    return webhooks.retry(product, id, deliveryId)
+  })
+  if (!isQueued) {
+    throw new CommandFailure(exitCodes.negative, `The endpoint ${id} has no delivery ${deliveryId} that is over.`)
+  }
+  showQueued(surroundings, deliveryId, json)
+}
+
+function showQueued(surroundings: Surroundings, deliveryId: string, json: boolean | undefined): void {
+  if (json) {
+    printJson(surroundings, { delivery_id: deliveryId })
+    return
+  }
   surroundings.out(`${deliveryId}\n`)
   surroundings.err('The service sends it; ringwire webhooks deliveries says what became of it.\n')
 }

@@ -131,6 +131,27 @@ test('[LOG2] what failed for good is a line in the log, without what was sent', 
   expect(endpoint).toMatchObject({ id, enabled: false })
 })
 
+test('[HOOK1] on the command line an endpoint is changed, and what failed is sent again under its id', async () => {
+  const [gone, moved] = await Promise.all([openReceiver(), openReceiver()])
+  gone.reply(() => 410)
+  try {
+    const { id } = await command(`webhooks create ${gone.url} --product shop --events participant.online --json`)
+    const { delivery_id: deliveryId } = await command(`webhooks test ${id} --product shop --json`)
+    const deliveries = () => command(`webhooks deliveries ${id} --product shop --json`)
+    await until('it has failed', async () => (await deliveries())[0]?.status === 'failed')
+    const changed = await command(`webhooks set ${id} --product shop --url ${moved.url} --events call.ended --json`)
+    expect(changed).toMatchObject({ id, url: moved.url, events: ['call.ended'], enabled: false })
+    await command(`webhooks enable ${id} --product shop --json`)
+    const queued = await command(`webhooks retry ${id} ${deliveryId} --product shop --json`)
+    expect(queued).toEqual({ delivery_id: deliveryId })
+    expect(await moved.until(1)).toMatchObject([{ id: deliveryId, type: 'webhook.test' }])
+    expect(gone.received).toHaveLength(1)
+    await until('it is delivered', async () => (await deliveries())[0]?.status === 'delivered')
+  } finally {
+    await Promise.all([gone.close(), moved.close()])
+  }
+}, 240_000)
+
 test('the receiver of docs/webhooks.md takes what is signed, and nothing else', async () => {
   const code = blocks('docs/webhooks.md', '## Receive them').find(({ language }) => language === 'js')?.text ?? ''
   const folder = mkdtempSync(join(tmpdir(), 'ringwire-receiver-'))
