@@ -2,6 +2,8 @@
 import type { DeviceRequest, DeviceResponse } from '@ringwire/protocol/push'
 import type { CallStatus, NotRinging, RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { errorFromWire, RingwireError } from './error.ts'
+import { ringAt } from './ring.ts'
+import type { Call, CallClient, Participant } from './types.ts'
 
 /** What the ticket's call is: `ringing` with what to show, or what became of it. */
 export type Ring =
@@ -24,7 +26,13 @@ export interface NoRing {
   readonly endReason: string | null
 }
 
-/** A ring ticket in use. Each method rejects with a `RingwireError` where the service cannot be asked. */
+/** It rings at the client, as its event `incoming` says, too. */
+export interface Rung {
+  readonly ringing: true
+  readonly call: Call
+}
+
+/** A ring ticket in use [TICK1]. Each method rejects with a `RingwireError` where the service cannot be asked. */
 export interface Ticket {
   /** The call, while it rings. */
   look(): Promise<Ring>
@@ -32,39 +40,50 @@ export interface Ticket {
   reject(): Promise<NoRing>
   /** Says that this device shows the call: the caller hears that it rings. */
   alerting(): Promise<{ readonly ringing: true } | NoRing>
+  /**
+   * Connects the client, where it is not connected, and gives the call once it rings there: `accept()` answers it. The client
+   * stays connected, whatever comes of it. While the call does not come, the ticket is asked every 5 s, and when the ring is
+   * to end: it ends with the ring. Rejects also with `TOKEN_FAILED` where there is no token, `AUTH_TOKEN_INVALID` where the
+   * service refused two in a row, `CALL_NOT_PARTICIPANT` where the client is not the one of the ticket's participant, and
+   * `CONNECTION_CLOSED`, or what the service said, where the client is closed.
+   */
+  connect(client: CallClient): Promise<Rung | NoRing>
 }
 
 export interface TicketOptions {
   /** The origin of the service, as `https://calls.example.com`. */
   readonly url: string
+  /** For an answer, in ms. Default: 10 000. */
+  readonly requestTimeoutMs?: number
 }
 
-/** Uses the `ring_ticket` of a `call.wake`; it needs no session, so a service worker can do it. */
-export function answerTicket(ticket: string, { url }: TicketOptions): Ticket {
+/** Uses the `ring_ticket` of a `call.wake`. All but `connect` needs no session, so a service worker can do it. */
+export function answerTicket(ticket: string, { url, requestTimeoutMs }: TicketOptions): Ticket {
   const ask = async <T>(method: string, path = ''): Promise<T | NoRing> => {
-    const response = await request(`${url}/v1/call/ring${path}`, method, ticket)
-    const body = await readJson<T & NotRinging>(response)
+    const response = await request(`${url}/v1/call/ring${path}`, method, ticket, { timeoutMs: requestTimeoutMs })
+    const body = readJson<T & NotRinging>(response)
     if (response.ok) return body
     if (response.status === 410) return noRing(body.error.status, body.error.end_reason)
     // The ring is over, and with it the ticket.
     if (response.status === 401) return noRing(null, null)
     throw failure(body)
   }
+  async function look(): Promise<Ring> {
+    const ring = await ask<RingResponse>('GET')
+    if ('ringing' in ring) return ring
+    const { user_id: userId, role, display_name: displayName } = ring.caller
+    return {
+      ringing: true,
+      callUuid: ring.call_uuid,
+      caller: { userId, role, displayName },
+      callType: ring.call_type,
+      contextType: ring.context_type,
+      contextId: ring.context_id,
+      expiresAt: new Date(ring.expires_at),
+    }
+  }
   return {
-    async look() {
-      const ring = await ask<RingResponse>('GET')
-      if ('ringing' in ring) return ring
-      const { user_id: userId, role, display_name: displayName } = ring.caller
-      return {
-        ringing: true,
-        callUuid: ring.call_uuid,
-        caller: { userId, role, displayName },
-        callType: ring.call_type,
-        contextType: ring.context_type,
-        contextId: ring.context_id,
-        expiresAt: new Date(ring.expires_at),
-      }
-    },
+    look,
     async reject() {
       const changed = await ask<RingChanged>('POST', '/reject')
       return 'ringing' in changed ? changed : noRing(changed.status, changed.end_reason)
@@ -72,6 +91,13 @@ export function answerTicket(ticket: string, { url }: TicketOptions): Ticket {
     async alerting() {
       const changed = await ask<RingChanged>('POST', '/alerting')
       return 'ringing' in changed ? changed : { ringing: true }
+    },
+    async connect(client) {
+      client.connect()
+      // The device may have slept: its socket can be dead, and there is no time for a pause.
+      client.wake()
+      const ring = await look()
+      return ring.ringing ? ringAt(client, calleeOf(ticket), ring, look) : ring
     },
   }
 }
@@ -110,8 +136,8 @@ export async function registerDevice(options: BrowserDeviceOptions): Promise<boo
     platform: 'webpush',
     subscription: { endpoint, keys: { p256dh: keys?.p256dh ?? '', auth: keys?.auth ?? '' } },
   }
-  const response = await request(`${url}/v1/call/device`, 'PUT', token, JSON.stringify(body))
-  const answer = await readJson<DeviceResponse & NotRinging>(response)
+  const response = await request(`${url}/v1/call/device`, 'PUT', token, { body: JSON.stringify(body) })
+  const answer = readJson<DeviceResponse & NotRinging>(response)
   if (!response.ok) throw failure(answer)
   return answer.pushes
 }
@@ -119,24 +145,46 @@ export async function registerDevice(options: BrowserDeviceOptions): Promise<boo
 /** Forgets the device of the token: somebody logs out. */
 export async function forgetDevice({ url, token }: DeviceOptions): Promise<void> {
   const response = await request(`${url}/v1/call/device`, 'DELETE', token)
-  if (!response.ok) throw failure(await readJson(response))
+  if (!response.ok) throw failure(readJson(response))
 }
 
-async function request(url: string, method: string, token: string, body?: string): Promise<Response> {
+interface Answer extends Pick<Response, 'ok' | 'status'> {
+  readonly text: string
+}
+
+interface RequestOptions {
+  readonly body?: string
+  readonly timeoutMs?: number | undefined
+}
+
+async function request(url: string, method: string, token: string, options: RequestOptions = {}): Promise<Answer> {
+  const { body, timeoutMs = 10_000 } = options
   const headers: Record<string, string> = { Authorization: `Bearer ${token}` }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
+  let timer: ReturnType<typeof setTimeout> | undefined
+  // A network may swallow what was asked, and say nothing.
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`There was no answer in ${timeoutMs} ms.`)), timeoutMs)
+  })
   try {
-    return await fetch(url, { method, headers, ...(body !== undefined && { body }) })
+    return await Promise.race([answerOf(fetch(url, { method, headers, ...(body !== undefined && { body }) })), late])
   } catch (cause) {
     throw new RingwireError('REQUEST_FAILED', 'The service could not be reached.', { retryable: true, cause })
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-async function readJson<T>(response: Response): Promise<T> {
+async function answerOf(fetched: Promise<Response>): Promise<Answer> {
+  const response = await fetched
+  return { ok: response.ok, status: response.status, text: await response.text() }
+}
+
+function readJson<T>({ text, status }: Answer): T {
   try {
-    return (await response.json()) as T
+    return JSON.parse(text) as T
   } catch (cause) {
-    throw new RingwireError('REQUEST_FAILED', 'The answer is no JSON.', { httpStatus: response.status, cause })
+    throw new RingwireError('REQUEST_FAILED', 'The answer is no JSON.', { httpStatus: status, cause })
   }
 }
 
@@ -144,6 +192,15 @@ const failure = (body: unknown) => errorFromWire((body as { error?: unknown } | 
 
 function noRing(status: CallStatus | null, endReason: string | null): NoRing {
   return { ringing: false, status, endReason }
+}
+
+/** Whom the ticket is for, as the service has written it: it has just taken the ticket. */
+function calleeOf(ticket: string): Participant {
+  const [, claims = ''] = ticket.split('.')
+  // Not every runtime has a TextDecoder.
+  const text = Array.from(bytesOf(claims), (byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+  const { sub: userId, role } = JSON.parse(decodeURIComponent(text))
+  return { userId, role }
 }
 
 function bytesOf(base64url: string): Uint8Array<ArrayBuffer> {

@@ -46,6 +46,14 @@ test('what is not used is left out', async () => {
   expect(gzipped(await bundle(entry))).toBeLessThan(500)
 })
 
+test('what a service worker needs for tickets is under 2.5 KB, and nothing of the client', async () => {
+  const text = await bundle(source('push.ts'))
+  const size = gzipped(text)
+  console.log(`tickets and devices: ${text.length} bytes minified, ${size} gzipped`)
+  expect(size).toBeLessThan(2_500)
+  expect(text).not.toMatch(/WebSocket|auth\.ok/)
+})
+
 test('it runs on Node', async () => {
   const node = Bun.which('node')
   if (node === null) throw new Error('there is no node on PATH')

@@ -1,8 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { block, checkTypes, writeApplication } from '@ringwire/testkit/documents'
 import { invite, someone } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
+import { makeTemporaryDirectory } from '@ringwire/testkit/process'
 import { Service } from '@ringwire/testkit/service'
-import { answerTicket, forgetDevice, registerDevice } from '../src/push.ts'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
+import { answerTicket, forgetDevice, type NoRing, type Rung, registerDevice, type TicketOptions } from '../src/push.ts'
+import type { Call, CallClient } from '../src/types.ts'
+import { online, type PersonOptions, person, ringing as rings } from './support/people.ts'
 
 const key = Buffer.alloc(32, 7)
 let service: Service
@@ -10,6 +17,19 @@ beforeAll(async () => {
   service = await new Service({ RINGWIRE_JWT_SECRETS: `k:${key.toString('base64url')}` }).start()
 })
 afterAll(() => service.dispose())
+
+const clients: CallClient[] = []
+const networks: TcpProxy[] = []
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close()
+  await Promise.all(networks.splice(0).map((network) => network.stop()))
+})
+
+async function newNetwork(): Promise<TcpProxy> {
+  const network = await new TcpProxy(service.url).start()
+  networks.push(network)
+  return network
+}
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
@@ -19,15 +39,14 @@ function sign(claims: object): string {
   return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`
 }
 
-async function ringing() {
-  const calleeId = someone('callee')
+async function ringing(calleeId = someone('callee'), more: object = {}) {
   const caller = await service.connect({ user_id: someone('caller'), role: 'customer' }, { path: '/v1/ws?ext=1' })
-  const callUuid = await invite(caller, calleeId, { call_type: 'video' })
+  const callUuid = await invite(caller, calleeId, { call_type: 'video', ...more })
   const seconds = Math.floor(Date.now() / 1000)
   const who = { sub: calleeId, product: 'shop', role: 'agent', call_uuid: callUuid }
   const ticket = (exp = seconds + 45) =>
     sign({ iss: 'ringwire', aud: 'ringwire-ring', purpose: 'ring', ...who, iat: seconds, exp })
-  return { caller, callUuid, ticket }
+  return { caller, calleeId, callUuid, ticket }
 }
 
 test('[TICK1] answerTicket: looks, says that it rings, rejects', async () => {
@@ -75,6 +94,221 @@ test('a service that cannot be asked, or is none, is a RingwireError', async () 
     await expect(answerTicket('x', { url }).look()).rejects.toMatchObject({ code: 'REQUEST_FAILED', httpStatus: 502 })
   } finally {
     await other.stop(true)
+  }
+})
+
+test('a service that takes a question and says nothing cannot be asked', async () => {
+  const silent = Bun.serve({ hostname: '127.0.0.1', port: 0, idleTimeout: 0, fetch: () => new Promise(() => {}) })
+  try {
+    const ticket = answerTicket('x', { url: `http://127.0.0.1:${silent.port}`, requestTimeoutMs: 50 })
+    await expect(ticket.look()).rejects.toMatchObject({ code: 'REQUEST_FAILED', retryable: true })
+  } finally {
+    await silent.stop(true)
+  }
+})
+
+function agent(userId: string, options: PersonOptions = {}) {
+  const it = person(service, userId, 'agent', options)
+  clients.push(it.client)
+  return it
+}
+
+/** What `connect` came to; none of its listeners may be left then. */
+async function connect(ticket: string, client: CallClient, at: TicketOptions = service): Promise<Rung | NoRing> {
+  const listeners = new Set<object>()
+  const counted: CallClient = {
+    ...client,
+    get state() {
+      return client.state
+    },
+    on(event, listener) {
+      const end = client.on(event, listener)
+      listeners.add(end)
+      return () => {
+        listeners.delete(end)
+        end()
+      }
+    },
+  }
+  try {
+    return await answerTicket(ticket, at).connect(counted)
+  } finally {
+    expect(listeners.size).toBe(0)
+  }
+}
+
+/** A client whose connection hangs in its network, after the ticket has said that the call rings. */
+async function connecting(ticket: string, calleeId: string) {
+  const [network, restNetwork] = await Promise.all([newNetwork(), newNetwork()])
+  const { client } = agent(calleeId, { url: network.wsUrl })
+  const release = network.holdNext()
+  const answered = new Promise<void>((resolve) => {
+    restNetwork.onLink = (link) => link.observe('server', () => resolve())
+  })
+  const result = connect(ticket, client, restNetwork)
+  result.catch(() => {})
+  await answered
+  const refuse = () => {
+    network.refuse()
+    restNetwork.refuse()
+  }
+  return { client, result, release, refuse }
+}
+
+function callOf(ring: Rung | NoRing): Call {
+  if (!ring.ringing) throw new Error(`it does not ring: ${JSON.stringify(ring)}`)
+  return ring.call
+}
+
+test('[TICK1] connect: the client connects, the call rings there and is accepted', async () => {
+  // The name is more than ASCII.
+  const { caller, calleeId, callUuid, ticket } = await ringing(someone('Zoë 📞'))
+  const call = callOf(await connect(ticket(), agent(calleeId).client))
+  expect(call).toMatchObject({ callUuid, direction: 'incoming', callType: 'video', state: { name: 'ringing' } })
+  await call.accept()
+  expect((await caller.next('call.accepted')).data.call_uuid).toBe(callUuid)
+})
+
+test('[TICK1] connect: a client that is connected already has the call', async () => {
+  const callee = agent(someone('callee'))
+  await online(callee)
+  const { callUuid, ticket } = await ringing(callee.userId)
+  const call = await rings(callee, callUuid)
+  expect(callOf(await connect(ticket(), callee.client))).toBe(call)
+  await call.accept()
+  expect(await connect(ticket(), callee.client)).toEqual({ ringing: false, status: 'accepted', endReason: null })
+})
+
+test('[TICK1] connect: a socket that died while the device slept is replaced', async () => {
+  const network = await newNetwork()
+  // By itself the client would not notice before the ring is over.
+  const quiet = { heartbeatMs: 600_000, heartbeatTimeoutMs: 1_000 }
+  const callee = agent(someone('callee'), { url: network.wsUrl, ...quiet })
+  await online(callee)
+  network.silence()
+  const { callUuid, ticket } = await ringing(callee.userId)
+  expect(callOf(await connect(ticket(), callee.client)).callUuid).toBe(callUuid)
+})
+
+test('[TICK1] connect: a call that is over says so', async () => {
+  const { caller, calleeId, callUuid, ticket } = await ringing()
+  const { client } = agent(calleeId)
+  expect(await connect(ticket(1), client)).toEqual({ ringing: false, status: null, endReason: null })
+  caller.send('call.cancel', { call_uuid: callUuid })
+  await caller.settle()
+  const cancelled = { ringing: false, status: 'cancelled', endReason: 'caller_cancelled' } as const
+  expect(await connect(ticket(), client)).toEqual(cancelled)
+})
+
+for (const isThrough of [true, false]) {
+  const when = isThrough ? 'before the client gets through' : 'and the client never gets through'
+  test(`[TICK1] connect: the caller gives up ${when}`, async () => {
+    const { caller, calleeId, callUuid, ticket } = await ringing()
+    const { client, result, release } = await connecting(ticket(), calleeId)
+    caller.send('call.cancel', { call_uuid: callUuid })
+    await caller.settle()
+    if (isThrough) release()
+    const released = performance.now()
+    expect(await result).toEqual({ ringing: false, status: 'cancelled', endReason: 'caller_cancelled' })
+    // A second after it is through; else by what is asked every 5 s.
+    expect(performance.now() - released).toBeLessThan(soon(isThrough ? 3_000 : 10_000))
+    expect(client.state.name === 'online').toBe(isThrough)
+  })
+}
+
+test('[TICK1] connect: answered on another device meanwhile', async () => {
+  const { calleeId, callUuid, ticket } = await ringing()
+  const { result, release } = await connecting(ticket(), calleeId)
+  const other = await service.connect({ user_id: calleeId, role: 'agent', device_id: 'tablet' })
+  other.send('call.accept', { call_uuid: callUuid })
+  await other.settle()
+  release()
+  expect(await result).toEqual({ ringing: false, status: 'accepted', endReason: null })
+})
+
+test('[TICK1] connect: the ring ends while nothing gets through', async () => {
+  const { calleeId, ticket } = await ringing(undefined, { ring_timeout_ms: 5_000 })
+  const { result } = await connecting(ticket(), calleeId)
+  expect(await result).toMatchObject({ ringing: false, status: 'missed' })
+})
+
+test('[TICK1] connect: the ticket of somebody else rings at no client', async () => {
+  const { calleeId, callUuid, ticket } = await ringing()
+  const wrong = { name: 'RingwireError', code: 'CALL_NOT_PARTICIPANT', callUuid, retryable: false }
+  const other = agent(someone('other'))
+  await expect(connect(ticket(), other.client)).rejects.toMatchObject(wrong)
+  await online(other)
+  await expect(connect(ticket(), other.client)).rejects.toMatchObject(wrong)
+  // Another role is another participant.
+  const customer = person(service, calleeId, 'customer')
+  clients.push(customer.client)
+  await expect(connect(ticket(), customer.client)).rejects.toMatchObject(wrong)
+})
+
+test('[TICK1] connect: the service is away, at once and later', async () => {
+  const { calleeId, ticket } = await ringing()
+  const away = { name: 'RingwireError', code: 'REQUEST_FAILED', retryable: true }
+  const nowhere = { url: 'http://127.0.0.1:1' }
+  await expect(connect(ticket(), agent(calleeId).client, nowhere)).rejects.toMatchObject(away)
+  const { result, refuse } = await connecting(ticket(), calleeId)
+  refuse()
+  await expect(result).rejects.toMatchObject(away)
+})
+
+test('[TICK1] connect: there is no token, or the service refuses it', async () => {
+  const { calleeId, ticket } = await ringing()
+  const backend = new Response('{"error": "signed out"}', { status: 401 })
+  const { client } = agent(calleeId, { getToken: async () => backend.clone() })
+  await expect(connect(ticket(), client)).rejects.toMatchObject({ code: 'TOKEN_FAILED', httpStatus: 401 })
+
+  const forged = async () => {
+    const token = await service.issue({ user_id: calleeId, role: 'agent' })
+    return { ...token, token: `${token.token.slice(0, -4)}AAAA` }
+  }
+  const refused = agent(calleeId, { getToken: forged })
+  await expect(connect(ticket(), refused.client)).rejects.toMatchObject({ code: 'AUTH_TOKEN_INVALID' })
+
+  // One that was held may be refused; the next one is right.
+  let asked = 0
+  const stale = agent(calleeId, {
+    getToken: () => (++asked === 1 ? forged() : service.issue({ user_id: calleeId, role: 'agent' })),
+  })
+  expect(callOf(await connect(ticket(), stale.client)).state.name).toBe('ringing')
+})
+
+test('[TICK1] connect: the client is closed meanwhile', async () => {
+  const { calleeId, ticket } = await ringing()
+  const { client, result } = await connecting(ticket(), calleeId)
+  client.close()
+  await expect(result).rejects.toMatchObject({ name: 'RingwireError', code: 'CONNECTION_CLOSED' })
+})
+
+test('[TICK1] the examples of docs/push.md have the types of the packages, and its app answers', async () => {
+  const { caller, calleeId, callUuid, ticket } = await ringing()
+  const directory = await makeTemporaryDirectory()
+  const backend = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async () => Response.json(await service.issue({ user_id: calleeId, role: 'agent' })),
+  })
+  try {
+    const app = block('docs/push.md', 'ts', '## Answering')
+      .replaceAll("'https://calls.example.com'", JSON.stringify(service.url))
+      .replaceAll("'/call-token'", JSON.stringify(`http://127.0.0.1:${backend.port}/`))
+    writeApplication(directory.path, {
+      'app.ts': app,
+      'register.ts': block('docs/push.md', 'ts', '## Browsers'),
+      'decline.ts': block('docs/push.md', 'ts', 'A worker that is bundled'),
+    })
+    expect(await checkTypes(directory.path)).toBe('')
+    const { client, answer } = await import(join(directory.path, 'app.ts'))
+    clients.push(client)
+    expect((await answer(ticket())).callUuid).toBe(callUuid)
+    expect((await caller.next('call.accepted')).data.call_uuid).toBe(callUuid)
+    expect(await answer(ticket())).toBeUndefined()
+  } finally {
+    await backend.stop(true)
+    await directory.remove()
   }
 })
 

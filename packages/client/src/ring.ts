@@ -1,0 +1,86 @@
+/** The call of a ring ticket, on its way to a client [TICK1]. */
+import { RingwireError } from './error.ts'
+import type { NoRing, Ring, Rung } from './push.ts'
+import type { CallClient, ConnectionState, Participant } from './types.ts'
+
+/** While the call does not come, the ticket is asked at least so often. In ms. */
+const pauseMs = 5_000
+/** What rings is told right after `auth.ok` [WS4]: a call that is not there after this is asked about. In ms. */
+const momentMs = 1_000
+
+type Ringing = Extract<Ring, { readonly ringing: true }>
+
+/** The call, once it rings at the client; or what became of it, by the word of the ticket, so that no clock has to be right. */
+export function ringAt(
+  client: CallClient,
+  callee: Participant,
+  { callUuid, expiresAt }: Ringing,
+  look: () => Promise<Ring>,
+): Promise<Rung | NoRing> {
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isOver = false
+    let refusals = 0
+    let failures = 0
+
+    function finish(): void {
+      isOver = true
+      clearTimeout(timer)
+      endIncoming()
+      endState()
+    }
+
+    function become(result: Rung | NoRing): void {
+      finish()
+      resolve(result)
+    }
+
+    function fail(error: unknown): void {
+      finish()
+      reject(error)
+    }
+
+    function askIn(ms: number): void {
+      clearTimeout(timer)
+      if (!isOver) timer = setTimeout(ask, ms)
+    }
+
+    async function ask(): Promise<void> {
+      try {
+        const now = await look()
+        failures = 0
+        if (!now.ringing) become(now)
+      } catch (error) {
+        // A phone that wakes may change its network: once is not enough.
+        if (++failures === 2) fail(error)
+      }
+      askIn(Math.min(Math.max(expiresAt.getTime() - Date.now(), momentMs), pauseMs))
+    }
+
+    function seek(): void {
+      const call = client.find(callUuid)
+      if (call?.state.name === 'ringing') become({ ringing: true, call })
+    }
+
+    function stateChanged(state: ConnectionState): void {
+      const { code, message, closeCode, error } = state.why
+      if (state.name === 'online') {
+        refusals = 0
+        const { userId, role } = state.self
+        if (userId === callee.userId && role === callee.role) askIn(momentMs)
+        else fail(new RingwireError('CALL_NOT_PARTICIPANT', 'The ticket is that of another participant.', { callUuid }))
+        return
+      }
+      // A token that was held may be refused: the client asks for another one, and that has to be right.
+      if (state.name === 'waiting' && closeCode === 4401) refusals++
+      const hasNoToken = state.name === 'waiting' && (code === 'token_failed' || refusals === 2)
+      if (hasNoToken || state.name === 'closed') fail(error ?? new RingwireError('CONNECTION_CLOSED', message))
+    }
+
+    const endIncoming = client.on('incoming', seek)
+    const endState = client.on('state', stateChanged)
+    askIn(pauseMs)
+    stateChanged(client.state)
+    if (!isOver) seek()
+  })
+}
