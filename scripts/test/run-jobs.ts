@@ -13,7 +13,7 @@ const mostAtOnce = 4
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6
 /** As `nice` has it. */
-const niceness = 10
+const niceness = 5
 /** For what a process said before it ended, in ms. */
 const readingMs = 5_000
 
