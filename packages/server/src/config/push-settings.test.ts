@@ -48,6 +48,29 @@ test('[PUSH2] APNs: the key of a .p8 file, also in one line, and all that belong
   ])
 })
 
+test('[PUSH2] FCM and APNs may be elsewhere: with TLS anywhere, without it on this machine alone', () => {
+  const loaded = loadConfig({
+    RINGWIRE_FCM_URL: 'https://push.example.com/',
+    RINGWIRE_APNS_URL: 'http://127.0.0.1:8443',
+  })
+  expect(loaded.ok && [loaded.config.fcmUrl, loaded.config.apnsUrl]).toEqual([
+    'https://push.example.com',
+    'http://127.0.0.1:8443',
+  ])
+  for (const name of ['RINGWIRE_FCM_URL', 'RINGWIRE_APNS_URL']) {
+    for (const url of [
+      'push.example.com',
+      'http://push.example.com',
+      'https://push.example.com/v1',
+      'ftp://127.0.0.1',
+    ]) {
+      expect(problemsOf({ [name]: url })).toEqual([
+        `${name} must be an origin, as https://push.example.com; without TLS on this machine alone`,
+      ])
+    }
+  }
+})
+
 test('[PUSH2] what is no credential is a problem that shows nothing of it', () => {
   const bad = {
     RINGWIRE_VAPID_PRIVATE_KEY: ['hunter2', 'A'.repeat(43), ecdh.getPublicKey('base64url')],

@@ -1,7 +1,7 @@
 import { readApnsKey } from '../push/apns.ts'
 import { type FcmCredentials, readFcmCredentials } from '../push/fcm.ts'
 import { readVapidKey, type VapidKey } from '../push/vapid.ts'
-import type { ValueType } from './values.ts'
+import { isLoopbackHost, type ValueType } from './values.ts'
 
 /** A value that is read by the part that uses it; what is wrong with it shows nothing of it. */
 function readBy<T>(label: string, read: (text: string) => T | undefined, problem: string): ValueType<T> {
@@ -16,6 +16,20 @@ function readBy<T>(label: string, read: (text: string) => T | undefined, problem
 
 export const vapidKey = (): ValueType<VapidKey> =>
   readBy('base64url of 32 bytes', readVapidKey, 'is no private key of P-256: 32 bytes, base64url')
+
+/** Credentials and tokens of devices go there: over TLS, or no further than this machine. */
+export const pushOrigin = () =>
+  readBy(
+    'origin',
+    (text) => {
+      const url = URL.parse(text)
+      if (url === null || url.href !== `${url.origin}/`) return undefined
+      return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+        ? url.origin
+        : undefined
+    },
+    'must be an origin, as https://push.example.com; without TLS on this machine alone',
+  )
 
 export const vapidSubject = () =>
   readBy(

@@ -1,4 +1,4 @@
-import { apnsKey, fcmCredentials, vapidKey, vapidSubject } from '../push-values.ts'
+import { apnsKey, fcmCredentials, pushOrigin, vapidKey, vapidSubject } from '../push-values.ts'
 import { setting, unset } from '../setting.ts'
 import { baseUrl, text } from '../values.ts'
 
@@ -41,7 +41,12 @@ export const push = {
     'The key of a service account of Firebase, as JSON.',
     { secret: true },
   ),
-  fcmUrl: setting('RINGWIRE_FCM_URL', baseUrl(), 'https://fcm.googleapis.com', 'Where FCM is.'),
+  fcmUrl: setting(
+    'RINGWIRE_FCM_URL',
+    pushOrigin(),
+    'https://fcm.googleapis.com',
+    'Where FCM is: another one is for tests. Access tokens are asked for where the credentials say (token_uri).',
+  ),
   apnsKey: unset('RINGWIRE_APNS_KEY', apnsKey(), null, 'unset: no APNs', 'The key for APNs, PEM, as in the .p8 file.', {
     secret: true,
   }),
@@ -54,5 +59,11 @@ export const push = {
     'unset',
     'The bundle id of the app; required with RINGWIRE_APNS_KEY.',
   ),
-  apnsUrl: unset('RINGWIRE_APNS_URL', baseUrl(), null, 'unset: those of Apple', 'Where APNs is, of both environments.'),
+  apnsUrl: unset(
+    'RINGWIRE_APNS_URL',
+    pushOrigin(),
+    null,
+    'unset: those of Apple',
+    'Where APNs is, of both environments: for tests. It has to speak HTTP/2.',
+  ),
 }
