@@ -1,4 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { isLoopbackHost } from '../config/values.ts'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
 import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
@@ -16,7 +17,9 @@ export function readFcmCredentials(text: string): FcmCredentials | undefined {
   try {
     const { project_id, client_email, private_key, token_uri = googleTokenUrl } = JSON.parse(text)
     if (typeof project_id !== 'string' || !/^[\w.:-]+$/.test(project_id) || typeof client_email !== 'string') return
-    if (typeof private_key !== 'string' || typeof token_uri !== 'string' || !URL.canParse(token_uri)) return
+    if (typeof private_key !== 'string' || typeof token_uri !== 'string') return
+    const { protocol, hostname } = new URL(token_uri)
+    if (protocol !== 'https:' && !(protocol === 'http:' && isLoopbackHost(hostname))) return
     const key = createPrivateKey(private_key)
     if (key.asymmetricKeyType !== 'rsa') return
     return { projectId: project_id, clientEmail: client_email, key, tokenUrl: token_uri }
@@ -37,12 +40,15 @@ export interface FcmOptions {
   readonly now: () => number
   /** How long a request for an access token may take, in ms. */
   readonly accessMs?: number
+  /** FCM looks at each message, and delivers none. */
+  readonly validateOnly?: boolean
 }
 
 type Registration = Extract<PushAddress, { platform: 'fcm' }>
 
 /** FCM over its HTTP v1 API. */
-export function createFcm({ credentials, url, now, accessMs = 5_000 }: FcmOptions): PushService<Registration> {
+export function createFcm(options: FcmOptions): PushService<Registration> {
+  const { credentials, url, now, accessMs = 5_000, validateOnly = false } = options
   const access = createAccess(credentials, now, accessMs)
   const target = `${url}/v1/projects/${credentials.projectId}/messages:send`
 
@@ -62,7 +68,8 @@ export function createFcm({ credentials, url, now, accessMs = 5_000 }: FcmOption
 
   return {
     async send({ token }, message, signal) {
-      const body = JSON.stringify({ message: { token, ...messageOf(message, now()) } })
+      const sent = { token, ...messageOf(message, now()) }
+      const body = JSON.stringify({ ...(validateOnly && { validate_only: true }), message: sent })
       try {
         const first = await attempt(body, await access.token(signal), signal)
         // A token that was taken back before its time: with a new one it goes, or it never does.
@@ -89,11 +96,12 @@ function messageOf(message: PushMessage, now: number) {
   return { data, android: { priority: 'HIGH', ttl, collapse_key: message.callUuid } }
 }
 
-/** google.rpc.Status with an FcmError among its details. */
+/** google.rpc.Status with an FcmError among its details, or an ErrorInfo, as of an API that is not enabled. */
 function errorCodeOf(answer: unknown): string | undefined {
   const { status, details = [] } =
-    (answer as { error?: { status?: string; details?: { errorCode?: string }[] } })?.error ?? {}
-  return details.find(({ errorCode }) => errorCode !== undefined)?.errorCode ?? status
+    (answer as { error?: { status?: string; details?: { errorCode?: string; reason?: string }[] } })?.error ?? {}
+  const known = (name: 'errorCode' | 'reason') => details.find((detail) => detail[name] !== undefined)?.[name]
+  return known('errorCode') ?? known('reason') ?? status
 }
 
 function resultOf(status: number, code: string | undefined): Pushed {
@@ -106,7 +114,16 @@ function resultOf(status: number, code: string | undefined): Pushed {
   return { result: status >= 500 ? 'failed' : 'refused', reason }
 }
 
-class AccessRefused extends Error {}
+/** RFC 6749 section 5.2; of the description only what is plain words. */
+class AccessRefused extends Error {
+  constructor(status: number, { error, error_description: description }: Record<string, unknown>) {
+    const code = /^\w{1,64}$/.test(String(error ?? '')) ? ` ${error}` : ''
+    const isPlain = /^(?=.{1,160}$)[\w.,:;()'/-]{1,40}( [\w.,:;()'/-]{1,40})*$/.test(String(description ?? ''))
+    super(`no access token: ${status}${code}${isPlain ? ` (${description})` : ''}`)
+  }
+}
+
+const accessFailed = (reason: string) => Object.assign(new Error(), { code: `no access token: ${reason}` })
 
 /** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time: none who waits for it ends it. */
 function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () => number, limitMs: number) {
@@ -122,10 +139,13 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () =>
       body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }),
       redirect: 'error',
       signal: AbortSignal.any([closing.signal, AbortSignal.timeout(limitMs)]),
+    }).catch((error) => {
+      throw accessFailed(failedBy(error).reason)
     })
-    if (response.status >= 500 || response.status === 429) throw Object.assign(new Error(), { code: 'no access token' })
-    const { access_token: token, expires_in: seconds } = await response.json().catch(() => ({}))
-    if (!response.ok || typeof token !== 'string') throw new AccessRefused(`no access token: ${response.status}`)
+    if (response.status >= 500 || response.status === 429) throw accessFailed(String(response.status))
+    const answer = await response.json().catch(() => ({}))
+    const { access_token: token, expires_in: seconds } = answer
+    if (!response.ok || typeof token !== 'string') throw new AccessRefused(response.status, answer)
     known = { token, expiresAt: now() + (Number(seconds) || 0) * 1000 }
     return token
   }

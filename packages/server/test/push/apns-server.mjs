@@ -1,7 +1,8 @@
-// APNs as far as it can be seen from outside, on HTTP/2 without TLS. It runs in Node: another HTTP/2 than that of the
-// service. What comes is told as JSON lines; lines of stdin say what the next requests are answered.
+// APNs as far as it can be seen from outside, on HTTP/2, with TLS where it is given a certificate. It runs in Node: another
+// HTTP/2 than that of the service. What comes is told as JSON lines; lines of stdin say what the next requests are answered.
 import { createPublicKey, verify } from 'node:crypto'
-import { createServer } from 'node:http2'
+import { readFileSync } from 'node:fs'
+import { createSecureServer, createServer } from 'node:http2'
 import { createInterface } from 'node:readline'
 
 const publicKey = createPublicKey(process.env.APNS_PUBLIC_KEY)
@@ -9,7 +10,9 @@ const answers = []
 let seen = 0
 const tell = (what) => process.stdout.write(`${JSON.stringify(what)}\n`)
 
-const server = createServer()
+const { APNS_TLS_CERT: cert, APNS_TLS_KEY: key } = process.env
+const server =
+  cert === undefined ? createServer() : createSecureServer({ cert: readFileSync(cert), key: readFileSync(key) })
 server.on('session', (session) => {
   session.id = ++seen
   session.on('error', () => {})
@@ -42,8 +45,12 @@ server.on('stream', (stream, headers) => {
     }
     const problem = tokenProblem(headers.authorization)
     if (problem !== undefined) respond(stream, 403, problem)
-    else if (/^(dead)+$/.test(headers[':path'].slice('/3/device/'.length))) respond(stream, 410, 'Unregistered')
-    else respond(stream, 200)
+    else {
+      const token = headers[':path'].slice('/3/device/'.length)
+      if (/^(dead)+$/.test(token)) respond(stream, 410, 'Unregistered')
+      else if (/^0+$/.test(token)) respond(stream, 400, 'BadDeviceToken')
+      else respond(stream, 200)
+    }
   })
 })
 
@@ -70,4 +77,4 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   tell({ planned: true })
 })
 process.stdin.on('end', () => process.exit(0))
-server.listen(0, '127.0.0.1', () => tell({ url: `http://127.0.0.1:${server.address().port}` }))
+server.listen(0, '127.0.0.1', () => tell({ port: server.address().port }))

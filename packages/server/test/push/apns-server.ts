@@ -27,13 +27,20 @@ export interface ApnsServer {
   stop(): Promise<void>
 }
 
-/** APNs in a process of Node: another HTTP/2 than that of the service. */
-export async function startApnsServer(): Promise<ApnsServer> {
+/** The files of a certificate for 127.0.0.1. */
+export interface ServerFiles {
+  readonly cert: string
+  readonly key: string
+}
+
+/** APNs in a process of Node: another HTTP/2 than that of the service. With TLS where it has a certificate. */
+export async function startApnsServer(tls?: ServerFiles): Promise<ApnsServer> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const child = Bun.spawn(['node', new URL('./apns-server.mjs', import.meta.url).pathname], {
     env: {
       PATH: process.env.PATH ?? '',
       APNS_PUBLIC_KEY: publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+      ...(tls && { APNS_TLS_CERT: tls.cert, APNS_TLS_KEY: tls.key }),
     },
     stdin: 'pipe',
     stdout: 'pipe',
@@ -42,16 +49,16 @@ export async function startApnsServer(): Promise<ApnsServer> {
   const requests: ApnsServer['requests'] = new Inbox()
   const resets: ApnsServer['resets'] = new Inbox()
   const planned = new Inbox<true>()
-  const { promise: listening, resolve } = Promise.withResolvers<string>()
+  const { promise: listening, resolve } = Promise.withResolvers<number>()
   void readLines(child.stdout, (line) => {
     const said = JSON.parse(line)
-    if (said.url !== undefined) resolve(said.url)
+    if (said.port !== undefined) resolve(said.port)
     else if (said.headers !== undefined) requests.add(said)
     else if (said.reset !== undefined) resets.add(said.reset)
     else if (said.planned) planned.add(true)
   })
   return {
-    url: await listening,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${await listening}`,
     key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
     requests,
     resets,

@@ -3,8 +3,11 @@
  * are taken back, devices are registered or not.
  */
 import { generateKeyPairSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { ServerFiles } from './apns-server.ts'
 import { Inbox } from './received.ts'
 import { verifiedByWebCrypto } from './web-push-server.ts'
 
@@ -15,9 +18,13 @@ export interface FcmServer {
   readonly assertions: Inbox<Record<string, unknown> | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
   readonly messages: Inbox<any>
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.
+  readonly validated: Inbox<any>
   /** Those that are never answered. */
   readonly unanswered: Inbox<true>
   register(token: string): void
+  /** The app was removed: its token was one, and is one no more. */
+  remove(token: string): void
   /** The next messages are answered so, one each; null: never. */
   answers(...replies: ({ status: number; error?: object; headers?: Record<string, string> } | null)[]): void
   /** The next request for an access token is answered once this has come. */
@@ -27,14 +34,17 @@ export interface FcmServer {
   stop(): Promise<void>
 }
 
-export async function startFcmServer(): Promise<FcmServer> {
+/** With TLS where it has a certificate. */
+export async function startFcmServer(tls?: ServerFiles): Promise<FcmServer> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const spki = publicKey.export({ format: 'der', type: 'spki' })
-  const registered = new Set<string>()
+  /** Whether a token is still one; others never were. */
+  const tokens = new Map<string, boolean>()
   const given = new Set<string>()
   const replies: Parameters<FcmServer['answers']>[0][] = []
   const assertions: FcmServer['assertions'] = new Inbox()
   const messages: FcmServer['messages'] = new Inbox()
+  const validated: FcmServer['validated'] = new Inbox()
   const unanswered: FcmServer['unanswered'] = new Inbox()
   let gate: Promise<unknown> | undefined
 
@@ -52,11 +62,14 @@ export async function startFcmServer(): Promise<FcmServer> {
     const planned = replies.shift()
     if (planned === null) return unanswered.add(true)
     if (planned !== undefined) return reply(planned.status, { error: planned.error ?? {} }, planned.headers)
-    const { message } = JSON.parse(body)
+    const { message, validate_only: isTest = false } = JSON.parse(body)
     const isText = Object.values(message.data).every((value) => typeof value === 'string')
     if (!isText) return reply(400, { error: { status: 'INVALID_ARGUMENT' } })
-    if (!registered.has(message.token)) return reply(404, unregistered)
-    messages.add(message)
+    if (isTest) validated.add(message)
+    const isRegistered = tokens.get(message.token)
+    if (isRegistered === undefined) return reply(400, noToken)
+    if (!isRegistered) return reply(404, unregistered)
+    if (!isTest) messages.add(message)
     reply(200, { name: 'projects/calls-1042/messages/1' })
   }
 
@@ -73,15 +86,17 @@ export async function startFcmServer(): Promise<FcmServer> {
       claims.aud === `${url}/token` &&
       claims.scope === 'https://www.googleapis.com/auth/firebase.messaging' &&
       Number(claims.exp) - Number(claims.iat) <= 3600
-    if (!isGood) return [400, { error: 'invalid_grant' }]
+    if (!isGood) return [400, { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' }]
     const access_token = crypto.randomUUID()
     given.add(access_token)
     return [200, { access_token, expires_in: 3599, token_type: 'Bearer' }]
   }
 
-  const server = createServer((request, response) => void answer(request, response))
+  const listener = (request: IncomingMessage, response: ServerResponse) => void answer(request, response)
+  const files = tls && { cert: readFileSync(tls.cert), key: readFileSync(tls.key) }
+  const server = files === undefined ? createServer(listener) : createTlsServer(files, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url,
     credentials: JSON.stringify({
@@ -93,8 +108,10 @@ export async function startFcmServer(): Promise<FcmServer> {
     }),
     assertions,
     messages,
+    validated,
     unanswered,
-    register: (token) => void registered.add(token),
+    register: (token) => void tokens.set(token, true),
+    remove: (token) => void tokens.set(token, false),
     answers: (...next) => void replies.push(...next),
     grantsAfter(next) {
       gate = next
@@ -114,5 +131,14 @@ const unregistered = {
     message: 'Requested entity was not found.',
     status: 'NOT_FOUND',
     details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'UNREGISTERED' }],
+  },
+}
+
+const noToken = {
+  error: {
+    code: 400,
+    message: 'The registration token is not a valid FCM registration token',
+    status: 'INVALID_ARGUMENT',
+    details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'INVALID_ARGUMENT' }],
   },
 }

@@ -7,6 +7,7 @@ let server: FcmServer
 beforeAll(async () => {
   server = await startFcmServer()
   server.register('phone')
+  server.remove('gone')
 })
 afterAll(() => server.stop())
 
@@ -68,7 +69,10 @@ test('[PUSH2] a request for an access token that is never answered has its time,
   const fcm = open(Date.now, 500)
   const gate = Promise.withResolvers<void>()
   server.grantsAfter(gate.promise)
-  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({ result: 'failed', reason: 'timeout' })
+  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({
+    result: 'failed',
+    reason: 'no access token: timeout',
+  })
   gate.resolve()
   // With a time that a busy machine keeps.
   let sent = await fcm.send(phone(), message(), soonEnough())
@@ -115,13 +119,22 @@ test('[PUSH2] what FCM answers, and what is made of it', async () => {
   expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
 })
 
-test('[PUSH2] credentials that Google does not know are refused; others are none', async () => {
+test('[PUSH2] credentials that Google does not know are refused, with its reason; others are none', async () => {
   const stolen = { ...JSON.parse(server.credentials), client_email: 'other@calls-1042.iam.gserviceaccount.com' }
   const credentials = readFcmCredentials(JSON.stringify(stolen))
   if (credentials === undefined) throw new Error('no credentials')
   const fcm = createFcm({ credentials, url: server.url, now: Date.now })
-  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('refused')
-  for (const wrong of ['', '{}', 'null', JSON.stringify({ ...stolen, private_key: 'x' })]) {
+  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({
+    result: 'refused',
+    reason: 'no access token: 400 invalid_grant (Invalid JWT Signature.)',
+  })
+  for (const wrong of [
+    '',
+    '{}',
+    'null',
+    JSON.stringify({ ...stolen, private_key: 'x' }),
+    JSON.stringify({ ...stolen, token_uri: 'http://oauth2.example.com/token' }),
+  ]) {
     expect(readFcmCredentials(wrong)).toBeUndefined()
   }
 })
