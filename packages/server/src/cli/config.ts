@@ -5,13 +5,16 @@ import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { openToAll, whyUnreadable } from '../config/secret-files.ts'
+import { type TriedService, tryPushServices } from '../push/check.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
 
 export function addConfigCommands(program: Command, surroundings: Surroundings): void {
   const config = program.command('config').description('The configuration, which is read from the environment.')
   config
     .command('check')
-    .description('Say what every setting is, and what is wrong. Secrets are not shown.')
+    .description(
+      'Say what every setting is, and what is wrong; ask FCM and APNs whether they take the credentials. Secrets are not shown.',
+    )
     .option('--json', 'print JSON instead of text')
     .action((options) => check(surroundings, options))
   config
@@ -21,21 +24,36 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
     .action((options) => list(surroundings, options))
 }
 
-function check(surroundings: Surroundings, options: { json?: boolean }): void {
-  const loaded = loadConfig(surroundings.env)
-  const problems = loaded.ok ? problemsOfFiles(loaded.config) : loaded.problems
-  const settings = describeConfig(surroundings.env)
-  const warnings = [...loaded.warnings, ...(loaded.ok ? fileWarnings(loaded.config, process.platform) : [])]
+async function check(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
+  const { env, now } = surroundings
+  const loaded = loadConfig(env)
+  const push = loaded.ok ? await tryPushServices(loaded.config, now) : []
+  const problems = [
+    ...(loaded.ok ? problemsOfFiles(loaded.config) : loaded.problems),
+    ...push.flatMap((tried) => (tried.problem === undefined ? [] : said(tried, tried.problem))),
+  ]
+  const settings = describeConfig(env)
+  const warnings = [
+    ...loaded.warnings,
+    ...(loaded.ok ? fileWarnings(loaded.config, process.platform) : []),
+    ...push.flatMap((tried) => (tried.warning === undefined ? [] : said(tried, tried.warning))),
+  ]
   if (options.json) {
-    printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings })
+    printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings, push })
   } else {
     const rows = settings.map(({ name, value, source }) => [name, value, source === 'set' ? 'set' : ''])
     printTable(surroundings, ['SETTING', 'VALUE', ''], rows, { set: 'good' })
     for (const warning of warnings) surroundings.err(`warning: ${warning}\n`)
+    const taking = push.filter(({ problem, warning }) => problem === undefined && warning === undefined)
+    for (const tried of taking) surroundings.err(`${said(tried, 'it takes the credentials.')}\n`)
   }
   if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
   if (!options.json) surroundings.err('The configuration is good.\n')
 }
+
+const platformNames = { fcm: 'FCM', apns: 'APNs' } as const
+
+const said = ({ platform, url }: TriedService, text: string) => `${platformNames[platform]} at ${url}: ${text}`
 
 function problemsOfFiles(config: Config): readonly string[] {
   return [...fileProblems(config), ...readMadeRing(config).problems]

@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
 import { createPost } from '../outgoing/post.ts'
-import { apnsUrls, createApns } from './apns.ts'
-import { createFcm } from './fcm.ts'
+import { type ApnsOptions, apnsUrls, createApns } from './apns.ts'
+import { createFcm, type FcmOptions } from './fcm.ts'
 import { createSender, type PushServices, type Sender, type SenderOptions } from './sender.ts'
 import { createWebPush } from './web-push.ts'
 
-type PushConfig = Pick<
+export type PushConfig = Pick<
   Config,
   | 'vapidPrivateKey'
   | 'vapidSubject'
@@ -30,21 +30,29 @@ export function openSender({ config, ...options }: OpenSenderOptions): Sender {
 }
 
 function servicesOf(config: PushConfig, now: () => number): PushServices {
-  const { vapidPrivateKey, vapidSubject, fcmCredentials, apnsKey, apnsKeyId, apnsTeamId, apnsTopic, apnsUrl } = config
+  const { vapidPrivateKey, vapidSubject } = config
   const post = createPost({ guard: createAddressGuard([]), trusted: config.vapidUrl })
-  const hasApns = apnsKey !== null && apnsKeyId !== null && apnsTeamId !== null && apnsTopic !== null
+  const fcm = fcmOf(config, now)
+  const apns = apnsOf(config, now)
   return {
     ...(vapidPrivateKey !== null &&
       vapidSubject !== null && {
         webpush: createWebPush({ key: vapidPrivateKey, subject: vapidSubject, post, now }),
       }),
-    ...(fcmCredentials !== null && { fcm: createFcm({ credentials: fcmCredentials, url: config.fcmUrl ?? '', now }) }),
-    ...(hasApns && {
-      apns: createApns({
-        credentials: { key: apnsKey, keyId: apnsKeyId, teamId: apnsTeamId, topic: apnsTopic },
-        urls: apnsUrl === null ? apnsUrls : { production: apnsUrl, sandbox: apnsUrl },
-        now,
-      }),
-    }),
+    ...(fcm && { fcm: createFcm(fcm) }),
+    ...(apns && { apns: createApns(apns) }),
   }
+}
+
+/** Undefined where there are no credentials. */
+export function fcmOf({ fcmCredentials, fcmUrl }: PushConfig, now: () => number): FcmOptions | undefined {
+  return fcmCredentials === null ? undefined : { credentials: fcmCredentials, url: fcmUrl, now }
+}
+
+/** Undefined where they are not whole. */
+export function apnsOf(config: PushConfig, now: () => number): ApnsOptions | undefined {
+  const { apnsKey: key, apnsKeyId: keyId, apnsTeamId: teamId, apnsTopic: topic, apnsUrl: url } = config
+  if (key === null || keyId === null || teamId === null || topic === null) return undefined
+  const urls = url === null ? apnsUrls : { production: url, sandbox: url }
+  return { credentials: { key, keyId, teamId, topic }, urls, now }
 }
