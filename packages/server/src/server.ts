@@ -6,7 +6,7 @@ import { loadJwtSecrets } from './auth/jwt-secrets.ts'
 import { createRingTickets, type RingTickets } from './auth/ring-ticket.ts'
 import { createTokens } from './auth/tokens.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
-import { type CallRef, isLive } from './call/call.ts'
+import { type CallRef, callKey, isLive } from './call/call.ts'
 import { type Config, isLoopbackHost, type JwtSecret } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
 import { listenForAdmin } from './http/admin.ts'
@@ -143,7 +143,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
       tickets: ringTickets,
       now: clock.now,
     }
-    const waking = createWaking({ ...waker, onError })
+    const known = (ref: CallRef) => domain?.delivery.known.get(callKey(ref))
+    const waking = createWaking({ ...waker, known, onError })
     const guard = createAddressGuard(config.webhookAllow)
     const webhooks = createWebhooks({
       store: stores.webhooks,
@@ -179,6 +180,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
         waking.committed(step)
         webhooks.committed(step)
       },
+      onLeft: waking.committed,
+      onQuiet: waking.isQuiet,
       onPassed: journal.relayed,
       recorder,
       hearsEnds: webhooks.hearsEnds,

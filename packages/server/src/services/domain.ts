@@ -16,7 +16,7 @@ import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
 import { isHeldElsewhere } from './holders.ts'
-import { createOutbox, type Outbox } from './outbox.ts'
+import { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
 import { createQuality, type Quality } from './quality.ts'
 import { createRecovery, type Recovery } from './recovery.ts'
 import { createRelay, type Relay, type RelayOptions } from './relay.ts'
@@ -43,6 +43,10 @@ export interface DomainOptions {
   /** How long final notices of calls that are over are worth telling, in ms [WS4]. */
   readonly finalsMs: number
   readonly onCommitted: CallsOptions['onCommitted']
+  /** A step of a call that may ring, of which its own process has not told: nobody may have seen to what goes with it. */
+  readonly onLeft: OutboxOptions['onLeft']
+  /** A call that is over or was answered, here or elsewhere; called again at each of its later versions. */
+  readonly onQuiet: (ref: CallRef) => void
   readonly onPassed: RelayOptions['onPassed']
   /** Writes down what is seen of calls [TRACE1]. */
   readonly recorder: Recorder
@@ -79,7 +83,7 @@ const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
-  const { isRelayOnly, recorder, hearsEnds } = options
+  const { isRelayOnly, recorder, hearsEnds, onLeft, onQuiet } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
   const durations = {
@@ -94,7 +98,10 @@ export function createDomain(options: DomainOptions): Domain {
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     tell: nodes.tell,
-    onApplied: (call) => deadlines.watch(call),
+    onApplied(call) {
+      deadlines.watch(call)
+      if (call.status !== 'ringing') onQuiet(call)
+    },
     onError,
   })
   const quality = createQuality({
@@ -135,6 +142,8 @@ export function createDomain(options: DomainOptions): Domain {
     store: stores.outbox,
     load: (ref) => store.load(ref),
     catchUp: delivery.catchUp,
+    stepsAfter: (ref, version) => store.stepsAfter(ref, version),
+    onLeft,
     toldMs: backend.isShared ? longestOutageMs : finalsMs,
     now: clock.now,
     onError,
@@ -150,7 +159,10 @@ export function createDomain(options: DomainOptions): Domain {
     // A node that died may have left something that nobody was told.
     onPage: (live, isUrgent) => (isUrgent ? calls.makeUpFor(live) : Promise.resolve()),
     onRound(now, live) {
-      for (const call of delivery.sweep(now, live)) deadlines.forget(call)
+      for (const call of delivery.sweep(now, live)) {
+        deadlines.forget(call)
+        onQuiet(call)
+      }
     },
     onDeath: calls.makeUpForEnds,
     async onSweep() {

@@ -19,6 +19,7 @@ describe('over a store, and a delivery that is as a test says', () => {
   let canRemove: boolean
   let removed: number[]
   let told: string[]
+  let seenTo: string[]
   let errors: unknown[]
   let answer: (call: Call) => CaughtUp | Promise<CaughtUp>
   beforeEach(async () => {
@@ -26,6 +27,7 @@ describe('over a store, and a delivery that is as a test says', () => {
     canRemove = true
     removed = []
     told = []
+    seenTo = []
     errors = []
     answer = () => 'done'
     harness = await openHarness({ monotonic: () => now })
@@ -44,6 +46,8 @@ describe('over a store, and a delivery that is as a test says', () => {
         told.push(callKey(call))
         return answer(call)
       },
+      stepsAfter: (ref, version) => harness.store().stepsAfter(ref, version),
+      onLeft: ({ call, event }) => seenTo.push(`${callKey(call)} ${event.type}`),
       toldMs: 120_000,
       now: () => 1_000_000 + now,
       onError: (error) => errors.push(error),
@@ -76,6 +80,21 @@ describe('over a store, and a delivery that is as a test says', () => {
     expect([left(), told]).toEqual([1, []])
     await sweepFor(500)
     expect([left(), told]).toEqual([0, [callKey(other.call)]])
+  })
+
+  test('[PUSH2] what goes with a step that was left is seen to after it was told, while its ring would not be over', async () => {
+    const first = await commit(created(ringing()))
+    const second = await commit(accepted(first.call as ReturnType<typeof ringing>))
+    outbox.told(first)
+    answer = () => 'away'
+    await sweepFor(ownMs)
+    expect(seenTo).toEqual([])
+    answer = () => 'done'
+    await sweepFor(1_000)
+    expect(seenTo).toEqual([`${callKey(second.call)} accepted`])
+    await commit(created(ringing(undefined, undefined, { ringExpiresAt: 1_000_000 + now + ownMs })))
+    await sweepFor(ownMs + 500)
+    expect([left(), seenTo.length]).toEqual([0, 1])
   })
 
   test('steps of one call are told together', async () => {

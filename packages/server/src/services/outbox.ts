@@ -17,6 +17,9 @@ export interface OutboxOptions {
   readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
   /** Tells what was committed to a call and not told by anybody. */
   readonly catchUp: (call: Call) => Promise<CaughtUp>
+  readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
+  /** A step that was left of a call whose ring would not be over yet, once everybody was told. At least once, too. */
+  readonly onLeft: (step: Step) => void
   /** How long after its end somebody may still hear of a call, in ms. */
   readonly toldMs: number
   readonly now: () => number
@@ -38,7 +41,8 @@ export interface Outbox {
  * Sees to it that everybody is told of every step, whoever died on the way: this process of its own, and of what others
  * left, or of what a commit wrote of which nobody heard the answer.
  */
-export function createOutbox({ store, load, catchUp, toldMs, now, onError }: OutboxOptions): Outbox {
+export function createOutbox(options: OutboxOptions): Outbox {
+  const { store, load, catchUp, stepsAfter, onLeft, toldMs, now, onError } = options
   let done: number[] = []
   let removing: Promise<void> | undefined
   /** While the store is away, what it said last: that waits, too. */
@@ -72,18 +76,28 @@ export function createOutbox({ store, load, catchUp, toldMs, now, onError }: Out
   }
 
   /** Rows of one call. */
-  async function tell([{ call: ref } = {}]: readonly Partial<Left>[]): Promise<CaughtUp> {
+  async function tell(rows: readonly Left[]): Promise<CaughtUp> {
+    const [{ call: ref } = {}]: readonly Partial<Left>[] = rows
     // Nobody is left who could be told.
     if (ref === undefined || (ref.endedAt !== null && now() - ref.endedAt > toldMs)) return 'done'
     try {
       const call = await load(ref)
-      return call === undefined ? 'done' : await catchUp(call)
+      if (call === undefined) return 'done'
+      const caught = await catchUp(call)
+      if (caught === 'done' && now() < call.ringExpiresAt) await seeTo(call, rows)
+      return caught
     } catch (error) {
       if (error instanceof StoreError) throw error
       // A bug would be one again and again, and in the way of all others.
       onError(error)
       return 'done'
     }
+  }
+
+  async function seeTo(call: Call, rows: readonly Left[]): Promise<void> {
+    const left = new Set(rows.map(({ version }) => version))
+    const steps = await stepsAfter(call, Math.min(...left) - 1)
+    for (const step of steps) if (left.has(step.call.version)) onLeft(step)
   }
 
   return {

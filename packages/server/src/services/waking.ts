@@ -1,8 +1,8 @@
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
-import { type Call, callKey, isLive, participantOf, type RingingCall } from '../call/call.ts'
+import { type Call, type CallRef, callKey, isLive, participantOf, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import { beginsToRing, stopsRinging } from '../call/hook.ts'
+import { stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Sender } from '../push/sender.ts'
@@ -13,12 +13,19 @@ export interface WakingOptions {
   readonly sender: Sender
   readonly tickets: Pick<RingTickets, 'sign'>
   readonly now: () => number
+  /** The call as this node has heard of it last. */
+  readonly known: (ref: CallRef) => Call | undefined
   readonly onError: (error: unknown) => void
 }
 
 export interface Waking {
-  /** A version of a call that this node has committed; returns at once, whatever comes of it. */
+  /**
+   * A version of a call that this node has committed, or that nobody else seems to see to; returns at once, whatever comes
+   * of it. Whom this node has woken for a call it does not wake again.
+   */
   committed(step: Step): void
+  /** A call does not ring any more, whichever node saw to that: nobody is woken for it from now on. */
+  isQuiet(ref: CallRef): void
 }
 
 /**
@@ -26,17 +33,16 @@ export interface Waking {
  * it was answered there [PUSH2]. Beside the call: nothing of it waits for a push.
  */
 export function createWaking(options: WakingOptions): Waking {
-  const { devices, sessions, sender, tickets, now, onError } = options
-  /** Pushes of calls that ring, under way: what comes next about the call comes after them. */
-  const underWay = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<unknown> }>()
+  const { devices, sessions, sender, tickets, now, known, onError } = options
+  /** Of each call that rings, and for which this node wakes, its pushes: what comes next about the call comes after them. */
+  const ringing = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<void> }>()
 
   async function asleep(call: Call, except?: string | null): Promise<readonly Device[]> {
-    if (!sender.servesAny) return []
     const callee = participantOf(call, 'callee')
-    const known = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
-    if (known.length === 0) return []
+    const registered = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
+    if (registered.length === 0) return []
     const live = new Set((await sessions.seen(callee)).map(({ deviceId }) => deviceId))
-    return known.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
+    return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
   }
 
   async function wake(call: RingingCall, signal: AbortSignal): Promise<void> {
@@ -68,24 +74,43 @@ export function createWaking(options: WakingOptions): Waking {
     )
   }
 
+  function begin(call: RingingCall): void {
+    const key = callKey(call)
+    // It was answered, or ended, before the answer to its commit came.
+    if (ringing.has(key) || (known(call) ?? call).status !== 'ringing') return
+    const giveUp = new AbortController()
+    const done = wake(call, giveUp.signal).catch((error) => {
+      // Nobody was woken: whoever tells of the ring later may.
+      ringing.delete(key)
+      onError(error)
+    })
+    ringing.set(key, { giveUp, done })
+  }
+
+  /** Answers when nothing more of it is under way. */
+  function end(ref: CallRef): Promise<void> | undefined {
+    const key = callKey(ref)
+    const pushes = ringing.get(key)
+    pushes?.giveUp.abort()
+    void pushes?.done.then(() => ringing.delete(key))
+    return pushes?.done
+  }
+
   return {
     committed(step) {
       const { call, event } = step
-      const key = callKey(call)
-      if (call.status === 'ringing' && beginsToRing(step)) {
-        const giveUp = new AbortController()
-        const done = wake(call, giveUp.signal).catch(onError)
-        underWay.set(key, { giveUp, done })
-        void done.then(() => underWay.delete(key))
+      if (!sender.servesAny) return
+      if (event.type === 'invited') {
+        // Told late, it may be answered or over by now.
+        if (call.status === 'ringing') begin(call)
       } else if (stopsRinging(step)) {
-        const before = underWay.get(key)
-        before?.giveUp.abort()
         const except = event.type === 'accepted' ? deviceThatHasIt(call) : deviceOfTicketSession(event.by?.sessionId)
-        void Promise.resolve(before?.done)
+        void Promise.resolve(end(call))
           .then(() => cancel(call, except))
           .catch(onError)
       }
     },
+    isQuiet: (ref) => void end(ref),
   }
 }
 

@@ -125,6 +125,8 @@ export function startRest(options: RestOptions): RestService {
     limits,
     finalsMs: 120_000,
     onCommitted() {},
+    onLeft() {},
+    onQuiet() {},
     isRelayOnly: () => false,
     onPassed() {},
     recorder,

@@ -82,6 +82,8 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
     finalsMs: 120_000,
     onCommitted() {},
+    onLeft() {},
+    onQuiet() {},
     isRelayOnly: () => false,
     onPassed() {},
     hearsEnds: () => true,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { CallWake, CallWakeCancelled } from '@ringwire/protocol/push'
 import { createValidator } from '@ringwire/protocol/validate'
-import type { Client } from '@ringwire/testkit/client'
+import { Client } from '@ringwire/testkit/client'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
@@ -60,7 +60,9 @@ export function registerWaking(name: string, start: Start): void {
       const browser = await register(calleeId)
       const caller = await connectCaller()
       const callUuid = await invite(caller, calleeId, { call_type: 'video' })
+      const committedAt = performance.now()
       const { payload, headers } = await browser.inbox.next()
+      expect(performance.now() - committedAt).toBeLessThan(soon(200))
       expect(createValidator(CallWake)(payload).ok).toBe(true)
       const callerId = caller.all[0]?.data.user_id
       expect(payload).toEqual({
@@ -100,6 +102,36 @@ export function registerWaking(name: string, start: Start): void {
         end_reason: null,
       })
       expect(browser.inbox.all.map((pushed) => pushed.payload.type)).toEqual(['call.wake'])
+    })
+
+    test('[PUSH2] [TICK1] a push that is to be made again is not, once the call was answered, on whichever node', async () => {
+      const isCancelled = ({ payload }: { payload: { type: string } }) => payload.type === 'call.wake_cancelled'
+      const isRefused = ({ status }: { status: number | undefined }) => status === 503
+      const [caller, calleeId] = [await connectCaller(), someone('callee')]
+      const browser = await register(calleeId)
+      const token = await service.token(wishOf(calleeId, 'desk'))
+      // On both nodes of a pair: one of them is not the caller's.
+      const desks = [new Client({ url: service.url, token }), new Client({ url: service.url, token })]
+      await Promise.all(desks.map((desk) => desk.next('auth.ok')))
+      push.requests.skip()
+      for (const desk of desks) {
+        push.answers(status(503))
+        const callUuid = await invite(caller, calleeId)
+        await push.requests.next(isRefused)
+        desk.send('call.accept', { call_uuid: callUuid })
+        await browser.inbox.next(isCancelled)
+        desk.send('call.end', { call_uuid: callUuid })
+        await caller.next('call.ended', ({ data }) => data.call_uuid === callUuid)
+        // What the same node was refused later is made again later.
+        const otherId = someone('other')
+        const other = await register(otherId)
+        push.answers(status(503))
+        const next = await invite(caller, otherId)
+        expect((await other.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: next })
+        await settle(caller, next, other)
+        await push.requests.next(isRefused)
+        expect(browser.inbox.all.filter((pushed) => !isCancelled(pushed))).toEqual([])
+      }
     })
 
     test('[PUSH2] the caller gives up: who was woken hears it', async () => {

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createECDH } from 'node:crypto'
+import { someone } from '@ringwire/testkit/flows'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
+import { startWebPushServer, type WebPushServer } from '../push/web-push-server.ts'
+import { connectExtended } from '../support/extended-flows.ts'
+import { inviteOf } from '../support/sessions.ts'
+import { expectRefusal, until, worldFor } from './world.ts'
+
+const ecdh = createECDH('prime256v1')
+ecdh.generateKeys()
+const privateKey = ecdh.getPrivateKey('base64url').padStart(43, 'A')
+
+let push: WebPushServer
+beforeAll(async () => {
+  push = await startWebPushServer(ecdh.getPublicKey().toString('base64url'))
+})
+afterAll(() => push.stop())
+
+/** The way of one node to PostgreSQL: what answers the commit of this call's step is swallowed. */
+let swallowed: string | undefined
+let link: TcpProxy | undefined
+const world = worldFor({
+  envOf: () => ({
+    RINGWIRE_VAPID_PRIVATE_KEY: privateKey,
+    RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
+    RINGWIRE_VAPID_URL: push.url,
+  }),
+  async databaseUrlOf(url, node) {
+    if (node === 'two') return url
+    link = await new TcpProxy(url, (bytes, to, between) => {
+      const isCommit =
+        to === 'server' && swallowed !== undefined && bytes.includes('{"t":0') && bytes.includes(swallowed)
+      if (isCommit) between.silence('client')
+      return bytes
+    }).start()
+    const through = new URL(url)
+    through.port = String(link.port)
+    return through.href
+  },
+  atEnd: () => link?.stop(),
+})
+
+test('[PUSH2] a ring whose commit was not answered wakes, and so does its end', async () => {
+  const { one, two, postgres, databaseUrl } = world()
+  const calleeId = someone('callee')
+  const browser = push.subscribe()
+  const token = await two.token({ user_id: calleeId, role: 'agent', device_id: 'browser' })
+  const registered = await fetch(`${two.url}/v1/call/device`, {
+    method: 'PUT',
+    headers: { Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ platform: 'webpush', subscription: browser.subscription }),
+  })
+  expect(registered.status).toBe(200)
+  const caller = await connectExtended(one, { user_id: someone('caller'), role: 'customer' })
+  const callUuid = crypto.randomUUID()
+  const statusOf = async () => {
+    const [row] = await postgres.query(`SELECT status FROM calls WHERE call_uuid = '${callUuid}'`, databaseUrl)
+    return row?.status
+  }
+  swallowed = callUuid
+  await expectRefusal(caller, 'call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
+  expect(await statusOf()).toBe('ringing')
+  swallowed = undefined
+  expect((await browser.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
+
+  swallowed = callUuid
+  await expectRefusal(caller, 'call.cancel', { call_uuid: callUuid })
+  swallowed = undefined
+  await until('it is over', async () => (await statusOf()) === 'cancelled')
+  expect((await browser.inbox.next()).payload).toMatchObject({
+    type: 'call.wake_cancelled',
+    call_uuid: callUuid,
+    status: 'cancelled',
+  })
+  caller.stop()
+}, 60_000)
