@@ -41,6 +41,8 @@ export interface Delivery {
 export interface Claimed extends Delivery {
   /** Attempts that failed. */
   readonly attempts: number
+  /** It was over, and somebody asked for one attempt more: that is made however old it is [HOOK3]. */
+  readonly isAskedFor: boolean
 }
 
 /** Ids of one process grow with time; those of several nearly do (RFC 9562 section 5.7). */

@@ -241,7 +241,8 @@ test('[HOOK3] 5 s after the first failure, 24 h after the ninth and each later o
   const claimed = pauses.flatMap((_, attempts) =>
     Array.from({ length: ofEach }, (_, n): Claimed => {
       const id = `${attempts}-${n}`
-      return { id, endpointId: endpoint.id, subject: id, version: 1, type: 'x', body: '', createdAt: now, attempts }
+      const about = { id, endpointId: endpoint.id, subject: id, version: 1 }
+      return { ...about, type: 'x', body: '', createdAt: now, attempts, isAskedFor: false }
     }),
   )
   const settled: Attempted[] = []

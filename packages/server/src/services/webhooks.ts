@@ -24,7 +24,7 @@ const backoffMs = [
   12 * hourMs,
   dayMs,
 ]
-/** An attempt that would be later than this after the event is not made [HOOK3]. In ms. */
+/** An attempt that would be later than this after the event is not made, unless it is asked for [HOOK3]. In ms. */
 export const giveUpMs = 3 * dayMs
 /** What `call.wake` needs beside was not there: it is looked again so long after, and that is no attempt. In ms. */
 const unreadMs = secondMs
@@ -234,6 +234,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const unsent = { id, afterMs: 0, at, responseStatus: null, response: null }
     // Nobody failed: it makes way for what came after it in its call.
     if (at >= ringEnd) return { ...unsent, outcome: 'failed', response: 'the ring was over' }
+    // Nobody was there to make it in time, or its endpoint was disabled.
+    if (at > claimed.createdAt + giveUpMs && !claimed.isAskedFor) {
+      onResult('failed', { delivery: claimed, endpoint, status: null, afterMs: 0 })
+      onFailed({ delivery: claimed, endpoint, cause: 'too old' })
+      return { ...unsent, outcome: 'failed', response: 'too old' }
+    }
     const answer = await attempt(claimed, endpoint, at)
     if (answer === undefined) return { ...unsent, outcome: 'released', afterMs: unreadMs }
     if (!answer.ok && isStopped) return { ...unsent, outcome: 'released' }

@@ -10,6 +10,7 @@ import {
   type WebhookEndpoint,
   type WebhookStore,
 } from '../../src/ports/webhooks.ts'
+import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
 import { accepted, created, ended, ringing, there, touched } from './calls.ts'
 
 /** What the suite needs of an adapter besides its ports. */
@@ -313,6 +314,77 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await shown()).toMatchObject({ status: 'delivered', attempts: 3, responseStatus: 200, response: 'ok' })
     })
 
+    test('[HOOK3] what was asked for again says so until that attempt is made', async () => {
+      const one = endpoint()
+      await add(one)
+      await begin()
+      const take = async () => (await claim(hooks(), one.id))[0]
+      const first = await take()
+      const id = first?.id ?? ''
+      await hooks().settle([attempted(id, { outcome: 'failed' })])
+      expect(await hooks().retry(one.id, id)).toBe(true)
+      const again = await take()
+      await hooks().settle([attempted(id, { outcome: 'released' })])
+      const released = await take()
+      await hooks().settle([attempted(id, { outcome: 'pending' })])
+      const next = await take()
+      expect([first, again, released, next].map((one) => one?.isAskedFor)).toEqual([false, true, true, false])
+    })
+
+    test('[HOOK3] what waited at a disabled endpoint goes out once it is enabled, unless it is too old; asked for, that goes, too', async () => {
+      const one = endpoint({ events: ['call.ringing'] })
+      await add(one)
+      const old = ringing()
+      const young = ringing(undefined, undefined, { startedAt: old.startedAt + 1_000 })
+      await commit(created(old))
+      await commit(created(young))
+      await hooks().changeEndpoint(product, one.id, { enabled: false })
+      const posted: string[] = []
+      const failures: string[] = []
+      const webhooks = createWebhooks({
+        store: hooks(),
+        async post({ body }) {
+          posted.push(JSON.parse(String(body)).data.call_uuid)
+          return { ok: true, status: 200, body: '' }
+        },
+        wakeHook: async (_, body) => ({ body, ticket: '' }),
+        now: () => young.startedAt + giveUpMs,
+        onResult() {},
+        onFailed: ({ delivery, cause }) => failures.push(`${delivery.subject} ${cause}`),
+        onError(error) {
+          throw error
+        },
+      })
+      const shown = async () => {
+        const all = await hooks().deliveries({ endpointId: one.id, status: undefined, limit: 9, before: undefined })
+        return all.map(({ status, response }) => `${status} ${response}`).toReversed()
+      }
+      const becomes = async (...wanted: string[]) => {
+        while (String(await shown()) !== String(wanted)) await Bun.sleep(5)
+      }
+      try {
+        await webhooks.start()
+        await webhooks.changed()
+        expect([await shown(), posted]).toEqual([['pending null', 'pending null'], []])
+        await hooks().changeEndpoint(product, one.id, { enabled: true })
+        await webhooks.changed()
+        await becomes('failed too old', 'delivered ')
+        expect([posted, failures]).toEqual([[young.callUuid], [`${old.callUuid} too old`]])
+        const [{ id } = { id: '' }] = await hooks().deliveries({
+          endpointId: one.id,
+          status: 'failed',
+          limit: 1,
+          before: undefined,
+        })
+        expect(await hooks().retry(one.id, id)).toBe(true)
+        await webhooks.changed()
+        await becomes('delivered ', 'delivered ')
+        expect([posted, failures.length]).toEqual([[young.callUuid, old.callUuid], 1])
+      } finally {
+        await webhooks.stop()
+      }
+    })
+
     test('lists are paged, the newest first, and show those of one status', async () => {
       const one = endpoint()
       await add(one)
@@ -379,6 +451,13 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await left()).toEqual(['delivered', 'failed', 'pending'])
       expect(await hooks().prune(2_000, 2_000)).toBe(1)
       expect(await hooks().prune(2_000, 2_000)).toBe(0)
+      // Also what waits at a disabled endpoint, by its age.
+      const { startedAt } = ringing()
+      await hooks().changeEndpoint(product, one.id, { enabled: false })
+      expect(await hooks().prune(0, startedAt)).toBe(0)
+      expect(await left()).toEqual(['delivered', 'pending'])
+      expect(await hooks().prune(0, startedAt + 1)).toBe(1)
+      expect(await left()).toEqual(['delivered'])
       const call = ringing()
       // This process does not know yet that another one has removed the endpoint.
       await harness.other().removeEndpoint(product, one.id)

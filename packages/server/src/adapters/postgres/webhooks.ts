@@ -59,7 +59,7 @@ export const settleSql = `
     attempts = d.attempts + CASE s.outcome WHEN 'released' THEN 0 ELSE 1 END,
     due_at = CASE WHEN s.outcome IN ('released', 'pending') THEN clock_timestamp() + s.after_ms * interval '1 ms' END,
     claimed_until = NULL,
-    ended_at = CASE WHEN s.outcome IN ('delivered', 'failed') THEN s.at END,
+    ended_at = CASE WHEN s.outcome = 'released' THEN d.ended_at WHEN s.outcome <> 'pending' THEN s.at END,
     response_status = CASE s.outcome WHEN 'released' THEN d.response_status ELSE s.response_status END,
     response = CASE s.outcome WHEN 'released' THEN d.response ELSE s.response END
   FROM json_to_recordset($1::text::json) AS s (
@@ -89,7 +89,7 @@ export const deliveriesSql = `
   SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
   WHERE d.endpoint_id = $1 AND d.id < $2 AND ($3 = '' OR d.status = $3) ORDER BY d.id DESC LIMIT $4::int`
 const retrySql = `
-  UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp(), ended_at = NULL
+  UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp()
   WHERE endpoint_id = $1 AND id = $2 AND status <> 'pending' RETURNING id`
 export const pruneSql = `
   DELETE FROM webhook_deliveries WHERE id IN (

@@ -66,13 +66,16 @@ export interface ClaimedRow {
   body: string
   created_at: number
   attempts: number
+  ended_at: number | null
 }
 
-export const claimedColumns = [...deliveryColumns, 'attempts']
+export const claimedColumns = [...deliveryColumns, 'attempts', 'ended_at']
 
 export function claimedOf(row: ClaimedRow) {
   const { id, subject, version, type, body, attempts } = row
-  return { id, endpointId: row.endpoint_id, subject, version, type, body, createdAt: row.created_at, attempts }
+  const [endpointId, createdAt] = [row.endpoint_id, row.created_at]
+  // What is pending has ended before where it was asked for again.
+  return { id, endpointId, subject, version, type, body, createdAt, attempts, isAskedFor: row.ended_at !== null }
 }
 
 export interface DeliveryRow {
@@ -111,7 +114,7 @@ export function recordOf(row: DeliveryRow) {
     status,
     attempts,
     dueAt: row.due_at,
-    endedAt: row.ended_at,
+    endedAt: status === 'pending' ? null : row.ended_at,
     responseStatus: row.response_status,
     response,
   }

@@ -117,7 +117,7 @@ export function createWebhookStore(
   const due = db.query<ClaimedRow, [string, number, number]>(claimSql)
   const listed = db.query<DeliveryRow, [string, string, string, string, number]>(deliveriesSql)
   const retry = db.query<unknown, [string, string]>(
-    `UPDATE webhook_deliveries SET status = 'pending', due_at = 0, ended_at = NULL
+    `UPDATE webhook_deliveries SET status = 'pending', due_at = 0
      WHERE endpoint_id = ? AND id = ? AND status <> 'pending'`,
   )
 
