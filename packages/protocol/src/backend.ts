@@ -100,7 +100,10 @@ export type ParticipantView = Static<typeof ParticipantView>
 export const DisconnectRequest = Type.Object({
   until: Type.Optional(
     Type.Union([
-      boundedText(maxIdBytes, 'Tokens issued before this instant do not count either. ISO 8601.'),
+      boundedText(
+        maxIdBytes,
+        'Tokens issued before this instant do not count either. ISO 8601, no more than 3,653 days from now.',
+      ),
       Type.Null(),
     ]),
   ),

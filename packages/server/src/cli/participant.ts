@@ -1,7 +1,7 @@
 /** `ringwire participant …`: somebody is shown, sent away or erased, as by the backend of the product. */
 import type { ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
-import { readInstant } from '../services/seen-calls.ts'
+import { readUntil } from '../services/participants.ts'
 import { participantHash } from '../session/session-id.ts'
 import { type AskOptions, askService, withServiceOptions } from './asking.ts'
 import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
@@ -42,17 +42,19 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
     .requiredOption('--product <name>', 'product namespace', name)
     .requiredOption('--user <id>', 'user_id of the participant', name)
     .requiredOption('--role <role>', 'role of the participant', name)
-    .option('--until <instant>', 'tokens issued before it do not count either, as 2026-03-01T09:00:00Z (default: now)')
+    .option(
+      '--until <instant>',
+      'tokens issued before it do not count either, as 2026-03-01T09:00:00Z, in ten years at the latest (default: now)',
+    )
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((options) => disconnect(surroundings, options))
 }
 
 async function disconnect(surroundings: Surroundings, options: DisconnectOptions): Promise<void> {
   const { product, user: userId, role, json } = options
-  const until = readInstant(options.until)
-  if (until === undefined)
-    throw new CommandFailure(exitCodes.usage, '--until must be an ISO 8601 instant with its offset.')
   const now = Date.now()
+  const until = readUntil(options.until, now)
+  if (typeof until === 'string') throw new CommandFailure(exitCodes.usage, `--until ${until}`)
   const before = Math.max(now, until)
   const participant = { product, role, userId }
   await withStore(surroundings, async ({ products, devices }) => {

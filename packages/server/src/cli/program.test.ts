@@ -730,6 +730,10 @@ test('[SRV2] participant disconnect takes tokens back and forgets devices, of no
       'participant disconnect --product shop --role customer --user ann',
     )
     expect(Date.parse(tokens_from)).toBeGreaterThanOrEqual(begin)
+    const far = await run(
+      'participant disconnect --product shop --role customer --user ben --until 9999-12-31T00:00:00Z',
+    )
+    expect([far.code, far.err]).toEqual([2, expect.stringContaining('--until must be no more than ten years')])
     expect((await store.products.revocations(0)).map(({ before }) => before)).toEqual([Date.parse(tokens_from)])
     const counts = await Promise.all([ann, ben].map(async (who) => (await store.devices.of(who, Date.now())).length))
     expect(counts).toEqual([0, 1])

@@ -8,9 +8,10 @@ import {
 import { createValidator } from '@ringwire/protocol/validate'
 import type { Participant } from '../call/call.ts'
 import type { Journal } from '../observability/journal.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { ExportOf } from '../services/participant-export.ts'
-import type { Participants } from '../services/participants.ts'
-import { isId, readInstant } from '../services/seen-calls.ts'
+import { type Participants, readUntil } from '../services/participants.ts'
+import { isId } from '../services/seen-calls.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
 import { failure, json, jsonStream } from './replies.ts'
 
@@ -18,10 +19,11 @@ export interface ServerParticipantsDeps extends ProductEndpointDeps {
   readonly participants: Participants
   readonly exportOf: ExportOf
   readonly journal: Pick<Journal, 'failed'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) {
-  const { participants, exportOf, journal } = deps
+  const { participants, exportOf, journal, clock } = deps
   const validate = createValidator(DisconnectRequest)
 
   const about = (answer: (participant: Participant, asked: ProductRequest) => Promise<Response>) =>
@@ -47,11 +49,8 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
     serverDisconnect: about(async (participant, { body }) => {
       const checked = validate(body)
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
-      const until = readInstant(checked.value.until ?? undefined)
-      if (until === undefined) {
-        const message = 'until must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z.'
-        return failure('INVALID_REQUEST_BODY', { message })
-      }
+      const until = readUntil(checked.value.until ?? undefined, clock.now())
+      if (typeof until === 'string') return failure('INVALID_REQUEST_BODY', { message: `until ${until}` })
       const before = await participants.disconnect(participant, until)
       return json(200, { success: true, tokens_from: new Date(before).toISOString() } satisfies Disconnected)
     }),

@@ -54,6 +54,11 @@ export interface Revocation {
 
 /** A revocation is kept for so long after its instant, in ms: no token lasts longer than a day, and clocks differ [SRV2]. */
 export const revocationKeptMs = 2 * 86_400_000
+/**
+ * Tokens can be taken back for so long ahead, in ms: about ten years [SRV2]. It cannot be undone, and every process knows all
+ * that is kept: who has mistyped a year is told so.
+ */
+export const longestRevocationMs = 3_653 * 86_400_000
 /** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */
 export const revocationOverlapMs = 10_000
 

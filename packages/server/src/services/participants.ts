@@ -11,12 +11,13 @@ import type { CallRef, Participant } from '../call/call.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { OnlineStore } from '../ports/online.ts'
+import { longestRevocationMs } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Revoked } from './revoked.ts'
-import type { SeenCalls } from './seen-calls.ts'
+import { readInstant, type SeenCalls } from './seen-calls.ts'
 
 export interface ParticipantsOptions {
   readonly sessions: Pick<Sessions, 'seen'>
@@ -44,10 +45,17 @@ const othersWriteMs = 1_500
 
 export interface Participants {
   show(participant: Participant): Promise<Omit<ParticipantView, 'success'>>
-  /** `until`: tokens that are issued before it do not count either; in ms since the epoch. */
+  /** `until`: tokens that are issued before it do not count either; in ms since the epoch, as `readUntil` answers it. */
   disconnect(participant: Participant, until?: number): Promise<number>
   /** Rejects where it could not be done whole: it is to be asked again. */
   erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'>>
+}
+
+/** Until when tokens are taken back, in ms since the epoch, 0 where nothing is said; or what is wrong with it [SRV2]. */
+export function readUntil(text: string | undefined, now: number): number | string {
+  const until = readInstant(text)
+  if (until === undefined) return 'must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z.'
+  return until - now > longestRevocationMs ? 'must be no more than ten years (3,653 days) from now.' : until
 }
 
 export function createParticipants(options: ParticipantsOptions): Participants {

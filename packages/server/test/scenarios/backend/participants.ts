@@ -107,8 +107,13 @@ export function registerBackendParticipants(name: string, start: Start): void {
       const body = (await ask(service(), 'POST', `participants/customer/${userId}/disconnect`, { until })).body
       expect(body.tokens_from).toBe(until)
       await refusedEverywhere(service(), after)
-      const bad = await ask(service(), 'POST', `participants/customer/${userId}/disconnect`, { until: 'tomorrow' })
-      expect([bad.status, bad.body.error.code]).toEqual([400, 'INVALID_REQUEST_BODY'])
+      const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+      for (const wrong of ['tomorrow', inDays(3_654), '9999-12-31T23:59:59Z']) {
+        const bad = await ask(service(), 'POST', `participants/customer/${userId}/disconnect`, { until: wrong })
+        expect([bad.status, bad.body.error.code]).toEqual([400, 'INVALID_REQUEST_BODY'])
+      }
+      const long = await ask(service(), 'POST', `participants/agent/${userId}/disconnect`, { until: inDays(3_652) })
+      expect(long.status).toBe(200)
     })
 
     test('[SRV2] they stay refused after a restart', async () => {
