@@ -67,24 +67,34 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
     test.concurrent('[HEALTH1] while it closes: /readyz 503, upgrades SERVICE_DRAINING', () =>
       withService(start, {}, async (service) => {
-        const token = await service.token({ user_id: someone('late'), role: 'agent' })
-        // Of several nodes, the one that still has somebody.
-        const { url } = service
-        const client = new Client({ url, token })
-        await client.next('auth.ok')
-        const exited = service.terminate()
-        expect((await client.closed).code).toBe(1012)
-        const late = new RawSocket(url)
-        const [answer, ready] = await Promise.all([
-          exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`])),
-          fetch(`${url}/readyz`),
-        ])
-        expect(answer.status).toBe(503)
-        expect(JSON.parse(answer.body).error.code).toBe('SERVICE_DRAINING')
-        expect(answer.head).toMatch(/retry-after: \d+/i)
-        expect(ready.status).toBe(503)
-        expect(await ready.json()).toMatchObject({ ok: false, service_ready: false })
-        expect(await exited).toBe(0)
+        for (;;) {
+          const { url } = service
+          const token = await service.token({ user_id: someone('late'), role: 'agent' })
+          // Of several nodes, the one that still has somebody.
+          const client = new Client({ url, token })
+          await client.next('auth.ok')
+          const [late, probe] = [new RawSocket(url), new RawSocket(url)]
+          const exited = service.terminate()
+          expect((await client.closed).code).toBe(1012)
+          const closed = performance.now()
+          const [answer, ready] = await Promise.all([
+            exchange(late, upgradeHead([`Sec-WebSocket-Protocol: jwt, ${token}`])),
+            exchange(probe, 'GET /readyz HTTP/1.1\r\nHost: it\r\n\r\n'),
+          ])
+          const tookMs = performance.now() - closed
+          expect(await exited).toBe(0)
+          // It closes for half a second; on a machine that does not answer by then it closes once more.
+          if (tookMs > 400 && (answer.status === 0 || ready.status === 0)) {
+            await service.start()
+            continue
+          }
+          expect(answer.status).toBe(503)
+          expect(JSON.parse(answer.body).error.code).toBe('SERVICE_DRAINING')
+          expect(answer.head).toMatch(/retry-after: \d+/i)
+          expect(ready.status).toBe(503)
+          expect(JSON.parse(ready.body)).toMatchObject({ ok: false, service_ready: false })
+          return
+        }
       }))
 
     test.concurrent('[CLOSE] a second SIGTERM exits at once', () =>
