@@ -35,8 +35,8 @@ export interface Channel {
   isThere(node: string): Promise<boolean>
   /** How long ago the store was there for sure, in ms. */
   awayMs(): number
-  /** Resolves when everything that was published to this node before is heard. */
-  heard(): Promise<void>
+  /** Resolves when everything that was published to this node before is heard; false where nothing was for 3 s. */
+  heard(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -234,12 +234,12 @@ export function createChannel(options: ChannelOptions): Channel {
     return false
   }
 
-  async function heard(): Promise<void> {
+  async function heard(): Promise<boolean> {
     last++
     const id = `B ${last} ${crypto.randomUUID()}`
     const answer = expect(id, deafMs)
     await store.publish(mine, id)
-    if ((await answer) === undefined) throw new Error('the channel of this node is silent')
+    return (await answer) !== undefined
   }
 
   return {
@@ -247,14 +247,7 @@ export function createChannel(options: ChannelOptions): Channel {
       subscribe(true)
       // Its first own word says that it hears.
       for (const until = performance.now() + startMs; ; ) {
-        if (
-          subscriber?.status === 'ready' &&
-          (await heard().then(
-            () => true,
-            () => false,
-          ))
-        )
-          break
+        if (subscriber?.status === 'ready' && (await heard().catch(() => false))) break
         if (performance.now() > until) throw new Error('the channel of this node cannot be subscribed')
         await Bun.sleep(25)
       }
