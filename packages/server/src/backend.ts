@@ -59,6 +59,8 @@ export interface Backend {
   tryRedis(): Promise<void>
   /** Sessions without a socket that may come back; undefined where no process knows all of them. */
   countAway(): number | undefined
+  /** People can come back from now on: just before the service listens [END3]. */
+  serve(): Promise<void>
   /** Sockets are gone: hands over what other nodes need, and lets go of the stores. */
   close(): Promise<void>
 }
@@ -137,7 +139,6 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   sessions.sweep(clock.now())
   const counters = createMemoryCounters()
   const uptime = createLocalUptime(() => stores.calls.tryWrite(), clock)
-  uptime.start()
   return {
     stores,
     sessions,
@@ -149,6 +150,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     isShared: false,
     tryRedis: async () => {},
     countAway: sessions.countAway,
+    serve: async () => uptime.serve(),
     async close() {
       uptime.stop()
       await stores.close()
@@ -200,8 +202,9 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     throw error
   }
   const { sessions, counters, tell, tryWrite: tryRedis } = redis
-  const { self, isDead, others, uptime, clock } = heartbeats
+  const { self, isDead, others, uptime, clock, serve } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
   const countAway = () => undefined
-  return { stores, sessions, counters, localCounters, nodes, uptime, clock, isShared: true, tryRedis, countAway, close }
+  const shared = { isShared: true, tryRedis, countAway, serve, close }
+  return { stores, sessions, counters, localCounters, nodes, uptime, clock, ...shared }
 }

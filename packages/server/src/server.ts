@@ -39,7 +39,6 @@ import { createRevoked, type Issued } from './services/revoked.ts'
 import { createSeenCalls } from './services/seen-calls.ts'
 import { createRecorder, type Recorder } from './services/timeline.ts'
 import { createTimelines } from './services/timelines.ts'
-import { createStartUptime } from './services/uptime.ts'
 import { createWakeHook } from './services/wake-hook.ts'
 import { createWaking } from './services/waking.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
@@ -111,7 +110,6 @@ export function createServer(deps: ServerDeps): RingwireServer {
     })
     close = backend.close
     const { stores, clock } = backend
-    const uptime = createStartUptime(backend.uptime, backend.nodes.others().length === 0, clock)
     await applyBootstrapKeys(stores.products, config, clock.now(), logger)
     const limits = createLimits(config, backend.counters)
     const secrets = loadJwtSecrets(config)
@@ -171,7 +169,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     })
     domain = createDomain({
       config,
-      backend: { ...backend, uptime },
+      backend,
       limits,
       isRelayOnly: policies.isRelayOnly,
       finalsMs,
@@ -226,7 +224,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     // Nobody is let in before it is known whose tokens were taken back, and what products and keys there are.
     await Promise.all([revoked.start(), policies.start()])
     // Whoever comes back finds a call with its whole time: no lost clock runs before, and nothing is due [END3].
-    uptime.serve()
+    await backend.serve()
     const listener = listen({ config, clientAddress, gateway, app, demo, journal })
     const { url } = listener
     domain.deadlines.start()

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, type Mock, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { lostAt, type Outage } from '../call/call.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { createLocalUptime, createStartUptime } from './uptime.ts'
+import { createLocalUptime } from './uptime.ts'
 
 const start = Date.UTC(2026, 0, 1)
 const lookMs = 500
@@ -13,15 +13,17 @@ beforeEach(() => {
 })
 afterEach(() => void intervals.mockRestore())
 
-/** A service alone, its store, and a clock that is moved by hand. */
-function open() {
+/** A service alone, its store, and a clock that is moved by hand; its start takes so long. */
+function open(startMs = 0) {
   const world = { now: start, isAway: false, looks: 0 }
   const clock = { now: () => world.now, monotonic: () => world.now - start + 77.5 }
   const uptime = createLocalUptime(async () => {
     world.looks++
     if (world.isAway) throw new StoreError('unavailable', 'away')
   }, clock)
-  uptime.start()
+  world.now += startMs
+  const before = uptime.outages()
+  uptime.serve()
   const [look] = intervals.mock.calls.at(-1) as unknown as [() => void]
   /** So long nothing of it runs; then its timer fires once, however many turns it missed. */
   async function stand(ms: number) {
@@ -39,7 +41,7 @@ function open() {
     await pass(ms)
     world.isAway = false
   }
-  return { world, clock, uptime, stand, pass, away }
+  return { world, clock, uptime, before, stand, pass, away }
 }
 
 const goesOn = Number.POSITIVE_INFINITY
@@ -118,33 +120,12 @@ test('[END3] what is a day old stops no lost clock any more, and is forgotten', 
   expect(uptime.outages()).toEqual([{ from: start + 10_500, to: world.now }])
 })
 
-/** A start that takes so long; `meanwhile` is what its store tells of it. */
-function startFor(ms: number, isAlone: boolean, meanwhile: (from: number) => readonly Outage[] = () => []) {
-  const world = { now: start }
-  const clock = { now: () => world.now, monotonic: () => world.now - start }
-  const uptime = createStartUptime({ outages: () => meanwhile(start), doubt() {} }, isAlone, clock)
-  world.now += ms
-  const before = uptime.outages()
-  uptime.serve()
-  const after = uptime.outages()
-  world.now += 10_000
-  expect(uptime.outages()).toEqual(after)
-  return { before, after }
-}
-
-test('[END3] until the service listens nobody can come back: where no other serves that is an outage, known when it is over', () => {
-  expect(startFor(40_000, true)).toEqual({ before: [], after: [{ from: start, to: start + 40_000 }] })
-  expect(startFor(3_000, true).after).toEqual([])
-  expect(startFor(40_000, false).after).toEqual([])
-})
-
-test('[END3] what the stores tell of a start is one outage with it, and the others keep their order', () => {
-  const old = { from: start - 50_000, to: start - 40_000 }
-  const last = { from: start - 9_000, to: start + 100 }
-  const within = { from: start + 10_000, to: start + 14_000 }
-  const later = { from: start + 50_000, to: start + 60_000 }
-  const { after } = startFor(40_000, true, () => [old, last, within, later])
-  expect(after).toEqual([old, { from: start - 9_000, to: start + 40_000 }, later])
-  const current = { from: start + 39_000, to: goesOn }
-  expect(startFor(40_000, true, () => [current]).after).toEqual([{ from: start, to: goesOn }])
+test('[END3] until the service listens nobody can come back: that is an outage, known when it is over', async () => {
+  const { uptime, before, pass } = open(40_000)
+  expect(before).toEqual([])
+  const outages = [{ from: start, to: start + 40_000 }]
+  expect(uptime.outages()).toEqual(outages)
+  await pass(10_000)
+  expect(uptime.outages()).toEqual(outages)
+  expect(open(3_000).uptime.outages()).toEqual([])
 })

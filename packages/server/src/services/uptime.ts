@@ -7,16 +7,15 @@ const lookMs = 500
 const keptMs = 86_400_000
 
 export interface LocalUptime extends Uptime {
-  start(): void
+  /** People can come back from now on: just before the service listens. */
+  serve(): void
   stop(): void
 }
 
-export interface StartUptime extends Uptime {
-  /** People can come back from now on: just before the service listens. */
-  serve(): void
-}
-
-/** The uptime of a service that is this process alone. Once in doubt about its store it asks: `look` resolves when it can be used. */
+/**
+ * The uptime of a service that is this process alone. From here until it serves nobody can come back; before the end of that
+ * is known, nobody's end is told by it. Once in doubt about its store it asks: `look` resolves when it can be used.
+ */
 export function createLocalUptime(look: () => Promise<void>, clock: Clock): LocalUptime {
   /** A lost clock needs every one of its absence, however many they are [END3]. */
   let over: readonly Outage[] = []
@@ -34,9 +33,7 @@ export function createLocalUptime(look: () => Promise<void>, clock: Clock): Loca
         isInDoubt = false
         await look()
       }
-      const [outage] = outageSince(seenAt, clock.now(), clock)
-      if (outage !== undefined) over = [...over.filter(({ to }) => to > outage.to - keptMs), outage]
-      seenAt = clock.monotonic()
+      seeWhole()
     } catch {
       // Whoever needs the store says what is wrong with it.
       isInDoubt = true
@@ -45,35 +42,26 @@ export function createLocalUptime(look: () => Promise<void>, clock: Clock): Loca
     }
   }
 
+  function seeWhole(): void {
+    const [outage] = outageSince(seenAt, clock.now(), clock)
+    if (outage !== undefined) over = [...over.filter(({ to }) => to > outage.to - keptMs), outage]
+    seenAt = clock.monotonic()
+  }
+
   return {
     outages() {
+      if (timer === undefined) return over
       const current = outageSince(seenAt, Number.POSITIVE_INFINITY, clock)
       return current.length === 0 ? over : [...over, ...current]
     },
     doubt() {
       isInDoubt = true
     },
-    start() {
-      seenAt = clock.monotonic()
+    serve() {
+      seeWhole()
       timer = setInterval(() => void lookAgain(), lookMs)
     },
     stop: () => clearInterval(timer),
-  }
-}
-
-/**
- * Adds what no store knows: until the service listens nobody can come back. Where no other node serves that is an outage,
- * from when this was created until `serve` [END3]. Before its end is known, nobody's end is told by it.
- */
-export function createStartUptime(uptime: Uptime, isAlone: boolean, clock: Clock): StartUptime {
-  const startedAt = clock.monotonic()
-  let start: Outage | undefined
-  return {
-    outages: () => (start === undefined ? uptime.outages() : joined(uptime.outages(), start)),
-    doubt: uptime.doubt,
-    serve() {
-      if (isAlone) start ??= outageSince(startedAt, clock.now(), clock)[0]
-    },
   }
 }
 
@@ -81,14 +69,4 @@ export function createStartUptime(uptime: Uptime, isAlone: boolean, clock: Clock
 function outageSince(at: number, to: number, clock: Clock): readonly Outage[] {
   const awayMs = clock.monotonic() - at
   return awayMs > outageMs ? [{ from: clock.now() - awayMs, to }] : []
-}
-
-/** In their order, and one with all that it touches. */
-function joined(outages: readonly Outage[], one: Outage): readonly Outage[] {
-  const before = outages.filter(({ to }) => to < one.from)
-  const after = outages.filter(({ from }) => from > one.to)
-  const touched = [...outages.filter(({ from, to }) => to >= one.from && from <= one.to), one]
-  const from = Math.min(...touched.map((outage) => outage.from))
-  const to = Math.max(...touched.map((outage) => outage.to))
-  return [...before, { from, to }, ...after]
 }

@@ -32,6 +32,7 @@ const quiet = {
 async function openNode(nodeId: string, options: Partial<PostgresNodesOptions> = {}): Promise<PostgresNodes> {
   const nodes = await openPostgresNodes({ ...quiet, url, nodeId, ...options })
   await nodes.start()
+  await nodes.serve()
   return nodes
 }
 
@@ -153,6 +154,28 @@ test('[END3] an outage is when no node has both stores for 3 s; the first that h
   const three = await openNode('three')
   expect(outagesOf(three)).toHaveLength(before + 2)
   await three.stop()
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[END3] a node serves from when it says so: until then nobody could come back, and all see the same outage', async () => {
+  const serving = await openNode('serving')
+  await serving.stop()
+  const first = await openPostgresNodes({ ...quiet, url, nodeId: 'first' })
+  await first.start()
+  const before = first.uptime.outages()
+  const beganAt = Date.now()
+  // Before its end is known, nobody's end is told by it.
+  await until('the first was at its start for long enough', () => Date.now() - beganAt > 3_500)
+  expect(first.uptime.outages()).toEqual(before)
+  const second = await openNode('second')
+  const [outage] = second.uptime.outages().slice(-1)
+  expect(second.uptime.outages()).toHaveLength(before.length + 1)
+  expect(outage?.from).toBeLessThan(beganAt)
+  expect(outage?.to).toBeGreaterThan(beganAt + 3_500)
+  await until('the first knows it, too', () => first.uptime.outages().length > before.length)
+  await first.serve()
+  expect(first.uptime.outages()).toEqual(second.uptime.outages())
+  await Promise.all([first.stop(), second.stop()])
   expect(errors).toEqual([])
 }, 240_000)
 

@@ -2,22 +2,25 @@ import { expect, test } from 'bun:test'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
-import type { AnsweredCall, Place } from '../../src/call/call.ts'
+import { type AnsweredCall, type Call, type Place, participantOf, type Side } from '../../src/call/call.ts'
+import { newNodeName } from '../../src/ports/node-name.ts'
+import { newSessionId } from '../../src/session/session-id.ts'
 import { created, event, ringing } from '../contracts/calls.ts'
 import { Postgres } from '../support/postgres.ts'
+import { startRedis } from '../support/redis.ts'
 import { until } from './world.ts'
 
 const many = 120
 /** Each way: with so many calls a start takes several sweeps. */
 const wayMs = 20
 
-const vacant = (since: number): Place => {
-  const sessionId = crypto.randomUUID()
+const vacantOf = (call: Call, side: Side, since: number): Place => {
+  const sessionId = newSessionId(participantOf(call, side))
   return { state: 'vacant', sessionId, deviceId: null, node: 'before', settled: true, since }
 }
 
-/** A service starts on a slow store with calls of an hour ago; answers what it left of them, once it listens. */
-async function startSlowly(count: number, delayMs: number, env: Record<string, string> = {}) {
+/** A store that is slow, with calls of an hour ago. */
+async function slowStore(count: number, delayMs: number) {
   const postgres = await Postgres.start()
   const url = await postgres.database()
   const before = await openPostgres({ url })
@@ -28,7 +31,7 @@ async function startSlowly(count: number, delayMs: number, env: Record<string, s
       const call = ringing(undefined, undefined, { startedAt, ringExpiresAt: startedAt + 45_000 })
       await before.calls.transition(call, () => ({ steps: [created(call)] }))
       const { silenced: _, ...rest } = call
-      const places = { callerPlace: vacant(lostAt), calleePlace: vacant(lostAt) }
+      const places = { callerPlace: vacantOf(call, 'caller', lostAt), calleePlace: vacantOf(call, 'callee', lostAt) }
       const next: AnsweredCall = {
         ...{ ...rest, ...places, status: 'accepted', version: 2, acceptedAt: startedAt + 5_000, connectedAt: null },
       }
@@ -41,15 +44,27 @@ async function startSlowly(count: number, delayMs: number, env: Record<string, s
   await slow.start()
   const through = new URL(url)
   through.port = String(slow.port)
-  const service = await new Service({ ...env, DATABASE_URL: through.href }).start()
-  const ask = (sql: string) => postgres.query(sql, url)
+  return {
+    url,
+    through: through.href,
+    ask: (sql: string) => postgres.query(sql, url),
+    async stop() {
+      await slow.stop()
+      await postgres.dispose()
+    },
+  }
+}
+
+/** A service starts on it; answers what it left of the calls, once it listens. */
+async function startSlowly(count: number, delayMs: number, env: Record<string, string> = {}) {
+  const { through, ask, stop } = await slowStore(count, delayMs)
+  const service = await new Service({ ...env, DATABASE_URL: through }).start()
   return {
     ask,
     left: await ask('SELECT status, count(*)::int AS n FROM calls GROUP BY status'),
     async stop() {
       await service.dispose()
-      await slow.stop()
-      await postgres.dispose()
+      await stop()
     },
   }
 }
@@ -75,4 +90,49 @@ test('[END3] [RES3] a start that takes longer than a lost time: every call waits
   expect(last - first).toBeGreaterThan(lostMs)
   expect(ended - last).toBeGreaterThanOrEqual(lostMs)
   await stop()
+}, 240_000)
+
+test('[END3] [RES3] of two nodes that start the later one is there first: to it, too, nobody could come back before', async () => {
+  const lostMs = 3_000
+  const [{ url, through, ask, stop }, redis] = await Promise.all([slowStore(300, 2 * wayMs), startRedis()])
+  const env = {
+    REDIS_URL: redis.url,
+    RINGWIRE_JWT_SECRETS: `test:${'A'.repeat(43)}`,
+    RINGWIRE_PEER_LOST_MS: String(lostMs),
+  }
+  // The node that had these calls was there for the last time an hour ago.
+  await ask(`INSERT INTO nodes (name, beats, seen_at, ready_at)
+    SELECT '${newNodeName('before', 0)}', 1, at, at FROM (SELECT now() - interval '1 hour' AS at) AS last`)
+  const one = new Service({ ...env, DATABASE_URL: through, RINGWIRE_NODE_ID: 'one' })
+  const two = new Service({ ...env, DATABASE_URL: url, RINGWIRE_NODE_ID: 'two' })
+  const starting = one.start()
+  // The clocks that the one took over first would have been over before the other one is there.
+  await until(
+    'they are over',
+    async () => {
+      const [{ at }] = (await ask(`
+      SELECT min((caller_place::json->>'since')::float8) AS at FROM calls
+      WHERE (caller_place::json->>'since')::float8 > extract(epoch FROM now() - interval '10 min') * 1000`)) as [
+        { at: number | null },
+      ]
+      return at !== null && Date.now() - at > lostMs
+    },
+    30_000,
+  )
+  expect(one.url).toBe('')
+  const startedAt = Date.now()
+  await two.start()
+  await until(
+    'all are given up',
+    async () => {
+      const [{ n }] = (await ask('SELECT count(*)::int AS n FROM calls WHERE ended_at IS NULL')) as [{ n: number }]
+      return n === 0
+    },
+    60_000,
+  )
+  const [{ ended }] = (await ask('SELECT min(ended_at)::float8 AS ended FROM calls')) as [{ ended: number }]
+  expect(ended - startedAt).toBeGreaterThanOrEqual(lostMs)
+  await starting
+  await Promise.all([one.dispose(), two.dispose()])
+  await Promise.all([stop(), redis.stop()])
 }, 240_000)

@@ -12,7 +12,7 @@ export interface PostgresNodesOptions {
   readonly nodeId: string
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
-  /** Whether this node has the other store now: people can come back to it. */
+  /** Whether this node has the other store now: once it serves, people can come back to it. */
   readonly isReady: () => boolean
   /** A node is known to be dead that was not before; `hasLeft`: it was stopped. */
   readonly onDeath: (node: string, hasLeft: boolean) => void
@@ -29,6 +29,8 @@ export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
   readonly clock: Clock
   /** Resolves when the others can know of this node. */
   start(): Promise<void>
+  /** People can come back to this node from now on: just before it listens. Resolves when the others can know that. */
+  serve(): Promise<void>
   /** Says that this node has left. */
   stop(): Promise<void>
 }
@@ -49,16 +51,16 @@ const wellKnownMs = 50
 const mostMissing = 1_000
 
 /**
- * Counts on, and reads everybody's count. `$2`: this node has both stores. `$3`: it did not a moment ago, and where nobody
- * had, that was an outage; of several who find one each sees it. What is a day old is of no interest any more; of
- * the rest a lost clock needs every one of its absence [END3].
+ * Counts on, and reads everybody's count. `$2`: this node serves, with both stores. `$3`: it did not a moment ago, and where
+ * nobody did, that was an outage; of several who find one each sees it. One that has yet to serve has the last word of those
+ * before it. What is a day old is of no interest any more; of the rest a lost clock needs every one of its absence [END3].
  */
 export const beatSql = `
   WITH last AS (
     SELECT max(coalesce(ready_at, seen_at)) AS at FROM nodes
   ), beat AS (
     INSERT INTO nodes (name, beats, seen_at, ready_at)
-    VALUES ($1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE to_timestamp(0) END)
+    SELECT $1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE coalesce(at, clock_timestamp()) END FROM last
     ON CONFLICT (name) DO UPDATE SET
       beats = nodes.beats + 1, seen_at = excluded.seen_at,
       ready_at = CASE WHEN $2 THEN excluded.ready_at ELSE nodes.ready_at END
@@ -123,7 +125,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   /** The last beat did not agree. Nobody may have counted since the one before: another beat shows whose clock it was. */
   let inDoubt = false
   let outages: readonly Outage[] = []
-  /** When a node, and when this one, was last seen with both stores. */
+  let isServing = false
+  /** When a node, and when this one, was last seen to serve with both stores. */
   let servedAt = Number.NEGATIVE_INFINITY
   let readyAt = Number.NEGATIVE_INFINITY
   /** Since when this node's own beats have come without a gap. */
@@ -138,7 +141,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   async function beat(limitMs = beatLimitMs): Promise<void> {
     const sent = monotonic()
     sentAt = sent
-    const ready = isReady()
+    const ready = isServing && isReady()
     // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
     const values = [self, ready, sent - readyAt > outageMs]
     const [row] = await connections.run(beatSql, values, {
@@ -231,7 +234,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     uptime: {
       outages() {
         const awayMs = monotonic() - servedAt
-        if (awayMs <= outageMs) return outages
+        // Before the end of a start is known, nobody's end is told by it.
+        if (awayMs <= outageMs || !isServing) return outages
         return [...outages, { from: monotonic() + offset - awayMs, to: Number.POSITIVE_INFINITY }]
       },
       // Every beat looks.
@@ -266,6 +270,11 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
         // Those that a pause held up come all at once: one is enough.
         if (monotonic() - sentAt > beatMs / 2) beat().catch(onError)
       }, beatMs)
+    },
+    async serve() {
+      isServing = true
+      // Where it is not taken the next one is; until then the outage goes on.
+      await beat(startLimitMs).catch(onError)
     },
     async stop() {
       clearInterval(timer)
