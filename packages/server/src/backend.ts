@@ -86,6 +86,9 @@ export interface BackendOptions {
 export const finalsMs = 120_000
 const dayMs = 86_400_000
 
+/** An outage may matter for as long as a call that it was in goes on, in ms [END3]. */
+const outagesKeptMs = ({ maxCallMs }: Config) => Math.max(dayMs, maxCallMs)
+
 /** A copy of the data directory, made beside a running service. */
 export function backUp({ dataDir }: Pick<Config, 'dataDir'>, target: string): Promise<BackedUp> {
   return backUpSqlite({ dataDir, target, files: [jwtSecretsFile, demoKeyFile] })
@@ -138,7 +141,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   // Whatever is asked before the first sweep is asked at this time.
   sessions.sweep(clock.now())
   const counters = createMemoryCounters()
-  const uptime = createLocalUptime(() => stores.calls.tryWrite(), clock)
+  const uptime = createLocalUptime(() => stores.calls.tryWrite(), outagesKeptMs(config), clock)
   return {
     stores,
     sessions,
@@ -170,6 +173,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     nodeId: config.nodeId,
     isGone: (node) => redis.isGone(node),
     isReady: () => redis.isReady(),
+    keptMs: outagesKeptMs(config),
     onDeath,
     onError: (error) => logger.warn({ error }, 'the database did not take a heartbeat'),
   })

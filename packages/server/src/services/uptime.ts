@@ -3,8 +3,6 @@ import type { Clock } from '../ports/clock.ts'
 import { outageMs, type Uptime } from '../ports/nodes.ts'
 
 const lookMs = 500
-/** Twice as long as a call may last, as shipped: what was over before that stops no lost clock any more, in ms. */
-const keptMs = 86_400_000
 
 export interface LocalUptime extends Uptime {
   /** People can come back from now on: just before the service listens. */
@@ -14,9 +12,10 @@ export interface LocalUptime extends Uptime {
 
 /**
  * The uptime of a service that is this process alone. From here until it serves nobody can come back; before the end of that
- * is known, nobody's end is told by it. Once in doubt about its store it asks: `look` resolves when it can be used.
+ * is known, nobody's end is told by it. Once in doubt about its store it asks: `look` resolves when it can be used. No call
+ * lasts longer than `keptMs`: what was over before that stops no lost clock any more.
  */
-export function createLocalUptime(look: () => Promise<void>, clock: Clock): LocalUptime {
+export function createLocalUptime(look: () => Promise<void>, keptMs: number, clock: Clock): LocalUptime {
   /** A lost clock needs every one of its absence, however many they are [END3]. */
   let over: readonly Outage[] = []
   let timer: Timer | undefined

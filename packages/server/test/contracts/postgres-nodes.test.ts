@@ -23,6 +23,7 @@ const errors: unknown[] = []
 const quiet = {
   isGone: () => true,
   isReady: () => true,
+  keptMs: 86_400_000,
   onDeath() {},
   onError(error: unknown) {
     // A beat that is answered too late is none, and the next one comes: on a busy machine that is nobody's fault.
@@ -179,16 +180,80 @@ test('[END3] a node serves from when it says so: until then nobody could come ba
   expect(errors).toEqual([])
 }, 240_000)
 
-test('[END3] however often the stores came and went, a node knows every outage of the day, the oldest first', async () => {
-  const one = await openNode('one')
-  await server.query(
+/** Outages of 4 s, of which the first began so many ms ago, and each other one 5 s after the one before it. */
+const writeOutages = (agoMs: number, count = 1) =>
+  server.query(
     `INSERT INTO outages (began_at, ended_at)
-     SELECT now() - n * interval '5 s', now() - n * interval '5 s' + interval '4 s' FROM generate_series(10, 309) AS n`,
+     SELECT at, at + interval '4 s'
+     FROM generate_series(0, ${count - 1}) AS n, to_timestamp(${(Date.now() - agoMs) / 1_000} + n * 5) AS at`,
     url,
   )
-  await until('it has looked again', () => one.uptime.outages().length >= 300)
+
+test('[END3] however often the stores came and went, a node knows every outage that may matter, the oldest first, and asks for what is new', async () => {
+  const proxy = await new TcpProxy(url).start()
+  const own = new URL(url)
+  own.host = proxy.host
+  const [many, hourMs] = [300, 3_600_000]
+  await writeOutages(hourMs, many)
+  const one = await openNode('one', { url: own.href })
+  const before = one.uptime.outages().length
+  expect(before).toBeGreaterThanOrEqual(many)
+  let read = 0
+  for (const link of proxy.open) link.observe('server', ({ length }) => (read += length))
+  const beats = async () => {
+    const [row] = await server.query(`SELECT beats FROM nodes WHERE name = '${one.self}'`, url)
+    return Number(row.beats)
+  }
+  const from = await beats()
+  await writeOutages(0)
+  await until('it has looked again', () => one.uptime.outages().length === before + 1)
+  await until('it looks on', async () => (await beats()) > from + 3)
+  // Two times of 13 digits each are the least that an outage is.
+  expect(read).toBeLessThan(many * 26)
+  const outages = one.uptime.outages()
+  expect(outages).toEqual([...outages].sort((a, b) => a.from - b.from))
+  const two = await openNode('two')
+  expect(two.uptime.outages()).toEqual(outages)
+  await Promise.all([one.stop(), two.stop()])
+  await proxy.stop()
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[END3] the clock of the database is put back: an outage by it is heard of, though one that is known began later', async () => {
+  const [minuteMs, hourMs] = [60_000, 3_600_000]
+  await writeOutages(20 * minuteMs)
+  const one = await openNode('one')
+  const known = one.uptime.outages().length
+  await jumpTo(server, url, -hourMs)
+  await until('the jump is known', () => one.clock.now() - Date.now() < -hourMs / 2)
+  await writeOutages(hourMs)
+  await until('it is heard of', () => one.uptime.outages().length === known + 1)
   const outages = one.uptime.outages()
   expect(outages).toEqual([...outages].sort((a, b) => a.from - b.from))
   await one.stop()
+  await jumpTo(server, url, 0)
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[END3] an outage is kept for as long as a call may last, and then forgotten', async () => {
+  const [hourMs, dayMs] = [3_600_000, 86_400_000]
+  const old = async () => {
+    const [{ n }] = await server.query(
+      `SELECT count(*)::int AS n FROM outages WHERE began_at < now() - interval '1 day'`,
+      url,
+    )
+    return n
+  }
+  const knowsOld = ({ uptime }: PostgresNodes) => uptime.outages().some(({ to }) => to < Date.now() - dayMs)
+  await writeOutages(30 * hourMs)
+  const long = await openNode('long', { keptMs: 2 * dayMs })
+  await writeOutages(29 * hourMs)
+  await long.serve()
+  expect([await old(), knowsOld(long)]).toEqual([2, true])
+  await long.stop()
+  const short = await openNode('short')
+  await short.serve()
+  expect([await old(), knowsOld(short)]).toEqual([0, false])
+  await short.stop()
   expect(errors).toEqual([])
 }, 240_000)

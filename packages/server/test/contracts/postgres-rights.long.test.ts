@@ -140,6 +140,7 @@ async function serve(url: string): Promise<void> {
     nodeId: 'a',
     isGone: () => true,
     isReady: () => true,
+    keptMs: 86_400_000,
     onDeath: () => {},
     onError,
   })

@@ -14,6 +14,8 @@ export interface PostgresNodesOptions {
   readonly isGone: (node: string) => boolean
   /** Whether this node has the other store now: once it serves, people can come back to it. */
   readonly isReady: () => boolean
+  /** No call lasts longer: what was over before that stops no lost clock any more, in ms [END3]. */
+  readonly keptMs: number
   /** A node is known to be dead that was not before; `hasLeft`: it was stopped. */
   readonly onDeath: (node: string, hasLeft: boolean) => void
   readonly onError: (error: unknown) => void
@@ -53,7 +55,8 @@ const mostMissing = 1_000
 /**
  * Counts on, and reads everybody's count. `$2`: this node serves, with both stores. `$3`: it did not a moment ago, and where
  * nobody did, that was an outage; of several who find one each sees it. One that has yet to serve has the last word of those
- * before it. What is a day old is of no interest any more; of the rest a lost clock needs every one of its absence [END3].
+ * before it. Reads the outages that began at `$4` or later, in ms; those that were over for `$5` ms are of no interest any more.
+ * Of the rest a lost clock needs every one of its absence [END3].
  */
 export const beatSql = `
   WITH last AS (
@@ -72,7 +75,7 @@ export const beatSql = `
   ), forgotten AS (
     DELETE FROM nodes WHERE seen_at < clock_timestamp() - interval '1 day' AND name <> $1
   ), forgotten_outages AS (
-    DELETE FROM outages WHERE ended_at < clock_timestamp() - interval '1 day'
+    DELETE FROM outages WHERE ended_at < clock_timestamp() - $5::float8 * interval '1 ms'
   )
   SELECT
     CASE WHEN $2 THEN 0 ELSE (
@@ -82,7 +85,10 @@ export const beatSql = `
       SELECT json_agg(json_build_array(extract(epoch FROM began_at) * 1000, extract(epoch FROM ended_at) * 1000) ORDER BY began_at)
       FROM (
         SELECT began_at, max(ended_at) AS ended_at
-        FROM (SELECT began_at, ended_at FROM outages UNION ALL SELECT began_at, ended_at FROM outage) AS each_one
+        FROM (
+          SELECT began_at, ended_at FROM outages WHERE began_at >= to_timestamp(($4::float8 - 1) / 1000)
+          UNION ALL SELECT began_at, ended_at FROM outage
+        ) AS each_one
         GROUP BY began_at
       ) AS known
     ), '[]')::text AS outages,
@@ -108,7 +114,7 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const { url, nodeId, isGone, isReady, onDeath, onError, ticks = () => performance.now() } = options
+  const { url, nodeId, isGone, isReady, keptMs, onDeath, onError, ticks = () => performance.now() } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true, deadline: performance.now() + startLimitMs })
@@ -125,6 +131,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   /** The last beat did not agree. Nobody may have counted since the one before: another beat shows whose clock it was. */
   let inDoubt = false
   let outages: readonly Outage[] = []
+  /** Those that began before are all known; the last one before now may be written down again. */
+  let outagesFrom = 0
   let isServing = false
   /** When a node, and when this one, was last seen to serve with both stores. */
   let servedAt = Number.NEGATIVE_INFINITY
@@ -143,7 +151,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     sentAt = sent
     const ready = isServing && isReady()
     // Where this node had both stores all the time there was no outage, whatever the clock of the database does.
-    const values = [self, ready, sent - readyAt > outageMs]
+    const from = outagesFrom
+    const values = [self, ready, sent - readyAt > outageMs, from, keptMs]
     const [row] = await connections.run(beatSql, values, {
       repeatable: true,
       deadline: performance.now() + limitMs,
@@ -151,7 +160,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     const others = JSON.parse(row.others) as OtherRow[]
     learnClock(row.now, sent, monotonic(), others)
     const now = monotonic()
-    outages = (JSON.parse(row.outages) as [number, number][]).map(([from, to]) => ({ from, to }))
+    learnOutages(JSON.parse(row.outages) as [number, number][], from, row.now)
     servedAt = Math.max(servedAt, sent - (row.ready_age ?? Number.POSITIVE_INFINITY))
     if (ready) readyAt = sent
     // Who could not look does not know for how long the others stood still.
@@ -169,6 +178,13 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
         onDeath(name, each.hasLeft)
       }
     }
+  }
+
+  /** What was read from `since` on; by a clock that was put back the next one may begin before the last that is known. */
+  function learnOutages(read: readonly [number, number][], since: number, databaseNow: number): void {
+    const known = outages.filter(({ from, to }) => from < since && to >= databaseNow - keptMs)
+    outages = [...known, ...read.map(([from, to]) => ({ from, to }))]
+    outagesFrom = outages.findLast(({ from }) => from <= databaseNow)?.from ?? 0
   }
 
   /** In both stores: one that is cut from this one alone serves. */
