@@ -4,6 +4,7 @@ import { openPostgresNodes } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { migrateToPostgres } from '../../src/services/migration.ts'
 import { createBox } from '../cli/command.ts'
+import { until } from '../failures/world.ts'
 import { fill, seen } from '../migration/stores.ts'
 import { Postgres } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
@@ -200,8 +201,7 @@ for (const { name, on } of rights) {
   test(`${name} on ${on} is needed`, async () => {
     await server.query(`REVOKE ${name} ON ${on} FROM ringwire_service`, asOwner)
     // A connection that was closed may take a moment to go, and a copy is refused until then.
-    for (const end = performance.now() + 5_000; (await connected()) > 0 && performance.now() < end; )
-      await Bun.sleep(10)
+    await until('every connection is gone', async () => (await connected()) === 0, 30_000)
     const failed = await useAll(asService).then(() => 'nothing failed', String)
     await server.query(`GRANT ${name} ON ${on} TO ringwire_service`, asOwner)
     expect(failed).toMatch(/permission denied|no schema has been selected/)
