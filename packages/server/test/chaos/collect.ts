@@ -1,37 +1,42 @@
 import type { CallRecord, HistoryResponse } from '@ringwire/protocol/rest'
-import type { Postgres } from '../support/postgres.ts'
-import type { CallRow, EventRow, History } from './recording.ts'
+import type { CallRow, EventRow, History, StoreKind } from './recording.ts'
+
+/** Asks the database of a run, past the service. What is asked for is SQL of PostgreSQL and of SQLite alike. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of any statement.
+export type Query = (statement: string) => Promise<any[]>
 
 /** Calls that are not over yet. */
-export async function liveCallCount(postgres: Postgres, url: string): Promise<number> {
-  const rows = await postgres.query('SELECT count(*)::int AS count FROM calls WHERE ended_at IS NULL', url)
+export async function liveCallCount(query: Query): Promise<number> {
+  const rows = await query('SELECT CAST(count(*) AS integer) AS count FROM calls WHERE ended_at IS NULL')
   return rows[0]?.count ?? 0
 }
 
-export async function readCalls(postgres: Postgres, url: string): Promise<CallRow[]> {
-  return (await postgres.query(
-    `SELECT call_uuid, caller_user_id AS caller, callee_user_id AS callee, version, status,
-       started_at::float8, ring_expires_at::float8, accepted_at::float8, connected_at::float8, ended_at::float8, end_reason
+const instants = (...columns: string[]) => columns.map((column) => `CAST(${column} AS double precision) AS ${column}`)
+
+export async function readCalls(query: Query): Promise<CallRow[]> {
+  const times = instants('started_at', 'ring_expires_at', 'accepted_at', 'connected_at', 'ended_at')
+  return query(
+    `SELECT call_uuid, caller_user_id AS caller, callee_user_id AS callee, version, status, ${times}, end_reason
      FROM calls ORDER BY id`,
-    url,
-  )) as CallRow[]
-}
-
-export async function readEvents(postgres: Postgres, url: string): Promise<EventRow[]> {
-  return (await postgres.query(
-    `SELECT call_uuid, e.version, e.type, e.at::float8, e.by_user_id AS by_user
-     FROM call_events e JOIN calls ON id = call_id ORDER BY call_id, e.version`,
-    url,
-  )) as EventRow[]
-}
-
-/** Webhooks that are on their way. */
-export async function pendingHookCount(postgres: Postgres, url: string): Promise<number> {
-  const rows = await postgres.query(
-    "SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'",
-    url,
   )
-  return rows[0]?.count ?? 0
+}
+
+export async function readEvents(query: Query): Promise<EventRow[]> {
+  return query(
+    `SELECT call_uuid, e.version, e.type, CAST(e.at AS double precision) AS at, e.by_user_id AS by_user
+     FROM call_events e JOIN calls ON id = call_id ORDER BY call_id, e.version`,
+  )
+}
+
+/** Webhooks that are on their way; in SQLite also steps of which none are made yet. */
+export async function pendingHookCount(query: Query, store: StoreKind): Promise<number> {
+  const tables = ["webhook_deliveries WHERE status = 'pending'", ...(store === 'sqlite' ? ['webhook_steps'] : [])]
+  let sum = 0
+  for (const table of tables) {
+    const [row] = await query(`SELECT CAST(count(*) AS integer) AS count FROM ${table}`)
+    sum += row?.count ?? 0
+  }
+  return sum
 }
 
 const patienceMs = 30_000

@@ -1,5 +1,9 @@
-/** What goes wrong in every run, and where several nodes share a Redis. A cut is recorded with how it was done. */
-const always = ['node killed', 'node terminated', 'node stopped', 'PostgreSQL killed', 'PostgreSQL stopped'] as const
+import type { Header } from './recording.ts'
+
+/** What goes wrong in every run. */
+const always = ['node killed', 'node terminated', 'node stopped'] as const
+const ofPostgres = ['PostgreSQL killed', 'PostgreSQL stopped'] as const
+/** Where several nodes share a Redis. */
 const shared = [
   'node cut from PostgreSQL',
   'node cut from Redis',
@@ -8,8 +12,24 @@ const shared = [
   'Redis emptied',
   'keys evicted',
 ] as const
-export type FaultKind = (typeof always)[number] | (typeof shared)[number]
+/** Where there are webhook endpoints. */
+const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as const
+/** What is done in several ways is recorded with how it was done. */
+export type FaultKind = (typeof always | typeof ofPostgres | typeof shared | typeof ofEndpoints)[number]
 
-export function faultKindsOf(nodes: number): readonly FaultKind[] {
-  return nodes === 1 ? always : [...always, ...shared]
+type Composition = Pick<Header, 'nodes' | 'store'>
+
+/** One node with PostgreSQL has none: what waits for the claim of a node that was killed is too long for a short run. */
+export function hasEndpoints({ nodes, store }: Composition): boolean {
+  return nodes > 1 || store === 'sqlite'
+}
+
+export function faultKindsOf(composition: Composition): readonly FaultKind[] {
+  const { nodes, store } = composition
+  return [
+    ...always,
+    ...(store === 'postgresql' ? ofPostgres : []),
+    ...(nodes > 1 ? shared : []),
+    ...(hasEndpoints(composition) ? ofEndpoints : []),
+  ]
 }

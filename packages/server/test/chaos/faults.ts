@@ -1,11 +1,14 @@
 import { participantHash, tagOfSessionId } from '../../src/session/session-id.ts'
 import { evictKey, flush } from '../failures/lost-keys.ts'
 import type { Random } from '../fuzz/random.ts'
+import type { Postgres } from '../support/postgres.ts'
 import type { RedisServer } from '../support/redis.ts'
+import { type Endpoint, failures } from './endpoint.ts'
 import { type FaultKind, faultKindsOf } from './fault-kinds.ts'
+import type { NodeProcess } from './node-process.ts'
 import { role } from './person.ts'
 import type { Phone } from './phone.ts'
-import type { FaultRecord } from './recording.ts'
+import type { FaultRecord, StoreKind } from './recording.ts'
 import { productKey, signalPostgres, type World } from './world.ts'
 
 /** Something that can go wrong, and come right again. */
@@ -23,6 +26,7 @@ interface Fault {
 
 export interface FaultOptions {
   readonly world: World
+  readonly store: StoreKind
   readonly phones: readonly Phone[]
   readonly random: Random
   readonly at: () => number
@@ -46,7 +50,7 @@ const doubleChance = 0.2
  * One fault every few seconds, now and then two; which, where and how long the seed says. Kinds are dealt as cards are: each
  * comes as often as any other.
  */
-export function createFaults({ world, phones, random, at, onFault }: FaultOptions): Faults {
+export function createFaults({ world, store, phones, random, at, onFault }: FaultOptions): Faults {
   const records: FaultRecord[] = []
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   let stopping = false
@@ -68,7 +72,7 @@ export function createFaults({ world, phones, random, at, onFault }: FaultOption
   function deal(taken?: string): Fault {
     const all = faultsOf(world, phones, random).filter(({ target }) => target !== taken)
     const fits = (card: FaultKind) => all.some(({ kind }) => kind === card)
-    if (!cards.some(fits)) cards.push(...faultKindsOf(world.nodes.length))
+    if (!cards.some(fits)) cards.push(...faultKindsOf({ nodes: world.nodes.length, store }))
     const card = random.pick(cards.filter(fits))
     cards.splice(cards.indexOf(card), 1)
     return random.pick(all.filter(({ kind }) => kind === card))
@@ -98,7 +102,11 @@ export function createFaults({ world, phones, random, at, onFault }: FaultOption
 }
 
 /** Everything that can go wrong now, each with a duration of its own. */
-function faultsOf({ nodes, links, postgres, redis }: World, phones: readonly Phone[], random: Random): Fault[] {
+function faultsOf(
+  { nodes, links, postgres, redis, endpoints }: World,
+  phones: readonly Phone[],
+  random: Random,
+): Fault[] {
   const hold = (longest: number) => 300 + random.int(longest - 300)
   const faults: Fault[] = []
   for (const node of nodes) {
@@ -126,7 +134,14 @@ function faultsOf({ nodes, links, postgres, redis }: World, phones: readonly Pho
       faults.push({ kind, how, target, holdMs: hold(9_000), begin, end: () => link.mend() })
     }
   }
-  faults.push(
+  if (postgres !== undefined) faults.push(...faultsOfPostgres(postgres, hold, random))
+  if (redis !== undefined) faults.push(...faultsOfRedis(redis, random.pick(phones), hold, random))
+  if (endpoints.length > 0) faults.push(...faultsOfEndpoints(endpoints, random.pick(nodes), random))
+  return faults
+}
+
+function faultsOfPostgres(postgres: Postgres, hold: (longest: number) => number, random: Random): Fault[] {
+  return [
     {
       kind: 'PostgreSQL killed',
       target: 'PostgreSQL',
@@ -141,8 +156,49 @@ function faultsOf({ nodes, links, postgres, redis }: World, phones: readonly Pho
       begin: () => signalPostgres(postgres, 'SIGSTOP'),
       end: () => signalPostgres(postgres, 'SIGCONT'),
     },
-  )
-  return redis === undefined ? faults : [...faults, ...faultsOfRedis(redis, random.pick(phones), hold, random)]
+  ]
+}
+
+/** An event that an endpoint failed comes again when the endpoint is well: the first wait is 4 s or more [HOOK3]. In ms. */
+const longestFailureMs = 3_500
+
+function faultsOfEndpoints(endpoints: readonly Endpoint[], node: NodeProcess, random: Random): Fault[] {
+  const faults = endpoints.map((endpoint, index): Fault => {
+    const how = random.pick(Object.keys(failures) as (keyof typeof failures)[])
+    let mend = () => {}
+    return {
+      kind: 'endpoint fails',
+      how,
+      target: `endpoint-${index}`,
+      holdMs: 500 + random.int(longestFailureMs - 500),
+      begin() {
+        mend = endpoint.fail(how)
+      },
+      end: () => mend(),
+    }
+  })
+  return [...faults, killBeforeDelivery(endpoints, node, random)]
+}
+
+/** Where nobody calls just then, or the store is away, the node is killed with nothing under way. In ms. */
+const committedWithinMs = 3_000
+
+/** kill -9 when events are committed and no endpoint has answered. */
+function killBeforeDelivery(endpoints: readonly Endpoint[], node: NodeProcess, random: Random): Fault {
+  const moreMs = random.int(500)
+  return {
+    kind: 'node killed before delivery',
+    target: `node-${node.index}`,
+    holdMs: random.int(1_000),
+    async begin() {
+      const mends = endpoints.map((endpoint) => endpoint.fail('silent'))
+      await Promise.race([Promise.all(endpoints.map((endpoint) => endpoint.failsOne())), Bun.sleep(committedWithinMs)])
+      await Bun.sleep(moreMs)
+      await node.kill()
+      for (const mend of mends) mend()
+    },
+    end: () => node.start(),
+  }
 }
 
 function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number) => number, random: Random): Fault[] {

@@ -7,8 +7,8 @@ import { runChaos } from './run.ts'
 import { selfTest } from './self-test/self-test.ts'
 
 async function run(options: RunOptions): Promise<number> {
-  const { seed, nodes, users, durationS, record } = options
-  console.log(`seed ${seed}: ${nodes} nodes, ${users} users, ${durationS} s`)
+  const { seed, nodes, store, users, durationS, record } = options
+  console.log(`seed ${seed}: ${nodes} nodes, ${store}, ${users} users, ${durationS} s`)
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
   const recording = await runChaos(options, console.log, interruption.signal)

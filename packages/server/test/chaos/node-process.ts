@@ -23,7 +23,7 @@ export class NodeProcess {
   readonly crashes: Crash[] = []
   url = ''
   private readonly options: NodeProcessOptions
-  private readonly dataDir = mkdtempSync(join(tmpdir(), 'ringwire-chaos-'))
+  readonly dataDir = mkdtempSync(join(tmpdir(), 'ringwire-chaos-'))
   private child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined
   private log = ''
   /** It was asked to end. */

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { CallRecord } from '@ringwire/protocol/rest'
+import type { Reply } from '../support/receiver.ts'
 
 /** One frame of an extended session as it went over the wire; of `data` what anybody here reads. */
 export interface Frame {
@@ -88,13 +89,16 @@ export interface History {
   readonly records: readonly CallRecord[]
 }
 
-/** A webhook about a call, as it arrived. */
+/** A webhook about a call, as it arrived; `at` in ms since the recording's start. */
 export interface Hook {
+  readonly at: number
   readonly call_uuid: string
   readonly version: number
   readonly type: string
   /** Its `webhook-id`. */
   readonly id: string
+  /** What the endpoint did with it: 200 takes it. */
+  readonly answer: Reply
 }
 
 /** One fault, from its beginning until what it hit was whole again, in ms since the recording's start. */
@@ -115,9 +119,13 @@ export interface Crash {
   readonly log: string
 }
 
+/** What holds calls: SQLite is in the process of the one node that there is. */
+export type StoreKind = 'postgresql' | 'sqlite'
+
 export interface Header {
   readonly seed: number
   readonly nodes: number
+  readonly store: StoreKind
   readonly users: number
   readonly durationS: number
   /** When it started, in ms since the epoch: the clocks of service and phones are the machine's. */
@@ -136,11 +144,11 @@ export interface Recording {
   readonly calls: readonly CallRow[]
   readonly events: readonly EventRow[]
   readonly histories: readonly History[]
-  /** All that came to the endpoint, in order; null: there was none. */
-  readonly hooks: readonly Hook[] | null
+  /** All that came to each endpoint, in order. */
+  readonly hooks: readonly (readonly Hook[])[]
 }
 
-/** As lines of JSON: the header, each phone's entries, each call with its events, each history, the webhooks. */
+/** As lines of JSON: the header, each phone's entries, each call with its events, each history, the webhooks of each endpoint. */
 export function saveRecording(path: string, recording: Recording): void {
   const { header, traces, calls, events, histories, hooks } = recording
   const eventsOf = Map.groupBy(events, ({ call_uuid }) => call_uuid)
@@ -151,7 +159,7 @@ export function saveRecording(path: string, recording: Recording): void {
   }
   for (const call of calls) lines.push({ call, events: eventsOf.get(call.call_uuid) ?? [] })
   for (const history of histories) lines.push({ history })
-  if (hooks !== null) lines.push({ hooks })
+  for (const came of hooks) lines.push({ hooks: came })
   writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)
 }
 
@@ -170,7 +178,7 @@ export function loadRecording(path: string): Recording {
   const calls: CallRow[] = []
   const events: EventRow[] = []
   const histories: History[] = []
-  let hooks: readonly Hook[] | null = null
+  const hooks: (readonly Hook[])[] = []
   for (const text of lines) {
     const line = JSON.parse(text) as Line
     if ('header' in line) header = line.header
@@ -179,7 +187,7 @@ export function loadRecording(path: string): Recording {
       calls.push(line.call)
       events.push(...line.events)
     } else if ('history' in line) histories.push(line.history)
-    else if ('hooks' in line) hooks = line.hooks
+    else if ('hooks' in line) hooks.push(line.hooks)
     else traces.at(-1)?.entries.push(line)
   }
   if (header === undefined) throw new Error(`${path} is no recording`)

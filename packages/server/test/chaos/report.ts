@@ -1,7 +1,7 @@
 import type { Verdict } from './check/check.ts'
 import { kinds, type Violation } from './check/findings.ts'
 import { faultKindsOf } from './fault-kinds.ts'
-import type { Recording } from './recording.ts'
+import type { Header, Recording } from './recording.ts'
 import { storyOf, visitsOf } from './story.ts'
 
 /** Violations that are printed one by one, and of those whose calls, or sockets, are told in full. */
@@ -14,7 +14,7 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   const { counts, violations } = verdict
   const { calls, transitions, relays, resumes, losses, requests, faults, hooks } = counts
   const sum = Object.values(calls).reduce((total, count) => total + count, 0)
-  print(`seed ${header.seed}: ${header.nodes} nodes, ${header.users} users, ${header.durationS} s`)
+  print(`seed ${header.seed}: ${header.nodes} nodes, ${header.store}, ${header.users} users, ${header.durationS} s`)
   print(`faults: ${listOf(faults)}`)
   print(`calls: ${sum} (${listOf(calls)})`)
   print(
@@ -26,7 +26,9 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   print(`resumes: ${resumes.recovered} recovered, ${resumes.notRecovered} not, ${resumes.resets} resets`)
   print(`logs lost, and by what: ${listOf(losses)}`)
   print(`requests: ${requests.asked}, ${requests.sentAgain} sent again; errors: ${listOf(requests.errors)}`)
-  print(`webhooks: ${hooks.arrived} arrived, ${hooks.again} of them again`)
+  print(
+    `webhooks: ${hooks.arrived} arrived, ${hooks.again} of them again; ${hooks.failed} failed, ${hooks.cutOff} cut off by kill -9`,
+  )
   for (const violation of violations.slice(0, printed.violations)) print(lineOf(violation))
   if (violations.length > printed.violations) print(`… and ${violations.length - printed.violations} more`)
   const told = [...new Set(violations.flatMap(({ call }) => call ?? []))].slice(0, printed.stories)
@@ -34,14 +36,14 @@ export function printReport({ header, ...rest }: Recording, verdict: Verdict, pr
   const refused = violations.filter(({ kind }) => kind === 'resume').slice(0, printed.stories)
   for (const { user = '', at = 0 } of refused) for (const line of visitsOf({ header, ...rest }, user, at)) print(line)
   for (const { node, log } of header.crashes) print(`node ${node} logged:\n${log}`)
-  if (header.durationS >= longRunS) print(enoughOf(header.nodes, faults))
+  if (header.durationS >= longRunS) print(enoughOf(header, faults))
   print(`${violations.length} violations`)
 }
 
 /** Whether there was enough of each kind of fault; those that were done in several ways are one kind. */
-function enoughOf(nodes: number, faults: Readonly<Record<string, number>>): string {
-  const times = faultKindsOf(nodes).map((kind) => {
-    const ways = Object.entries(faults).filter(([name]) => name.startsWith(kind))
+function enoughOf(header: Header, faults: Readonly<Record<string, number>>): string {
+  const times = faultKindsOf(header).map((kind) => {
+    const ways = Object.entries(faults).filter(([name]) => name === kind || name.startsWith(`${kind} (`))
     return [kind, ways.reduce((sum, [, count]) => sum + count, 0)] as const
   })
   const isEnough = times.every(([, count]) => count >= enough)

@@ -5,7 +5,7 @@ import { createFaults } from './faults.ts'
 import type { RunOptions } from './options.ts'
 import { Person, role } from './person.ts'
 import { Phone } from './phone.ts'
-import type { Recording } from './recording.ts'
+import type { Recording, StoreKind } from './recording.ts'
 import { createWorld, productKey, resumeWindowMs, type World } from './world.ts'
 
 const tickMs = 200
@@ -13,8 +13,11 @@ const tickMs = 200
 const networkLossMs = 20_000
 /** A bound for failures: after the last fault everybody is through with everything long before. */
 const endPatienceMs = 40_000
-/** A webhook waits 30 s for the claim of a node that died, and as long for an attempt after two that failed. */
-const hookPatienceMs = 120_000
+/**
+ * A webhook waits 30 s for the claim of a node that died, and as long for an attempt after two that failed; a third one, which
+ * no endpoint fails, makes it wait for 2 min.
+ */
+const hookPatienceMs = 200_000
 /** What goes wrong with nobody to blame is put right in this time: a node looks after its logs every 5 s. */
 const lastNewsMs = 6_000
 
@@ -36,7 +39,7 @@ export async function runChaos(
   const startedAt = Date.now()
   const began = performance.now()
   const at = () => Math.round((performance.now() - began) * 10) / 10
-  const world = await createWorld(options.nodes, at)
+  const world = await createWorld(options, at)
   try {
     const { promise, reject } = Promise.withResolvers<never>()
     interrupted?.addEventListener('abort', () => reject(new Error('interrupted')))
@@ -54,11 +57,11 @@ interface Course {
 }
 
 async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
-  const { seed, nodes, users, durationS } = options
+  const { seed, nodes, store, users, durationS } = options
   const random = new Random(seed)
   const participants = await invitePeople(world, users, random.fork(), at)
   const phones = participants.map(({ phone }) => phone)
-  const faults = createFaults({ world, phones, random: random.fork(), at, onFault: say })
+  const faults = createFaults({ world, store, phones, random: random.fork(), at, onFault: say })
   const networks = random.fork()
   let calm = false
   const ticker = setInterval(() => {
@@ -76,10 +79,11 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   await faults.stop()
   calm = true
   say(`${(at() / 1000).toFixed(1)} s no more faults`)
-  const stuck = await finish(world, participants)
+  const stuck = await finish(world, store, participants)
   clearInterval(ticker)
   const crashes = world.nodes.flatMap((node) => node.crashes)
-  const header = { seed, nodes, users, durationS, startedAt, resumeWindowMs, stuck, faults: faults.records, crashes }
+  const settings = { seed, nodes, store, users, durationS, startedAt, resumeWindowMs }
+  const header = { ...settings, stuck, faults: faults.records, crashes }
   return { header, ...(await collect(world, participants)) }
 }
 
@@ -134,17 +138,20 @@ async function issueToken(nodeUrl: string, userId: string): Promise<string> {
  * Nobody begins anything; all calls end; then everybody hears what there is to hear, comes back once more, and hears
  * the rest: what a log holds and nobody was woken for shows there. Answers who or what does not come to an end.
  */
-async function finish(world: World, participants: readonly Participant[]): Promise<string[]> {
-  const { postgres, databaseUrl, redis, receiver } = world
+async function finish(
+  { query, redis, endpoints }: World,
+  store: StoreKind,
+  participants: readonly Participant[],
+): Promise<string[]> {
   const phones = participants.map(({ phone, person }) => [person.userId, phone] as const)
   const stuck = await eachInTime(
     'still has calls',
     participants.map(({ person }) => [person.userId, () => person.stop()]),
   )
   const noneLive = async () => {
-    while ((await liveCallCount(postgres, databaseUrl)) > 0) await Bun.sleep(tickMs)
+    while ((await liveCallCount(query)) > 0) await Bun.sleep(tickMs)
   }
-  stuck.push(...(await eachInTime('holds live calls', [['PostgreSQL', noneLive]])))
+  stuck.push(...(await eachInTime('holds live calls', [['the database', noneLive]])))
   if (redis !== undefined) await Bun.sleep(lastNewsMs)
   stuck.push(
     ...(await eachInTime(
@@ -163,9 +170,9 @@ async function finish(world: World, participants: readonly Participant[]): Promi
       phones.map(([userId, phone]) => [userId, () => lastVisit(phone)]),
     )),
   )
-  if (receiver !== undefined) {
+  if (endpoints.length > 0) {
     const nonePending = async () => {
-      while ((await pendingHookCount(postgres, databaseUrl)) > 0) await Bun.sleep(tickMs)
+      while ((await pendingHookCount(query, store)) > 0) await Bun.sleep(tickMs)
     }
     stuck.push(...(await eachInTime('are on their way', [['webhooks', nonePending]], hookPatienceMs)))
   }
@@ -186,7 +193,7 @@ async function eachInTime(
   return [...open].map((name) => `${name} ${what}`)
 }
 
-async function collect({ nodes, postgres, databaseUrl, receiver }: World, participants: readonly Participant[]) {
+async function collect({ nodes, query, endpoints }: World, participants: readonly Participant[]) {
   const nodeUrl = nodes[0]?.url ?? ''
   const histories = await Promise.all(
     participants.map(({ person, token }) => readHistory(nodeUrl, person.userId, token)),
@@ -195,10 +202,8 @@ async function collect({ nodes, postgres, databaseUrl, receiver }: World, partic
   return {
     histories,
     traces: participants.map(({ phone }) => phone.trace),
-    calls: await readCalls(postgres, databaseUrl),
-    events: await readEvents(postgres, databaseUrl),
-    hooks:
-      receiver?.received.map(({ id, type, data: { call_uuid, version } }) => ({ call_uuid, version, type, id })) ??
-      null,
+    calls: await readCalls(query),
+    events: await readEvents(query),
+    hooks: endpoints.map(({ hooks }) => hooks),
   }
 }

@@ -7,13 +7,17 @@ interface Line {
 }
 
 /** Everything about one call, from everybody, in the order of time: lines to read. */
-export function storyOf({ header, traces, calls, events }: Recording, call: string): string[] {
+export function storyOf({ header, traces, calls, events, hooks }: Recording, call: string): string[] {
   const row = calls.find(({ call_uuid }) => call_uuid === call)
   const people = row === undefined ? traces.map(({ user }) => user) : [row.caller, row.callee]
   const lines: Line[] = []
   for (const { call_uuid, version, type, at, by_user } of events) {
-    if (call_uuid === call)
-      lines.push({ at: at - header.startedAt, text: `PostgreSQL: ${version} ${type} by ${by_user}` })
+    if (call_uuid === call) lines.push({ at: at - header.startedAt, text: `stored: ${version} ${type} by ${by_user}` })
+  }
+  for (const [index, came] of hooks.entries()) {
+    for (const { call_uuid, version, type, id, at, answer } of came)
+      if (call_uuid === call)
+        lines.push({ at, text: `endpoint-${index}: ${version} ${type} ${id}, answered ${answer}` })
   }
   for (const { user, entries } of traces) {
     if (!people.includes(user)) continue

@@ -1,13 +1,23 @@
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
+import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { Postgres } from '../support/postgres.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
 import { hookOf } from './check/hooks.ts'
+import type { Query } from './collect.ts'
+import { Endpoint } from './endpoint.ts'
+import { hasEndpoints } from './fault-kinds.ts'
 import { NodeProcess } from './node-process.ts'
+import type { RunOptions } from './options.ts'
 
 export const productKey = { id: 'chaos', secret: 'a-secret-that-only-this-run-knows-0123456789', product: 'shop' }
 export const resumeWindowMs = 30_000
+
+const endpointCount = 2
+/** How often an endpoint fails one event: with one node, whose run is short, what comes next comes after 5 s [HOOK3]. */
+const mostFailures = { oneNode: 1, manyNodes: 2 } as const
 
 /** What all nodes have in common. Times are short, so that everything that can end by itself does; limits are off. */
 const settings = {
@@ -38,44 +48,72 @@ const settings = {
 /** The service with everything that it stands on: all of it real, all of it thrown away at the end. */
 export interface World {
   readonly nodes: readonly NodeProcess[]
-  readonly postgres: Postgres
-  readonly databaseUrl: string
+  /** One node may have SQLite instead, in its own process. */
+  readonly postgres: Postgres | undefined
+  readonly query: Query
   /** Several nodes share one Redis; one node has its sessions in memory. */
   readonly redis: RedisServer | undefined
+  /** Each is told of every call. */
+  readonly endpoints: readonly Endpoint[]
   /** Of each of several nodes its own ways to the stores. */
-  /** Several nodes tell it of every call. One node does not: what waits for a claim to end is too long for a short run. */
-  readonly receiver: Receiver | undefined
   readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy }[]
   dispose(): Promise<void>
 }
 
-export async function createWorld(nodeCount: number, at: () => number): Promise<World> {
-  const postgres = await Postgres.start()
-  const disposals: (() => Promise<unknown>)[] = [() => disposeOf(postgres)]
+export async function createWorld(
+  { nodes: nodeCount, store }: Pick<RunOptions, 'nodes' | 'store'>,
+  at: () => number,
+): Promise<World> {
+  const disposals: (() => Promise<unknown>)[] = []
   const dispose = async () => {
     for (const each of disposals.splice(0).reverse()) await each()
   }
   try {
-    const databaseUrl = await postgres.database()
+    const postgres = store === 'sqlite' ? undefined : await createPostgres(disposals)
+    const databaseUrl = await postgres?.database()
     const redis = nodeCount === 1 ? undefined : await createRedis(disposals)
-    const links = redis === undefined ? [] : await createLinks(nodeCount, databaseUrl, redis, disposals)
+    const links =
+      redis === undefined || databaseUrl === undefined
+        ? []
+        : await createLinks(nodeCount, databaseUrl, redis, disposals)
     const nodes = Array.from({ length: nodeCount }, (_, index) => {
-      const urls = urlsThrough(databaseUrl, links[index])
-      const env = { ...settings, DATABASE_URL: databaseUrl, ...urls }
-      return new NodeProcess({ index, env: { ...env, RINGWIRE_NODE_ID: `node-${index}` }, at })
+      const urls = databaseUrl === undefined ? {} : urlsThrough(databaseUrl, links[index])
+      return new NodeProcess({ index, env: { ...settings, ...urls, RINGWIRE_NODE_ID: `node-${index}` }, at })
     })
     disposals.push(() => Promise.all(nodes.map((node) => node.dispose())))
-    const receiver = redis === undefined ? undefined : await openReceiver()
-    disposals.push(async () => receiver?.close())
+    const endpoints: Endpoint[] = []
+    if (hasEndpoints({ nodes: nodeCount, store })) {
+      const most = nodeCount === 1 ? mostFailures.oneNode : mostFailures.manyNodes
+      for (let i = 0; i < endpointCount; i++) endpoints.push(await Endpoint.open(most, at))
+      disposals.push(() => Promise.all(endpoints.map((endpoint) => endpoint.close())))
+    }
     const [first, ...others] = nodes
-    if (first !== undefined) await startOrSay(first)
-    // The others know it when they start.
-    if (first !== undefined && receiver !== undefined) await subscribe(first, receiver)
+    if (first === undefined) throw new Error('a world has a node')
+    await startOrSay(first)
+    // The others know them when they start.
+    for (const endpoint of endpoints) await subscribe(first, endpoint)
     await Promise.all(others.map(startOrSay))
-    return { nodes, postgres, databaseUrl, redis, receiver, links, dispose }
+    const query: Query =
+      postgres === undefined ? querySqlite(first) : (statement) => postgres.query(statement, databaseUrl)
+    return { nodes, postgres, query, redis, endpoints, links, dispose }
   } catch (error) {
     await dispose()
     throw error
+  }
+}
+
+async function createPostgres(disposals: (() => Promise<unknown>)[]): Promise<Postgres> {
+  const postgres = await Postgres.start()
+  disposals.push(() => disposeOf(postgres))
+  return postgres
+}
+
+/** Reads beside the node what it has written. */
+function querySqlite({ dataDir }: NodeProcess): Query {
+  return async (statement) => {
+    using database = new Database(join(dataDir, databaseFile), { readonly: true })
+    database.run('PRAGMA busy_timeout = 5000')
+    return database.query(statement).all()
   }
 }
 
@@ -101,19 +139,19 @@ async function createLinks(
   return Promise.all(Array.from({ length: nodeCount }, one))
 }
 
-/** Where a node finds the stores, if there is something between. */
+/** Where a node finds the stores; of several there is something between. */
 function urlsThrough(databaseUrl: string, link: World['links'][number] | undefined): Record<string, string> {
-  if (link === undefined) return {}
+  if (link === undefined) return { DATABASE_URL: databaseUrl }
   const database = new URL(databaseUrl)
   database.port = String(link.postgres.port)
   return { DATABASE_URL: database.href, REDIS_URL: `redis://${link.redis.host}` }
 }
 
-async function subscribe({ url }: NodeProcess, receiver: Receiver): Promise<void> {
+async function subscribe({ url }: NodeProcess, endpoint: Endpoint): Promise<void> {
   const response = await fetch(`${url}/v1/server/webhooks`, {
     method: 'POST',
     headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
-    body: JSON.stringify({ url: receiver.url, events: [...hookOf.values()] }),
+    body: JSON.stringify({ url: endpoint.url, events: [...hookOf.values()] }),
   })
   if (response.status !== 201) throw new Error(`webhook: ${response.status} ${await response.text()}`)
 }

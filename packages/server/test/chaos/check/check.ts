@@ -49,6 +49,6 @@ export function check(recording: Recording): Verdict {
   checkNotices(readings, facts, header.startedAt, patience, report)
   checkRelays(readings, facts, header.startedAt, patience, report)
   checkHistories(histories, facts, report)
-  if (hooks !== null) checkHooks(hooks, facts, report)
+  checkHooks(hooks, facts, report)
   return { violations, counts: countsOf(recording, readings, losses) }
 }

@@ -1,4 +1,4 @@
-import { isRelay, type Recording } from '../recording.ts'
+import { type FaultRecord, type Hook, isRelay, type Recording } from '../recording.ts'
 import { isLong } from '../relay-text.ts'
 import type { Loss } from './losses.ts'
 import { isVolatile, outcomeOf, type Reading } from './reading.ts'
@@ -24,8 +24,15 @@ export interface Counts {
     readonly errors: Readonly<Record<string, number>>
   }
   readonly faults: Readonly<Record<string, number>>
-  /** How many came, and how many of those came again. */
-  readonly hooks: { readonly arrived: number; readonly again: number }
+  readonly hooks: {
+    readonly arrived: number
+    /** Of those the ones that came again. */
+    readonly again: number
+    /** Failed by an endpoint. */
+    readonly failed: number
+    /** Under way without an answer when their node was killed for that. */
+    readonly cutOff: number
+  }
 }
 
 export function countsOf(
@@ -64,7 +71,19 @@ export function countsOf(
       errors: tally(requests.flatMap(({ replies }) => replies.flatMap(({ frame }) => frame.error?.code ?? []))),
     },
     faults: tally(header.faults.map(({ kind }) => kind)),
-    hooks: { arrived: hooks?.length ?? 0, again: (hooks?.length ?? 0) - new Set(hooks?.map(({ id }) => id)).size },
+    hooks: hookCounts(hooks.flat(), header.faults),
+  }
+}
+
+function hookCounts(hooks: readonly Hook[], faults: readonly FaultRecord[]): Counts['hooks'] {
+  const kills = faults.filter(({ kind }) => kind === 'node killed before delivery')
+  return {
+    arrived: hooks.length,
+    again: hooks.length - new Set(hooks.map(({ id }) => id)).size,
+    failed: hooks.filter(({ answer }) => answer !== 200).length,
+    cutOff: hooks.filter(
+      ({ answer, at }) => answer === 'hang' && kills.some(({ from, until }) => from <= at && at < until),
+    ).length,
   }
 }
 

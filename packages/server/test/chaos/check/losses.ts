@@ -63,7 +63,10 @@ function blowsTo(user: string, { nodes, faults, crashes }: Header): FaultRecord[
   const ends: FaultRecord[] = crashes.map(({ node, at }) => {
     return { kind: 'node crashed', target: `node-${node}`, from: at, until: at }
   })
-  const taking = nodes === 1 ? ['node killed', 'node terminated', 'node crashed'] : ['Redis killed', 'Redis emptied']
+  const taking =
+    nodes === 1
+      ? ['node killed', 'node killed before delivery', 'node terminated', 'node crashed']
+      : ['Redis killed', 'Redis emptied']
   return [...faults, ...ends]
     .filter(({ kind, evicted }) => (evicted === undefined ? taking.includes(kind) : evicted.user === user))
     .sort((a, b) => a.from - b.from)

@@ -47,8 +47,12 @@ export function createPatience({ nodes, faults }: Header): Patience {
   }
 }
 
-/** When a fault was over for a user: a key that was deleted is missed later, and by nobody but whose it was. */
-function wholeFor(user: string, { from, until, evicted }: FaultRecord): number {
+/**
+ * When a fault was over for a user: a key that was deleted is missed later, and by nobody but whose it was. An endpoint that
+ * fails is no user's business.
+ */
+function wholeFor(user: string, { kind, from, until, evicted }: FaultRecord): number {
+  if (kind.startsWith('endpoint')) return from
   if (evicted === undefined) return until
   return evicted.user === user ? until + evictionShowsMs : from
 }

@@ -30,20 +30,20 @@ export const plantsInLosses: readonly Plant[] = [
     {
       name: `recovered: false, ${kind}, and its log in Redis`,
       kind: 'resume',
-      nodes: 'several',
+      recording: 'several',
       plant: (draft) => refuse(during(draft, kind, isResume)),
     },
     {
       name: `session.reset, ${kind}, and its log in Redis`,
       kind: 'resume',
-      nodes: 'several',
+      recording: 'several',
       plant: (draft) => begin(draft, during(draft, kind, isPush)),
     },
   ]),
   {
     name: 'session.reset twice after one loss',
     kind: 'resume',
-    nodes: 'several',
+    recording: 'several',
     plant: (draft) =>
       begin(
         draft,
@@ -53,7 +53,7 @@ export const plantsInLosses: readonly Plant[] = [
   {
     name: "session.reset after somebody else's log was evicted",
     kind: 'resume',
-    nodes: 'several',
+    recording: 'several',
     plant(draft) {
       const spot = during(draft, 'node killed', isPush)
       const evicted = { key: 'log', user: 'somebody else' }
@@ -64,7 +64,7 @@ export const plantsInLosses: readonly Plant[] = [
   {
     name: 'recovered: false, and less was missed than a log keeps',
     kind: 'resume',
-    nodes: 'several',
+    recording: 'several',
     plant: (draft) => refuse(missed(draft, 20)),
   },
   {

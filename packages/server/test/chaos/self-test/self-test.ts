@@ -1,8 +1,8 @@
 import { check } from '../check/check.ts'
 import { kinds } from '../check/findings.ts'
-import { loadRecording } from '../recording.ts'
+import { loadRecording, type Recording } from '../recording.ts'
 import { draftOf } from './draft.ts'
-import { plants } from './plants.ts'
+import { plants, type RecordingName } from './plants.ts'
 import { tolerancesOfHooks } from './plants-hooks.ts'
 import { type Tolerance, tolerances } from './tolerances.ts'
 
@@ -18,16 +18,20 @@ export interface SelfTestResult {
  */
 export function selfTest(): SelfTestResult[] {
   const load = (name: string) => loadRecording(new URL(name, import.meta.url).pathname)
-  const recordings = { one: load('recording.jsonl'), several: load('recording-nodes.jsonl') }
-  const silent = ({ name, nodes = 'one', change }: Tolerance): SelfTestResult => {
-    const draft = draftOf(recordings[nodes])
+  const recordings: Readonly<Record<RecordingName, Recording>> = {
+    one: load('recording.jsonl'),
+    several: load('recording-nodes.jsonl'),
+    embedded: load('recording-embedded.jsonl'),
+  }
+  const silent = ({ name, recording = 'one', change }: Tolerance): SelfTestResult => {
+    const draft = draftOf(recordings[recording])
     change(draft)
     const { violations } = check(draft)
     const problem = violations.map(({ kind, text, user, call }) => `: ${kind}: ${text} (${user}, ${call})`).join('')
     return { name: `nothing is wrong: ${name}`, problem: problem === '' ? undefined : problem }
   }
-  const found = plants.map(({ name, kind, nodes = 'one', plant }): SelfTestResult => {
-    const draft = draftOf(recordings[nodes])
+  const found = plants.map(({ name, kind, recording = 'one', plant }): SelfTestResult => {
+    const draft = draftOf(recordings[recording])
     const { call, user, at } = plant(draft)
     const { violations } = check(draft)
     const isReported = violations.some(
@@ -46,7 +50,8 @@ export function selfTest(): SelfTestResult[] {
   const unproven = Object.keys(kinds).filter((kind) => ![...planted].some((each) => each === kind))
   return [
     silent({ name: 'the recording', change() {} }),
-    silent({ name: 'the recording of several nodes', nodes: 'several', change() {} }),
+    silent({ name: 'the recording of several nodes', recording: 'several', change() {} }),
+    silent({ name: 'the recording with endpoints', recording: 'embedded', change() {} }),
     ...[...tolerances, ...tolerancesOfHooks].map(silent),
     ...found,
     { name: 'every kind is planted', problem: unproven.length === 0 ? undefined : `: not ${unproven.join(', ')}` },

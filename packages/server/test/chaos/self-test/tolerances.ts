@@ -19,11 +19,13 @@ import {
   spots,
 } from './draft.ts'
 
+import type { RecordingName } from './plants.ts'
+
 /** Something that looks wrong and is not. */
 export interface Tolerance {
   readonly name: string
   /** Which recording it is put into; undefined: the one of one node. */
-  readonly nodes?: 'one' | 'several'
+  readonly recording?: RecordingName
   change(draft: Draft): void
 }
 
@@ -98,7 +100,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a log that was lost under a socket, as session.reset says, with a relay that was in it',
-    nodes: 'several',
+    recording: 'several',
     change(draft) {
       const { arrival } = firstOf(
         relays(draft).filter(({ arrival: { trace, index } }) => {
@@ -116,7 +118,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a log that was lost with a relay that was in it, after which another one came past the log',
-    nodes: 'several',
+    recording: 'several',
     change(draft) {
       const all = relays(draft)
       const { lost, later } = firstOf(
@@ -148,7 +150,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a log of which a key was evicted',
-    nodes: 'several',
+    recording: 'several',
     change(draft) {
       const spot = firstOf(spots(draft, 'in', isPush).slice(-1), 'push')
       const evicted = { key: 'index', user: spot.trace.user }
@@ -158,7 +160,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a session that came back after its window',
-    nodes: 'several',
+    recording: 'several',
     change(draft) {
       refuse(firstOf(spots(draft, 'in', isResume).slice(-1), 'resume'))
       draft.header.resumeWindowMs = 1
@@ -166,7 +168,7 @@ export const tolerances: readonly Tolerance[] = [
   },
   {
     name: 'a session that missed more than its log keeps',
-    nodes: 'several',
+    recording: 'several',
     change(draft) {
       refuse(missed(draft, 24))
     },
