@@ -13,7 +13,7 @@ const shared = [
   'keys evicted',
 ] as const
 /** Where there are webhook endpoints. */
-const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as const
+export const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as const
 /** What is done in several ways is recorded with how it was done. */
 export type FaultKind = (typeof always | typeof ofPostgres | typeof shared | typeof ofEndpoints)[number]
 

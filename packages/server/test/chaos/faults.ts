@@ -4,7 +4,7 @@ import type { Random } from '../fuzz/random.ts'
 import type { Postgres } from '../support/postgres.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { type Endpoint, failures } from './endpoint.ts'
-import { type FaultKind, faultKindsOf } from './fault-kinds.ts'
+import { type FaultKind, faultKindsOf, ofEndpoints } from './fault-kinds.ts'
 import type { NodeProcess } from './node-process.ts'
 import { role } from './person.ts'
 import type { Phone } from './phone.ts'
@@ -48,14 +48,15 @@ const doubleChance = 0.2
 
 /**
  * One fault every few seconds, now and then two; which, where and how long the seed says. Kinds are dealt as cards are: each
- * comes as often as any other.
+ * comes as often as any other; what is done to endpoints comes first once more.
  */
 export function createFaults({ world, store, phones, random, at, onFault }: FaultOptions): Faults {
   const records: FaultRecord[] = []
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   let stopping = false
   let loop: Promise<void> = Promise.resolve()
-  const cards: FaultKind[] = []
+  // A short run has these, too.
+  const cards: FaultKind[] = world.endpoints.length > 0 ? [...ofEndpoints] : []
 
   async function happen({ kind, how, target, evicted, holdMs, begin, end }: Fault): Promise<void> {
     const from = at()

@@ -13,7 +13,7 @@ export interface SelfTestResult {
 }
 
 /**
- * The checker proves itself on a recording of a real run: as it is nothing is wrong with it; each thing that is put in
+ * The checker proves itself on recordings of real runs: as it is nothing is wrong with it; each thing that is put in
  * wrong is reported by its kind, where it is; and what only looks wrong is not reported.
  */
 export function selfTest(): SelfTestResult[] {
