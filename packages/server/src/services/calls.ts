@@ -1,4 +1,3 @@
-import type { CallQuality } from '@ringwire/protocol/backend'
 import type { ErrorBody } from '@ringwire/protocol/errors'
 import { errorBody } from '@ringwire/protocol/errors'
 import type { CallAlertingBy, CallInvite, CallInvited } from '@ringwire/protocol/events/call'
@@ -35,6 +34,7 @@ import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Delivery } from './delivery.ts'
+import type { WithQuality } from './end-quality.ts'
 import { isShareOf, isUnheld } from './holders.ts'
 import { inBatches } from './in-batches.ts'
 import type { Recorder } from './timeline.ts'
@@ -63,10 +63,8 @@ export interface CallsOptions {
   readonly limits: InviteLimits
   readonly uptime: Uptime
   readonly recorder: Pick<Recorder, 'record'>
-  /** Whether anybody hears how calls of a product end; nobody does where it is not given. */
-  readonly hearsEnds?: (product: string) => boolean
-  /** How the media of an answered call was, as far as that is known in time for its end [STAT1]. */
-  readonly qualityAtEnd: (ref: CallRef) => Promise<CallQuality | null>
+  /** Adds to a decision how the media of the calls was that it ends [STAT1]. */
+  readonly withQuality: WithQuality
   readonly clock: SteadyClock
   readonly durations: CallDurations
   readonly ringTimeoutMs: number
@@ -133,8 +131,7 @@ export function createCalls(options: CallsOptions): Calls {
     limits,
     uptime,
     recorder,
-    hearsEnds = () => false,
-    qualityAtEnd,
+    withQuality,
     clock,
     durations,
     onCommitted,
@@ -146,40 +143,16 @@ export function createCalls(options: CallsOptions): Calls {
     const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
     return handOn(
       await withQuality((seen) =>
-        store.transition(ref, (call) =>
-          // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
-          call !== undefined && wasGone && !isGone(command)
-            ? { ok: true as const, call, steps: [] }
-            : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
+        noting(
+          store.transition(ref, (call) =>
+            // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
+            call !== undefined && wasGone && !isGone(command)
+              ? { ok: true as const, call, steps: [] }
+              : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
+          ),
         ),
       ),
     )
-  }
-
-  /**
-   * What ends an answered call, whatever that is, is decided twice where somebody hears of the end: how its media was is read
-   * in between, and nothing is written before [STAT1]. `commit` shows every decision to `seen`, and takes what that answers.
-   */
-  async function withQuality<D extends Decision | InviteDecision>(
-    commit: (seen: (decision: D) => D) => MaybePromise<D>,
-  ): Promise<D> {
-    let ends: readonly Call[] = []
-    const decision = await noting(
-      commit((decided) => {
-        ends = decided.steps.filter(isHeardEnd).map(({ call }) => call)
-        return ends.length === 0 ? decided : { ...decided, steps: [] }
-      }),
-    )
-    if (ends.length === 0) return decision
-    const read = ends.map(async (call) => [callKey(call), await qualityAtEnd(call)] as const)
-    const known = new Map(await Promise.all(read))
-    const told = (step: Step): Step =>
-      isHeardEnd(step) ? { ...step, event: { ...step.event, quality: known.get(callKey(step.call)) ?? null } } : step
-    return noting(commit((decided) => ({ ...decided, steps: decided.steps.map(told) })))
-  }
-
-  function isHeardEnd({ call, event }: Step): boolean {
-    return event.type === 'ended' && hearsEnds(call.product)
   }
 
   /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
@@ -382,7 +355,9 @@ export function createCalls(options: CallsOptions): Calls {
       busy: settings.busy,
     }
     const decision = await withQuality<InviteDecision>((seen) =>
-      store.invite(caller, callee, callUuid, (situation) => seen(decideInvite(situation, command, clock.now()))),
+      noting(
+        store.invite(caller, callee, callUuid, (situation) => seen(decideInvite(situation, command, clock.now()))),
+      ),
     )
     // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
     // call, its inviter has heard of it.

@@ -15,6 +15,7 @@ import { type Arrivals, createArrivals } from './arrivals.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
+import { createEndQuality } from './end-quality.ts'
 import { isHeldElsewhere } from './holders.ts'
 import { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
 import { createQuality, type Quality } from './quality.ts'
@@ -121,8 +122,7 @@ export function createDomain(options: DomainOptions): Domain {
     return Promise.race([known, late]).finally(() => clearTimeout(timer))
   }
   const calls = createCalls({
-    hearsEnds,
-    qualityAtEnd,
+    withQuality: createEndQuality({ hearsEnds, qualityAtEnd }),
     store,
     products: stores.products,
     sessions,

@@ -7,6 +7,7 @@ import { absenceOf } from '../../src/call/peers.ts'
 import { type Arriving, createArrivals } from '../../src/services/arrivals.ts'
 import { createCalls } from '../../src/services/calls.ts'
 import { createDelivery } from '../../src/services/delivery.ts'
+import { createEndQuality } from '../../src/services/end-quality.ts'
 import { createRelay } from '../../src/services/relay.ts'
 import { newSessionId } from '../../src/session/session-id.ts'
 import { createSteadyClock } from '../../src/time/steady-clock.ts'
@@ -49,7 +50,7 @@ function compose() {
   const limits = { invite: async () => ({ ok: true }) as const, refundInvite: async () => {} }
   const uptime = { outages: () => [], doubt: () => {} }
   const recorder = { record() {}, relayed() {} }
-  const qualityAtEnd = async () => null
+  const withQuality = createEndQuality({ hearsEnds: () => false, qualityAtEnd: async () => null })
   const given = {
     store,
     products,
@@ -59,7 +60,7 @@ function compose() {
     limits,
     uptime,
     recorder,
-    qualityAtEnd,
+    withQuality,
     clock: steady,
     durations,
   }
