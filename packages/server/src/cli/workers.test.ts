@@ -120,3 +120,36 @@ test('when the launcher is killed it ends at once; the workers follow their pipe
   expect(await exited.promise).toBe(1)
   expect(seen.log).toContain('the process that started this one is gone')
 })
+
+test('a machine that stood still: workers have their whole time to give a sign again', async () => {
+  const ended = Promise.withResolvers<number | string>()
+  const first = Promise.withResolvers<void>()
+  let looks = 0
+  let still = 0
+  const { options, seen, send } = setUp({
+    monotonic() {
+      looks++
+      return performance.now() + still
+    },
+  })
+  const startedAt = performance.now()
+  const startWorker = (worker: number, port: number): WorkerProcess => ({
+    ...options.startWorker(worker, port),
+    // Its last one was given before.
+    signAt: () => startedAt,
+    signal(name) {
+      seen.signals.push(`${worker} ${name}`)
+      ended.resolve(name)
+    },
+    ended: ended.promise,
+  })
+  const running = runWorkers({ ...options, startWorker, out: () => first.resolve() })
+  await first.promise
+  const from = looks
+  still = 60_000
+  // The look that finds that time was lost, and three that come a second after another.
+  while (looks < from + 4) await Bun.sleep(50)
+  expect(seen.signals).toEqual([])
+  send('SIGTERM')
+  await running
+})

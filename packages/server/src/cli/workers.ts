@@ -97,6 +97,8 @@ function createCrew(
   let isStopping = false
   let watcher: Timer | undefined
   let watchedAt = monotonic()
+  /** When this process went on after it stood still: the machine did, perhaps, and its workers have to go on first. */
+  let awakeAt = Number.NEGATIVE_INFINITY
 
   function launch(worker: number, port: number): WorkerProcess {
     const launched = startWorker(worker, port)
@@ -110,14 +112,13 @@ function createCrew(
     return launched
   }
 
-  /** Connections would wait at one that hangs: the port is its own as well. Nobody is judged after this process itself stood still. */
+  /** Connections would wait at one that hangs: the port is its own as well. While this process stood still nobody was silent. */
   function endHung(): void {
     const now = monotonic()
-    const wasAway = now - watchedAt > 2 * watchMs
+    if (now - watchedAt > 2 * watchMs) awakeAt = now
     watchedAt = now
-    if (wasAway) return
     for (const [worker, { signAt, signal }] of running) {
-      if (!listening.has(worker) || now - signAt() < hungMs) continue
+      if (!listening.has(worker) || now - Math.max(signAt(), awakeAt) < hungMs) continue
       listening.delete(worker)
       logger.error({ node: workerId(config.nodeId, worker) }, 'a worker gives no sign of life: it is ended')
       signal('SIGKILL')
