@@ -311,11 +311,13 @@ export function createCalls(options: CallsOptions): Calls {
     { code, limit }: ErrorBody,
   ): Promise<void> {
     const { product, role, userId } = participant
+    const at = clock.now()
     const call = await store.load({ product, callUuid })
     if (call !== undefined && sideOf(call, participant) === undefined) return
     recorder.record(
       { product, callUuid },
       {
+        at,
         what: 'refused',
         side: 'caller',
         asker: { role, userId },

@@ -13,8 +13,8 @@ import { StoreError } from '../ports/store-error.ts'
 import { refusedKeptMs, type TimelineStore } from '../ports/timeline.ts'
 import { createTraffic, type RelayedData } from './traffic.ts'
 
-/** What somebody saw; the recorder knows when, and gives it a name. */
-export type Entry = Omit<TimelineRow, 'product' | 'callUuid' | 'id' | 'at'>
+/** What somebody saw, which gets a name; just now, where `at` does not say when. */
+export type Entry = Omit<TimelineRow, 'product' | 'callUuid' | 'id' | 'at'> & Partial<Pick<TimelineRow, 'at'>>
 
 export interface Recorder {
   record(ref: CallRef, entry: Entry): void
