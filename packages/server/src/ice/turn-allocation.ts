@@ -24,10 +24,15 @@ const attributes = {
 /** UDP is not sure to arrive (RFC 8489 section 6.2.1). In ms. */
 const againMs = 500
 
+/** So many ports are tried where others had them a moment ago. */
+const mostPorts = 4
+
 export async function tryTurn(url: string, credentials: TurnCredentials, ms: number): Promise<string | undefined> {
-  const problem = await tryOnce(url, credentials, ms)
-  // The port was another client's a moment ago: another one is to be taken (RFC 8656 section 7.4).
-  return problem?.startsWith('437') ? tryOnce(url, credentials, ms) : problem
+  for (let port = 1; ; port++) {
+    const problem = await tryOnce(url, credentials, ms)
+    // The port was another client's a moment ago: another one is to be taken (RFC 8656 section 7.4).
+    if (port === mostPorts || !problem?.startsWith('437')) return problem
+  }
 }
 
 async function tryOnce(url: string, credentials: TurnCredentials, timeoutMs: number): Promise<string | undefined> {
