@@ -49,7 +49,7 @@ export function onlyWaits({ file, name }: Pick<Job, 'file' | 'name'>): boolean {
       file,
     ) ||
     /\/redis\/(limits|unknown-outcomes|taken-for-dead)\.test|^scripts\/test\/run-jobs\.test/.test(file) ||
-    /(embedded (secrecy|sessions|losses)|nodes sessions)$/.test(name)
+    /(embedded (secrecy|sessions|losses|backend|time)|nodes sessions)$/.test(name)
   )
 }
 

@@ -34,7 +34,7 @@ async function giveThemBack(): Promise<void> {
   await Promise.all(hogs.splice(0).map((hog) => hog.close()))
 }
 
-registerDatabaseOutage('has no connection left', world, { begin: takeAllConnections, end: giveThemBack })
+registerDatabaseOutage('has no connection left', world, { isSlow: true, begin: takeAllConnections, end: giveThemBack })
 
 /** So many requests have to meet the end of a connection. */
 const enoughRefusals = 100

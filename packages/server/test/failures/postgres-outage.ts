@@ -18,6 +18,8 @@ import {
 } from './world.ts'
 
 export interface DatabaseOutage {
+  /** It takes its time to begin, on a busy machine more. */
+  readonly isSlow?: boolean
   begin(world: World): Promise<void> | void
   end(world: World): Promise<void> | void
 }
@@ -26,8 +28,8 @@ export interface DatabaseOutage {
 export const peerLostMs = 4_000
 export const outageEnv = { RINGWIRE_PEER_LOST_MS: String(peerLostMs) }
 
-/** Over in the outage, and not before it: to take all connections of a server takes its time, on a busy machine more. */
-const ringTimeout = () => Math.round(Math.min(soon(8_000), 45_000))
+/** Over in the outage, and not before it. */
+const ringTimeout = ({ isSlow = false }: DatabaseOutage) => (isSlow ? Math.round(Math.min(soon(8_000), 45_000)) : 8_000)
 
 const aboutCall =
   (callUuid: string) =>
@@ -54,7 +56,7 @@ export function registerDatabaseOutage(name: string, world: () => World, outage:
     const over = await connectedCall(ending)
     const lost = await connectedCall(losing)
     const unanswered = await ringingCall(answering)
-    const ringMs = ringTimeout()
+    const ringMs = ringTimeout(outage)
     const missed = await ringingCall(ringing, { ring_timeout_ms: ringMs })
     const beganAt = performance.now()
 
