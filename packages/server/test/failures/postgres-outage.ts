@@ -26,10 +26,14 @@ export interface DatabaseOutage {
 
 /** Shorter than the outage, so that a clock that ran on would have run out. */
 export const peerLostMs = 4_000
-export const outageEnv = { RINGWIRE_PEER_LOST_MS: String(peerLostMs) }
+export const outageEnv = {
+  RINGWIRE_PEER_LOST_MS: String(peerLostMs),
+  // What rings through an outage rings on afterwards.
+  RINGWIRE_RING_TIMEOUT_MS: '180000',
+}
 
 /** Over in the outage, and not before it. */
-const ringTimeout = ({ isSlow = false }: DatabaseOutage) => (isSlow ? Math.round(Math.min(soon(8_000), 45_000)) : 8_000)
+const ringTimeout = ({ isSlow = false }: DatabaseOutage) => (isSlow ? Math.round(Math.min(soon(8_000), 60_000)) : 8_000)
 
 const aboutCall =
   (callUuid: string) =>
