@@ -1,4 +1,5 @@
 import type { Device, Devices, PushAddress } from '../ports/devices.ts'
+import { pause } from '../time/pause.ts'
 import { originOf, type Platform, type Pushed, type PushMessage, type PushService } from './service.ts'
 import { createTurns, type TurnLimits } from './turns.ts'
 
@@ -113,17 +114,4 @@ export function createSender(options: SenderOptions): Sender {
       for (const service of Object.values(services)) service.close()
     },
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-  })
 }

@@ -1,9 +1,12 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, jest, test } from 'bun:test'
 import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
 import type { Call, RingingCall } from '../call/call.ts'
 import type { Device, PushAddress } from '../ports/devices.ts'
+import { StoreError } from '../ports/store-error.ts'
 import type { PushMessage } from '../push/service.ts'
-import { createWaking } from './waking.ts'
+import { createWaking, type WakingOptions } from './waking.ts'
+
+afterEach(() => void jest.useRealTimers())
 
 const addresses: Readonly<Record<string, PushAddress>> = {
   iphone: { platform: 'apns', token: 'aa', voip: true, environment: 'production' },
@@ -12,7 +15,7 @@ const addresses: Readonly<Record<string, PushAddress>> = {
 }
 
 /** Somebody with a device of each platform, none of them connected; resolves with the next so many pushes. */
-function setUp(call: RingingCall, known: Call = call) {
+function setUp(call: RingingCall, known: Call = call, parts: Partial<WakingOptions> = {}) {
   const { product, callee } = call
   const devices = Object.entries(addresses).map(
     ([deviceId, address]): Device => ({
@@ -41,6 +44,7 @@ function setUp(call: RingingCall, known: Call = call) {
     now: () => call.startedAt,
     known: () => known,
     onError: (error) => heard.reject(error),
+    ...parts,
   })
   let heard = Promise.withResolvers<string[]>()
   return async (step: Parameters<typeof waking.committed>[0]) => {
@@ -48,6 +52,34 @@ function setUp(call: RingingCall, known: Call = call) {
     waking.committed(step)
     return heard.promise
   }
+}
+
+/** A store that is away for so many reads, while time stands still but for what a test lets pass. */
+function away(times: number, call: RingingCall) {
+  jest.useFakeTimers()
+  const left = { reads: times }
+  let passed = 0
+  const parts: Partial<WakingOptions> = {
+    sessions: {
+      async seen() {
+        if (left.reads === 0) return []
+        left.reads--
+        throw new StoreError('unavailable', 'away')
+      },
+    },
+    now: () => call.startedAt + passed,
+  }
+  const turns = async () => {
+    for (let n = 0; n < 20; n++) await Promise.resolve()
+  }
+  /** Lets a second pass once what is under way waits for it, and resolves when it waits again. */
+  async function second(): Promise<void> {
+    await turns()
+    passed += 1_000
+    jest.advanceTimersByTime(1_000)
+    await turns()
+  }
+  return { parts, left, second }
 }
 
 test('[PUSH2] all devices are woken; when it stops ringing APNs is sent nothing, which would have to ring', async () => {
@@ -75,4 +107,35 @@ test('[PUSH2] a step that is told again, late, wakes nobody again, and of a ring
   const over = ended(call)
   void told({ ...created(call), call: { ...over.call, version: 1 } })
   expect(await told(over)).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
+})
+
+test('[PUSH2] while a store is away at the moment of the ring it is read again every second: they are woken', async () => {
+  const call = ringing()
+  const { parts, second } = away(3, call)
+  const woken = setUp(call, call, parts)(created(call))
+  for (let n = 0; n < 3; n++) await second()
+  expect(await woken).toEqual(['iphone call.wake', 'android call.wake', 'browser call.wake'])
+})
+
+test('[PUSH2] a store that stays away is read for as long as the call rings, and no longer', async () => {
+  const call = ringing()
+  const ringS = call.ringTimeoutMs / 1_000
+  const { parts, left, second } = away(2 * ringS, call)
+  const failed = setUp(call, call, parts)(created(call)).catch((error) => String(error))
+  for (let n = 0; n < 2 * ringS; n++) await second()
+  expect(await failed).toContain('away')
+  expect(left.reads).toBe(ringS)
+})
+
+test('[PUSH2] a store that is back when the call was answered wakes nobody any more', async () => {
+  const call = ringing()
+  const { parts, left, second } = away(2, call)
+  const errors: unknown[] = []
+  const told = setUp(call, call, { ...parts, onError: (error) => errors.push(error) })
+  void told(created(call))
+  await second()
+  const cancelled = told(accepted(call))
+  left.reads = 0
+  expect(await cancelled).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
+  expect(errors).toMatchObject([{ message: 'away' }])
 })

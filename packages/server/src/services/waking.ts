@@ -5,7 +5,9 @@ import type { Step } from '../call/effects.ts'
 import { stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
 import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
 import type { Sender } from '../push/sender.ts'
+import { pause } from '../time/pause.ts'
 
 export interface WakingOptions {
   readonly devices: Pick<Devices, 'of'>
@@ -45,10 +47,23 @@ export function createWaking(options: WakingOptions): Waking {
     return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
   }
 
+  /** Once everybody was told of a ring no other node looks at it: while a store is away it is read again and again. */
+  async function asleepAtLast(call: RingingCall, signal: AbortSignal): Promise<readonly Device[]> {
+    for (;;) {
+      try {
+        return await asleep(call)
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        await pause(againMs, signal)
+        if (signal.aborted || now() >= call.ringExpiresAt) throw error
+      }
+    }
+  }
+
   async function wake(call: RingingCall, signal: AbortSignal): Promise<void> {
     const { callUuid, ringExpiresAt: expiresAt } = call
     const callee = participantOf(call, 'callee')
-    const sent = (await asleep(call)).map((device) => {
+    const sent = (await asleepAtLast(call, signal)).map((device) => {
       const payload = {
         ...headingOf(call, 'call.wake'),
         expires_at: new Date(expiresAt).toISOString(),
@@ -80,7 +95,7 @@ export function createWaking(options: WakingOptions): Waking {
     if (ringing.has(key) || (known(call) ?? call).status !== 'ringing') return
     const giveUp = new AbortController()
     const done = wake(call, giveUp.signal).catch((error) => {
-      // Nobody was woken: whoever tells of the ring later may.
+      // Nobody was woken, and it is too late for that.
       ringing.delete(key)
       onError(error)
     })
@@ -116,6 +131,8 @@ export function createWaking(options: WakingOptions): Waking {
 
 /** What comes after the ring is worth telling for a moment: missed calls are told when the ring is over. In ms. */
 const leastMs = 30_000
+/** Devices that could not be read are read again after so many ms. */
+const againMs = 1_000
 
 function deviceThatHasIt(call: Call): string | null {
   return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)
