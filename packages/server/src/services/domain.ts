@@ -156,8 +156,12 @@ export function createDomain(options: DomainOptions): Domain {
     clock,
     durations,
     run: calls.run,
-    // A node that died may have left something that nobody was told.
-    onPage: (live, isUrgent) => (isUrgent ? calls.makeUpFor(live) : Promise.resolve()),
+    async onPage(live, isUrgent) {
+      // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2].
+      for (const call of live) if (delivery.known.has(callKey(call))) delivery.learn(call)
+      // A node that died may have left something that nobody was told.
+      if (isUrgent) await calls.makeUpFor(live)
+    },
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {
         deadlines.forget(call)

@@ -1,6 +1,6 @@
 import { afterEach } from 'bun:test'
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
-import type { Call, Participant } from '../../src/call/call.ts'
+import type { Call, CallRef, Participant } from '../../src/call/call.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
@@ -19,6 +19,7 @@ export interface DomainOptions {
   readonly isElsewhere?: boolean
   /** The machine's, where it is not given. */
   readonly clock?: Clock
+  readonly onQuiet?: (ref: CallRef) => void
 }
 
 /** The parts that know calls, as the service wires them, over SQLite and memory; without sockets and without time. */
@@ -83,7 +84,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     finalsMs: 120_000,
     onCommitted() {},
     onLeft() {},
-    onQuiet() {},
+    onQuiet: options.onQuiet ?? (() => {}),
     isRelayOnly: () => false,
     onPassed() {},
     hearsEnds: () => true,

@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import { accepted, held } from '../../test/contracts/calls.ts'
+import { somebody } from '../../test/contracts/session-parts.ts'
+import { connectPeer, invited, openDomains } from '../../test/support/domain.ts'
+import { callKey } from '../call/call.ts'
+
+const openDomain = openDomains()
+
+test('[PUSH2] a call that was answered elsewhere, of which nobody told this node, is quiet here after a sweep', async () => {
+  const quiet: string[] = []
+  const swept = Promise.withResolvers<void>()
+  let sweeps = 0
+  const domain = await openDomain({
+    isElsewhere: true,
+    onQuiet: (ref) => quiet.push(callKey(ref)),
+    sessions: (real) => ({
+      sweep(now) {
+        if (sweeps++ === 0) return real.sweep(now)
+        // The first one is over, and this one never goes on.
+        swept.resolve()
+        return new Promise(() => {})
+      },
+    }),
+  })
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const ref = { product: caller.actor.participant.product, callUuid: await invited(domain, caller, callee) }
+  const call = await domain.store.load(ref)
+  if (call?.status !== 'ringing') throw new Error('It does not ring.')
+  const { call: answered, event } = accepted(call, call.startedAt)
+  // Nothing is owed to whoever is on a node that serves.
+  const calleePlace = { ...held(callee.id), node: domain.node }
+  await domain.store.transition(call, () => ({ steps: [{ call: { ...answered, calleePlace }, event }] }))
+  expect(quiet).toEqual([])
+  domain.deadlines.start()
+  await swept.promise
+  expect(quiet).toEqual([callKey(ref)])
+})
