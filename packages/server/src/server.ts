@@ -40,7 +40,7 @@ import { createSeenCalls } from './services/seen-calls.ts'
 import { createRecorder, type Recorder } from './services/timeline.ts'
 import { createTimelines } from './services/timelines.ts'
 import { createWakeHook } from './services/wake-hook.ts'
-import { createWaking } from './services/waking.ts'
+import { createWaking, type Waking } from './services/waking.ts'
 import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import { createDispatch } from './signaling/dispatch.ts'
@@ -244,8 +244,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       const durationMs = atOnce || isAlone(backend, deps.worker?.node) ? 0 : config.drainMs
       if (durationMs > 0) logger.info({ sockets: gateway.size(), durationMs }, 'clients are sent to other nodes')
       await gateway.closeAll(durationMs)
-      sender.close()
-      await shutDown({ listener, gateway, domain, webhooks, recorder, backend })
+      await shutDown({ listener, gateway, domain, waking, sender, webhooks, recorder, backend })
       await operators.stop()
     }
     return { url }
@@ -433,16 +432,20 @@ interface Running {
   readonly listener: Listener
   readonly gateway: Gateway
   readonly domain: Domain
+  readonly waking: Waking
+  readonly sender: Sender
   readonly webhooks: Webhooks
   readonly recorder: Recorder
   readonly backend: Backend
 }
 
-async function shutDown({ listener, gateway, domain, webhooks, recorder, backend }: Running): Promise<void> {
+async function shutDown(running: Running): Promise<void> {
+  const { listener, gateway, domain, waking, sender, webhooks, recorder, backend } = running
   gateway.stop()
   domain.deadlines.stop()
   await listener.stop()
-  await Promise.all([domain.outbox.flush(), webhooks.stop()])
+  await Promise.all([domain.outbox.flush(), webhooks.stop(), waking.stop()])
+  sender.close()
   await recorder.stop()
   await backend.close()
 }

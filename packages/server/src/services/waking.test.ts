@@ -1,8 +1,10 @@
 import { afterEach, expect, jest, test } from 'bun:test'
 import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
 import type { Call, RingingCall } from '../call/call.ts'
+import type { Step } from '../call/effects.ts'
 import type { Device, PushAddress } from '../ports/devices.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { Sender } from '../push/sender.ts'
 import type { PushMessage } from '../push/service.ts'
 import { createWaking, type WakingOptions } from './waking.ts'
 
@@ -14,8 +16,11 @@ const addresses: Readonly<Record<string, PushAddress>> = {
   browser: { platform: 'webpush', endpoint: 'https://push.example.com/x', p256dh: 'x', auth: 'x' },
 }
 
+/** What of the parts is to be otherwise. */
+type Parts = Partial<Omit<WakingOptions, 'sender'>> & { readonly sender?: Partial<Sender> }
+
 /** Somebody with a device of each platform, none of them connected; resolves with the next so many pushes. */
-function setUp(call: RingingCall, known: Call = call, parts: Partial<WakingOptions> = {}) {
+function setUp(call: RingingCall, known: Call = call, { sender, ...parts }: Parts = {}) {
   const { product, callee } = call
   const devices = Object.entries(addresses).map(
     ([deviceId, address]): Device => ({
@@ -39,6 +44,7 @@ function setUp(call: RingingCall, known: Call = call, parts: Partial<WakingOptio
         return 'accepted'
       },
       close() {},
+      ...sender,
     },
     tickets: { sign: () => 'ticket' },
     now: () => call.startedAt,
@@ -47,11 +53,17 @@ function setUp(call: RingingCall, known: Call = call, parts: Partial<WakingOptio
     ...parts,
   })
   let heard = Promise.withResolvers<string[]>()
-  return async (step: Parameters<typeof waking.committed>[0]) => {
+  const told = async (step: Step) => {
     heard = Promise.withResolvers()
     waking.committed(step)
     return heard.promise
   }
+  return Object.assign(told, { stop: waking.stop })
+}
+
+/** Lets everything go on that waits for nothing but its turn. */
+async function turns(): Promise<void> {
+  for (let n = 0; n < 20; n++) await Promise.resolve()
 }
 
 /** A store that is away for so many reads, while time stands still but for what a test lets pass. */
@@ -59,7 +71,7 @@ function away(times: number, call: RingingCall) {
   jest.useFakeTimers()
   const left = { reads: times }
   let passed = 0
-  const parts: Partial<WakingOptions> = {
+  const parts: Parts = {
     sessions: {
       async seen() {
         if (left.reads === 0) return []
@@ -68,9 +80,6 @@ function away(times: number, call: RingingCall) {
       },
     },
     now: () => call.startedAt + passed,
-  }
-  const turns = async () => {
-    for (let n = 0; n < 20; n++) await Promise.resolve()
   }
   /** Lets a second pass once what is under way waits for it, and resolves when it waits again. */
   async function second(): Promise<void> {
@@ -138,4 +147,53 @@ test('[PUSH2] a store that is back when the call was answered wakes nobody any m
   left.reads = 0
   expect(await cancelled).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
   expect(errors).toMatchObject([{ message: 'away' }])
+})
+
+test('[PUSH2] a stop waits for what is under way, and wakes nobody after', async () => {
+  const call = ringing()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<'accepted'>()
+  const begun = Promise.withResolvers<void>()
+  let sends = 0
+  const told = setUp(call, call, {
+    sender: {
+      send() {
+        sends++
+        begun.resolve()
+        return answered
+      },
+    },
+  })
+  void told(created(call))
+  await begun.promise
+  let isStopped = false
+  const stopped = told.stop().then(() => {
+    isStopped = true
+  })
+  await turns()
+  expect(isStopped).toBe(false)
+  answer('accepted')
+  await stopped
+  expect(sends).toBe(3)
+  void told(created(ringing()))
+  await turns()
+  expect(sends).toBe(3)
+})
+
+test('[PUSH2] a stop waits for a second at the most, and gives up what is still to be sent', async () => {
+  const call = ringing()
+  const begun = Promise.withResolvers<AbortSignal | undefined>()
+  const never = new Promise<never>(() => {})
+  const told = setUp(call, call, {
+    sender: {
+      send(_device, _message, signal) {
+        begun.resolve(signal)
+        return never
+      },
+    },
+  })
+  void told(created(call))
+  const signal = await begun.promise
+  expect(signal?.aborted).toBe(false)
+  await told.stop()
+  expect(signal?.aborted).toBe(true)
 })

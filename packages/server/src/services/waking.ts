@@ -28,6 +28,8 @@ export interface Waking {
   committed(step: Step): void
   /** A call does not ring any more, whichever node saw to that: nobody is woken for it from now on. */
   isQuiet(ref: CallRef): void
+  /** Waits a moment for what is under way, and gives up the rest; nobody is woken from then on. */
+  stop(): Promise<void>
 }
 
 /**
@@ -38,6 +40,9 @@ export function createWaking(options: WakingOptions): Waking {
   const { devices, sessions, sender, tickets, now, known, onError } = options
   /** Of each call that rings, and for which this node wakes, its pushes: what comes next about the call comes after them. */
   const ringing = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<void> }>()
+  /** Pushes of both kinds. */
+  const underWay = new Set<Promise<void>>()
+  const stopping = new AbortController()
 
   async function asleep(call: Call, except?: string | null): Promise<readonly Device[]> {
     const callee = participantOf(call, 'callee')
@@ -94,12 +99,18 @@ export function createWaking(options: WakingOptions): Waking {
     // It was answered, or ended, before the answer to its commit came.
     if (ringing.has(key) || (known(call) ?? call).status !== 'ringing') return
     const giveUp = new AbortController()
-    const done = wake(call, giveUp.signal).catch((error) => {
+    const done = wake(call, AbortSignal.any([giveUp.signal, stopping.signal])).catch((error) => {
       // Nobody was woken, and it is too late for that.
       ringing.delete(key)
       onError(error)
     })
     ringing.set(key, { giveUp, done })
+    waitFor(done)
+  }
+
+  function waitFor(done: Promise<void>): void {
+    underWay.add(done)
+    void done.finally(() => underWay.delete(done))
   }
 
   /** Answers when nothing more of it is under way. */
@@ -114,18 +125,24 @@ export function createWaking(options: WakingOptions): Waking {
   return {
     committed(step) {
       const { call, event } = step
-      if (!sender.servesAny) return
+      if (!sender.servesAny || stopping.signal.aborted) return
       if (event.type === 'invited') {
         // Told late, it may be answered or over by now.
         if (call.status === 'ringing') begin(call)
       } else if (stopsRinging(step)) {
         const except = event.type === 'accepted' ? deviceThatHasIt(call) : deviceOfTicketSession(event.by?.sessionId)
-        void Promise.resolve(end(call))
-          .then(() => cancel(call, except))
-          .catch(onError)
+        waitFor(
+          Promise.resolve(end(call))
+            .then(() => (stopping.signal.aborted ? undefined : cancel(call, except)))
+            .catch(onError),
+        )
       }
     },
     isQuiet: (ref) => void end(ref),
+    async stop() {
+      await Promise.race([Promise.all(underWay), Bun.sleep(underWay.size > 0 ? graceMs : 0)])
+      stopping.abort()
+    },
   }
 }
 
@@ -133,6 +150,8 @@ export function createWaking(options: WakingOptions): Waking {
 const leastMs = 30_000
 /** Devices that could not be read are read again after so many ms. */
 const againMs = 1_000
+/** A stop waits this long for what is under way, in ms. */
+const graceMs = 1_000
 
 function deviceThatHasIt(call: Call): string | null {
   return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)
