@@ -366,6 +366,25 @@ test('[HOOK3] after three days it has failed, is said once, and can be attempted
   await until(async () => (await statusesOf(id))?.[0] === 'delivered')
 })
 
+test('[HOOK3] what is attempted again by hand, however old, is not lost on a kept connection that ends under it', async () => {
+  await webhooks.stop()
+  await begin([dayMs])
+  const one = await receiver()
+  const { id } = await endpointAt(one)
+  const replies = [500, 'close', 200] as const
+  one.reply((_, earlier) => replies[earlier] ?? 204)
+  await commit(created(begun()))
+  await one.until(1)
+  await until(() => isPutOff(id))
+  now += 4 * dayMs
+  await webhooks.changed()
+  await until(async () => (await statusesOf(id))?.[0] === 'failed')
+  expect(await endpoints.retry(product, id, one.received[0]?.id ?? '')).toBe(true)
+  await until(async () => (await statusesOf(id))?.[0] !== 'pending')
+  expect([await statusesOf(id), one.received.length]).toEqual([['delivered'], 3])
+  expect(results).toEqual(['repeated', 'failed', 'delivered'])
+})
+
 test('[HOOK1] after a rotation both secrets sign, for a day', async () => {
   const one = await receiver()
   const { id, secret: old } = await endpointAt(one)

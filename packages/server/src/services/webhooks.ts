@@ -253,7 +253,11 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       return { ...said, outcome: 'delivered', afterMs: 0 }
     }
     // On a connection that was kept nobody may have been there any more: it goes at once, on a new one.
-    const afterMs = !answer.ok && answer.wasStale ? 0 : nextAfter(claimed.attempts)
+    const wasStale = !answer.ok && answer.wasStale === true
+    // Then the one attempt that was asked for may not have been made at all, and no other is due.
+    if (wasStale && claimed.isAskedFor && now() > claimed.createdAt + giveUpMs)
+      return { ...unsent, outcome: 'released' }
+    const afterMs = wasStale ? 0 : nextAfter(claimed.attempts)
     // After the ring `call.wake` is not sent: then it has failed now.
     if (status !== 410 && now() + afterMs <= Math.min(claimed.createdAt + giveUpMs, ringEnd)) {
       onResult('repeated', made)
