@@ -41,7 +41,10 @@ export interface RedisSessions {
   start(): Promise<void>
   /** Reads what the sockets of this node have missed, and finds logs that were lost. */
   compareHeads(): Promise<void>
-  /** Resolves when everything that was appended before has been handed to the sockets of this node. */
+  /**
+   * Resolves when everything that was appended before has been handed to the sockets of this node; rejects where the node
+   * hears nothing for half a minute.
+   */
   settled(): Promise<void>
   /** Hands over what other nodes need to go on with the sessions of this one. */
   close(): Promise<void>
@@ -54,6 +57,8 @@ const compareMs = 5_000
 /** A beat a second, and the way of one. */
 const readyMs = 2_000
 const compareAllEvery = 12
+/** Each waits for 3 s. */
+const settleRounds = 10
 
 /** A session with a socket; `device` as `deviceField` writes it. */
 interface Live {
@@ -414,7 +419,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     compareHeads: () => holder.compareHeads(true),
     async settled() {
       // On a busy machine its own word may come too late to count: the next one says the same.
-      while (!(await channel.heard()));
+      for (let round = 1; !(await channel.heard()); round++)
+        if (round === settleRounds) throw new Error(`node ${node} has not heard what it was told`)
       await holder.idle()
     },
     async close() {

@@ -1,0 +1,45 @@
+import { expect, jest, test } from 'bun:test'
+import { createStore } from '../../src/adapters/redis/connection.ts'
+import { createRedisSessions } from '../../src/adapters/redis/sessions.ts'
+import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { startRedis } from '../support/redis.ts'
+
+test('who waits for a node that does not hear what it is told is told so after ten rounds', async () => {
+  const server = await startRedis()
+  const store = createStore(server.url, () => {})
+  let isDeaf = false
+  let rounds = 0
+  const node = createRedisSessions({
+    ...{ url: server.url, node: 'one', windowMs, resumeWindowMs },
+    store: {
+      ...store,
+      async publish(channel, message) {
+        if (!isDeaf) return store.publish(channel, message)
+        // Nobody waits for the answer to a beat.
+        if (message.split(' ').length > 2) rounds++
+        return 0
+      },
+    },
+    onLogLost() {},
+    onError: (error) => console.error(error),
+  })
+  try {
+    await node.start()
+    await node.settled()
+    jest.useFakeTimers()
+    isDeaf = true
+    let failure: unknown
+    node.settled().catch((error) => {
+      failure = error
+    })
+    for (let round = 0; round < 20; round++) {
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+      jest.advanceTimersByTime(3_000)
+    }
+    expect([String(failure), rounds]).toEqual([expect.stringContaining('what it was told'), 10])
+  } finally {
+    jest.useRealTimers()
+    await node.close()
+    await server.stop()
+  }
+})
