@@ -89,3 +89,14 @@ test('[PUSH2] what is no credential is a problem that shows nothing of it', () =
     }
   }
 })
+
+test('[PUSH2] credentials of FCM whose token_uri is plain http are told what it must be', () => {
+  const private_key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(pem)
+  const account = { project_id: 'p', client_email: 'calls@p.iam.gserviceaccount.com', private_key }
+  const problemsWith = (token_uri: string) =>
+    problemsOf({ RINGWIRE_FCM_CREDENTIALS: JSON.stringify({ ...account, token_uri }) })
+  expect(problemsWith('http://127.0.0.1:8080/token')).toEqual([])
+  expect(problemsWith('http://oauth2.example.com/token')).toEqual([
+    'RINGWIRE_FCM_CREDENTIALS is no key of a service account: JSON with project_id, client_email and private_key, and a token_uri over TLS, or on this machine',
+  ])
+})

@@ -42,7 +42,7 @@ export const fcmCredentials = (): ValueType<FcmCredentials> =>
   readBy(
     'JSON',
     readFcmCredentials,
-    'is no key of a service account: JSON with project_id, client_email and private_key',
+    'is no key of a service account: JSON with project_id, client_email and private_key, and a token_uri over TLS, or on this machine',
   )
 
 export const apnsKey = () => readBy('PEM', readApnsKey, 'is no key for APNs: a private key of P-256, PEM')
