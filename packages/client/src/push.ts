@@ -161,23 +161,17 @@ async function request(url: string, method: string, token: string, options: Requ
   const { body, timeoutMs = 10_000 } = options
   const headers: Record<string, string> = { Authorization: `Bearer ${token}` }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
-  let timer: ReturnType<typeof setTimeout> | undefined
-  // A network may swallow what was asked, and say nothing.
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`There was no answer in ${timeoutMs} ms.`)), timeoutMs)
-  })
+  // A network may swallow what was asked, and say nothing. What has failed must not go out later.
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new Error(`There was no answer in ${timeoutMs} ms.`)), timeoutMs)
   try {
-    return await Promise.race([answerOf(fetch(url, { method, headers, ...(body !== undefined && { body }) })), late])
+    const response = await fetch(url, { method, headers, signal: limit.signal, ...(body !== undefined && { body }) })
+    return { ok: response.ok, status: response.status, text: await response.text() }
   } catch (cause) {
     throw new RingwireError('REQUEST_FAILED', 'The service could not be reached.', { retryable: true, cause })
   } finally {
     clearTimeout(timer)
   }
-}
-
-async function answerOf(fetched: Promise<Response>): Promise<Answer> {
-  const response = await fetched
-  return { ok: response.ok, status: response.status, text: await response.text() }
 }
 
 function readJson<T>({ text, status }: Answer): T {

@@ -97,15 +97,34 @@ test('a service that cannot be asked, or is none, is a RingwireError', async () 
   }
 })
 
-test('a service that takes a question and says nothing cannot be asked', async () => {
-  const silent = Bun.serve({ hostname: '127.0.0.1', port: 0, idleTimeout: 0, fetch: () => new Promise(() => {}) })
-  try {
-    const ticket = answerTicket('x', { url: `http://127.0.0.1:${silent.port}`, requestTimeoutMs: 50 })
-    await expect(ticket.look()).rejects.toMatchObject({ code: 'REQUEST_FAILED', retryable: true })
-  } finally {
-    await silent.stop(true)
-  }
-})
+for (const [said, answer] of [
+  ['nothing', new Promise<never>(() => {})],
+  ['half an answer', new Response(new ReadableStream({ start: (body) => body.enqueue('{') }))],
+] as const) {
+  test(`a service that takes a question and says ${said} cannot be asked, and the question is taken back`, async () => {
+    const takenBack = Promise.withResolvers<void>()
+    const slow = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      fetch({ signal }) {
+        signal.addEventListener('abort', () => takenBack.resolve())
+        return answer
+      },
+    })
+    try {
+      // Long enough for the question to arrive.
+      const ticket = answerTicket('x', { url: `http://127.0.0.1:${slow.port}`, requestTimeoutMs: 1_000 })
+      await expect(ticket.reject()).rejects.toMatchObject({
+        ...{ code: 'REQUEST_FAILED', message: 'The service could not be reached.', retryable: true },
+        cause: { message: 'There was no answer in 1000 ms.' },
+      })
+      await takenBack.promise
+    } finally {
+      await slow.stop(true)
+    }
+  })
+}
 
 function agent(userId: string, options: PersonOptions = {}) {
   const it = person(service, userId, 'agent', options)
