@@ -43,12 +43,16 @@ export interface Ticket {
   /**
    * Connects the client, where it is not connected, and gives the call once it rings there: `accept()` answers it. The client
    * stays connected, whatever comes of it. While the call does not come, the ticket is asked every 5 s, and when the ring is
-   * to end: it ends with the ring. Rejects also with `TOKEN_FAILED` where there is no token, `AUTH_TOKEN_INVALID` where the
-   * service refused two in a row, `CALL_NOT_PARTICIPANT` where the client is not the one of the ticket's participant, and
-   * `CONNECTION_CLOSED`, or what the service said, where the client is closed.
+   * to end: it ends with the ring. One failure is not enough to reject: a phone that wakes may have no network yet. Rejects
+   * also with `TOKEN_FAILED` or `AUTH_TOKEN_INVALID` where twice in a row there was no token, or none that the service takes,
+   * `CALL_NOT_PARTICIPANT` where the client is not the one of the ticket's participant, and `CONNECTION_CLOSED`, or what made
+   * it close, where the client is closed.
    */
   connect(client: CallClient): Promise<Rung | NoRing>
 }
+
+/** After the first look of `connect` has failed. In ms. */
+const againMs = 1_000
 
 export interface TicketOptions {
   /** The origin of the service, as `https://calls.example.com`. */
@@ -96,7 +100,12 @@ export function answerTicket(ticket: string, { url, requestTimeoutMs }: TicketOp
       client.connect()
       // The device may have slept: its socket can be dead, and there is no time for a pause.
       client.wake()
-      const ring = await look()
+      const ring = await look().catch(async (error: RingwireError) => {
+        // A phone that wakes may have no network yet.
+        if (!error.retryable) throw error
+        await new Promise((resolve) => setTimeout(resolve, againMs))
+        return look()
+      })
       return ring.ringing ? ringAt(client, calleeOf(ticket), ring, look) : ring
     },
   }

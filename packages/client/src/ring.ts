@@ -20,7 +20,7 @@ export function ringAt(
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined
     let isOver = false
-    let refusals = 0
+    let tokenFailures = 0
     let failures = 0
 
     function finish(): void {
@@ -65,16 +65,15 @@ export function ringAt(
     function stateChanged(state: ConnectionState): void {
       const { code, message, closeCode, error } = state.why
       if (state.name === 'online') {
-        refusals = 0
+        tokenFailures = 0
         const { userId, role } = state.self
         if (userId === callee.userId && role === callee.role) askIn(momentMs)
         else fail(new RingwireError('CALL_NOT_PARTICIPANT', 'The ticket is that of another participant.', { callUuid }))
         return
       }
-      // A token that was held may be refused: the client asks for another one, and that has to be right.
-      if (state.name === 'waiting' && closeCode === 4401) refusals++
-      const hasNoToken = state.name === 'waiting' && (code === 'token_failed' || refusals === 2)
-      if (hasNoToken || state.name === 'closed') fail(error ?? new RingwireError('CONNECTION_CLOSED', message))
+      // One that was held may be refused, and a phone that wakes may have no network yet: the next one has to be right.
+      if (state.name === 'waiting' && (code === 'token_failed' || closeCode === 4401)) tokenFailures++
+      if (tokenFailures === 2 || state.name === 'closed') fail(error ?? new RingwireError('CONNECTION_CLOSED', message))
     }
 
     const endIncoming = client.on('incoming', seek)

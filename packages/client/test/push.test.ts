@@ -274,11 +274,39 @@ test('[TICK1] connect: the service is away, at once and later', async () => {
   await expect(result).rejects.toMatchObject(away)
 })
 
-test('[TICK1] connect: there is no token, or the service refuses it', async () => {
+/** What an application throws where its backend gives no token; the client tries again when the look is long over. */
+const noToken = (more: object = {}) =>
+  Object.assign(new Error('no token'), { status: 401, retryAfterMs: 3_000, ...more })
+
+test('[TICK1] connect: a phone that wakes has no network yet: the first look and the first token may fail', async () => {
+  const { calleeId, callUuid, ticket } = await ringing()
+  let asked = 0
+  const getToken = async () => {
+    if (++asked === 1) throw noToken()
+    return service.issue({ user_id: calleeId, role: 'agent' })
+  }
+  const restNetwork = await newNetwork()
+  restNetwork.onLink = (link) => {
+    if (restNetwork.links.length === 1) link.reset()
+  }
+  expect(callOf(await connect(ticket(), agent(calleeId, { getToken }).client, restNetwork)).callUuid).toBe(callUuid)
+})
+
+test('[TICK1] connect: there is no token twice in a row, or the service refuses two', async () => {
   const { calleeId, ticket } = await ringing()
-  const backend = new Response('{"error": "signed out"}', { status: 401 })
-  const { client } = agent(calleeId, { getToken: async () => backend.clone() })
-  await expect(connect(ticket(), client)).rejects.toMatchObject({ code: 'TOKEN_FAILED', httpStatus: 401 })
+  const getToken = async () => {
+    throw noToken()
+  }
+  const without = agent(calleeId, { getToken })
+  await expect(connect(ticket(), without.client)).rejects.toMatchObject({ code: 'TOKEN_FAILED', httpStatus: 401 })
+  expect(without.states.filter(({ name }) => name === 'waiting').length).toBeGreaterThan(1)
+
+  // The application knows that there is none: nothing is waited for.
+  const signedOut = async () => {
+    throw noToken({ retryable: false })
+  }
+  const final = { code: 'TOKEN_FAILED', retryable: false }
+  await expect(connect(ticket(), agent(calleeId, { getToken: signedOut }).client)).rejects.toMatchObject(final)
 
   const forged = async () => {
     const token = await service.issue({ user_id: calleeId, role: 'agent' })
