@@ -54,7 +54,9 @@ export function ringAt(
         // A phone that wakes may change its network: once is not enough.
         if (++failures === 2) fail(error)
       }
-      askIn(Math.min(Math.max(expiresAt.getTime() - Date.now(), momentMs), pauseMs))
+      const leftMs = expiresAt.getTime() - Date.now()
+      // Where the clock of the device is ahead, the ring seems to be over long before it is.
+      askIn(leftMs < -momentMs ? pauseMs : Math.min(Math.max(leftMs, momentMs), pauseMs))
     }
 
     function seek(): void {

@@ -257,6 +257,28 @@ test('[TICK1] connect: answered on another device meanwhile', async () => {
   expect(await result).toEqual({ ringing: false, status: 'accepted', endReason: null })
 })
 
+test('[TICK1] connect: where the clock of the device is ahead it asks no more often', async () => {
+  const callee = agent(someone('callee'))
+  await online(callee)
+  const { caller, callUuid, ticket } = await ringing(callee.userId)
+  const restNetwork = await newNetwork()
+  const answers: number[] = []
+  restNetwork.onLink = (link) =>
+    link.observe('server', (bytes) => {
+      if (!bytes.includes('HTTP/1.1 ')) return
+      // The first look, and the question of a client that is online. The next one is the one that counts, and the last.
+      if (answers.push(performance.now()) === 2) caller.send('call.cancel', { call_uuid: callUuid })
+    })
+  const now = Date.now
+  using _ = spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000)
+  // The call does not come there.
+  const client: CallClient = Object.create(callee.client, { find: { value: () => undefined } })
+  expect(await answerTicket(ticket(), restNetwork).connect(client)).toEqual(gaveUp)
+  expect(answers).toHaveLength(3)
+  // 5 s, but for what a timer may be early.
+  expect(answers[2]! - answers[1]!).toBeGreaterThan(4_900)
+})
+
 test('[TICK1] connect: the ring ends while nothing gets through', async () => {
   const { calleeId, ticket } = await ringing(undefined, { ring_timeout_ms: 5_000 })
   const { result } = await connecting(ticket(), calleeId)
