@@ -32,7 +32,13 @@ export class Service {
   protected logged = ''
   private readonly runs: RunningProcess[] = []
 
+  /** Where requests go. */
   get url(): string {
+    return this.address
+  }
+
+  /** Where the next client connects. Of several nodes each has its turn, whatever requests go between. */
+  nextUrl(): string {
     return this.address
   }
 
@@ -130,9 +136,15 @@ export class Service {
 
   /** A connected client that has had its `auth.ok`. */
   async connect(wish: TokenWish, options: Partial<ClientOptions> = {}): Promise<Client> {
-    const client = new Client({ url: this.url, token: await this.token(wish), ...options })
+    const url = this.nextUrl()
+    const client = new Client({ url, token: await this.token(wish), ...options })
     await client.next('auth.ok')
     return client
+  }
+
+  /** A client with this token that has yet to hear its `auth.ok`. */
+  open(token: string, options: Partial<ClientOptions> = {}): Client {
+    return new Client({ url: this.nextUrl(), token, ...options })
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.

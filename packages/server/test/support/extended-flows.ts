@@ -10,8 +10,8 @@ export async function connectExtended(
   wish: TokenWish,
   options: Partial<ExtendedClientOptions> = {},
 ): Promise<ExtendedClient> {
-  const token = await service.token(wish)
-  const client = new ExtendedClient({ userId: wish.user_id, url: service.url, token, ...options })
+  const url = service.nextUrl()
+  const client = new ExtendedClient({ userId: wish.user_id, url, token: await service.token(wish), ...options })
   await client.connect()
   return client
 }

@@ -12,7 +12,7 @@ export class Networks {
     wish: TokenWish,
     options: Partial<ClientOptions> = {},
   ): Promise<{ client: Client; link: Link; said: FrameLog }> {
-    const proxy = await new TcpProxy(service.url).start()
+    const proxy = await new TcpProxy(service.nextUrl()).start()
     this.proxies.push(proxy)
     const said = new FrameLog(proxy)
     const client = new Client({ url: proxy.url, token: await service.token(wish), ...options })

@@ -1,12 +1,13 @@
 import { Service } from '@ringwire/testkit/service'
 
 /**
- * Two nodes, each a process of its own, on the same stores. Whoever asks for the URL gets the one and the other in turn:
- * peers, and sockets of one person, are on different nodes.
+ * Two nodes, each a process of its own, on the same stores. Clients connect to the one and the other in turn: peers, and
+ * sockets of one person, are on different nodes. Requests have a turn of their own.
  */
 export class NodePair extends Service {
   readonly second: Service
-  private turn = 0
+  private requests = 0
+  private clients = 0
 
   constructor(env: Record<string, string>) {
     const name = env.RINGWIRE_NODE_ID ?? ''
@@ -15,8 +16,15 @@ export class NodePair extends Service {
   }
 
   override get url(): string {
-    this.turn++
-    return this.turn % 2 === 1 ? super.url : this.second.url
+    return this.inTurn(this.requests++)
+  }
+
+  override nextUrl(): string {
+    return this.inTurn(this.clients++)
+  }
+
+  private inTurn(turn: number): string {
+    return turn % 2 === 0 ? super.url : this.second.url
   }
 
   override get log(): string {

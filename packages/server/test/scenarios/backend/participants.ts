@@ -14,7 +14,7 @@ async function nextSecond(): Promise<void> {
 
 /** The code with which the service closes a socket that a token opens. */
 async function refusal(service: Service, token: string): Promise<number> {
-  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/ws`, ['jwt', token])
+  const socket = new WebSocket(`${service.nextUrl().replace('http', 'ws')}/v1/ws`, ['jwt', token])
   return new Promise((resolve) => {
     socket.onclose = ({ code }) => resolve(code)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { TokenResponse } from '@ringwire/protocol/rest'
-import { Client } from '@ringwire/testkit/client'
+import type { Client } from '@ringwire/testkit/client'
 import { acceptedCall, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
@@ -35,7 +35,7 @@ async function connect(service: Service, who: Who): Promise<Client> {
 }
 
 async function connectWith(service: Service, token: string): Promise<Client> {
-  const client = new Client({ url: service.url, token })
+  const client = service.open(token)
   await client.next('auth.ok')
   return client
 }
@@ -70,7 +70,7 @@ export function registerPolicies(name: string, start: Start): void {
         return (await fetch(`${service().url}/v1/calls/history`, { headers })).status
       }
       expect([await status(), await status()]).toEqual([401, 401])
-      const refused = new Client({ url: service().url, token })
+      const refused = service().open(token)
       expect((await refused.closed).code).toBe(4401)
       expect((await issue(service(), ann, second)).status).toBe(401)
       // A key beside it is not meant.

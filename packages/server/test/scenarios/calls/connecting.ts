@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Client } from '@ringwire/testkit/client'
+import type { Client } from '@ringwire/testkit/client'
 import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import type { Service } from '@ringwire/testkit/service'
@@ -44,7 +44,7 @@ function registerOpening(service: () => Service): void {
       const calleeId = someone('callee')
       const token = await service().token({ user_id: calleeId, role: 'agent' })
       const callUuid = crypto.randomUUID()
-      const callee = new Client({ url: service().url, token })
+      const callee = service().open(token)
       caller.send('call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
       await callee.next('call.ringing')
       await quiet(caller, callee)
@@ -61,7 +61,7 @@ function registerOpening(service: () => Service): void {
       const calleeId = someone('callee')
       const token = await service().token({ user_id: calleeId, role: 'agent' })
       const reply = await request(caller, 'call.invite', inviteOf(calleeId))
-      const callee = new Client({ url: service().url, token })
+      const callee = service().open(token)
       // Half of the time the socket is open already when the caller hangs up.
       if (round % 2 === 0) await callee.status
       caller.send('call.cancel', { call_uuid: reply?.data.call_uuid })
@@ -80,7 +80,7 @@ function registerOpening(service: () => Service): void {
       const callUuid = crypto.randomUUID()
       caller.send('call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
       await callee.next('call.ringing')
-      const tab = new Client({ url: service().url, token })
+      const tab = service().open(token)
       if (round % 2 === 0) await tab.status
       callee.send('call.accept', { call_uuid: callUuid })
       await caller.next('call.accepted')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { CallWake, CallWakeCancelled } from '@ringwire/protocol/push'
 import { createValidator } from '@ringwire/protocol/validate'
-import { Client } from '@ringwire/testkit/client'
+import type { Client } from '@ringwire/testkit/client'
 import { invite, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import { productKey, type Service } from '@ringwire/testkit/service'
@@ -111,7 +111,7 @@ export function registerWaking(name: string, start: Start): void {
       const browser = await register(calleeId)
       const token = await service.token(wishOf(calleeId, 'desk'))
       // On both nodes of a pair: one of them is not the caller's.
-      const desks = [new Client({ url: service.url, token }), new Client({ url: service.url, token })]
+      const desks = [service.open(token), service.open(token)]
       await Promise.all(desks.map((desk) => desk.next('auth.ok')))
       push.requests.skip()
       for (const desk of desks) {

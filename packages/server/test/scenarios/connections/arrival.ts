@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import { soon } from '@ringwire/testkit/patience'
 import type { Service } from '@ringwire/testkit/service'
@@ -101,12 +100,12 @@ export function registerArrivalScenarios(name: string, start: StartService): voi
       const calleeId = someone('callee')
       const token = await service.token({ user_id: calleeId, role: 'agent' })
       for (let round = 0; round < 30; round++) {
-        const callees = [0, 1, 2].map(() => new Client({ url: service.url, token }))
+        const callees = [0, 1, 2].map(() => service.open(token))
         caller.send('call.invite', { callee_user_id: calleeId, callee_role: 'agent' }, 'r')
-        const late = new Client({ url: service.url, token })
+        const late = service.open(token)
         const { data } = await caller.next('call.invited')
         caller.send('call.cancel', { call_uuid: data.call_uuid })
-        const last = new Client({ url: service.url, token })
+        const last = service.open(token)
         await caller.settle()
         for (const callee of [...callees, late, last]) {
           await callee.next('auth.ok')

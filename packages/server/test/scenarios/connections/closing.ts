@@ -54,7 +54,7 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
     test.concurrent('[CLOSE] a client that does not answer does not hold the exit up', () =>
       withService(start, {}, async (service) => {
-        const proxy = await new TcpProxy(service.url).start()
+        const proxy = await new TcpProxy(service.nextUrl()).start()
         const said = new FrameLog(proxy)
         await stallClient(service, proxy)
         const asked = performance.now()

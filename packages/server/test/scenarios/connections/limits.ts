@@ -302,7 +302,7 @@ async function twentySockets(service: Service): Promise<void> {
   const token = await service.token({ user_id: agentId, role: 'agent' })
   const sockets: Client[] = []
   const open = async () => {
-    const client = new Client({ url: service.url, token })
+    const client = service.open(token)
     await client.next('auth.ok')
     sockets.push(client)
     return client
@@ -426,13 +426,13 @@ async function everySocketHolds(service: Service): Promise<void> {
   const token = await service.token({ user_id: agentId, role: 'agent' })
   const holders: Client[] = []
   for (let i = 0; i < 3; i++) {
-    const client = new Client({ url: service.url, token })
+    const client = service.open(token)
     await client.next('auth.ok')
     await invite(client, someone('nobody'), { callee_role: 'customer' })
     await client.settle()
     holders.push(client)
   }
-  const refused = new Client({ url: service.url, token })
+  const refused = service.open(token)
   expect(await refused.closed).toMatchObject({ code: 4429 })
   expect(refused.all.map(({ event }) => event)).toEqual(['call.error'])
   const told = { code: 'RATE_LIMITED', limit: 'connections', retry_after_ms: 5000 }
@@ -441,23 +441,23 @@ async function everySocketHolds(service: Service): Promise<void> {
 }
 
 async function deadSocketMakesRoom(service: Service): Promise<void> {
-  const proxy = await new TcpProxy(service.url).start()
+  const proxy = await new TcpProxy(service.nextUrl()).start()
   const said = new FrameLog(proxy)
   const token = await service.token({ user_id: someone('agent'), role: 'agent' })
-  const open = async (url: string) => {
+  const open = async (url = service.nextUrl()) => {
     const client = new Client({ url, token })
     await client.next('auth.ok')
     return client
   }
   await open(proxy.url)
   const link = proxy.last
-  const second = await open(service.url)
-  const third = await open(service.url)
+  const second = await open()
+  const third = await open()
   link.stall()
-  await open(service.url)
+  await open()
   await said.until((it) => it.closeCode === 4409)
   // The dead one cannot answer the close; it must not count as the oldest a second time.
-  await open(service.url)
+  await open()
   expect(await second.closed).toMatchObject({ code: 4409 })
   await third.settle()
   proxy.stop()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Client } from '@ringwire/testkit/client'
+import type { Client } from '@ringwire/testkit/client'
 import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
 import { candidateNumbers, proven, range } from '../../support/network.ts'
@@ -309,10 +309,10 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
         if (round === 0) await callee.die()
         await send(round * 10, (round + 1) * 10)
         // One that still gave a sign of life would be a holder whom nobody succeeds by having been there before.
-        const brief = [0, 1, 2].map(() => new Client({ url: service.url, token, answersPings: false }))
+        const brief = [0, 1, 2].map(() => service.open(token, { answersPings: false }))
         await Promise.all(brief.map((client) => client.status))
         const dying = brief.map((client) => client.die())
-        const stays = new Client({ url: service.url, token })
+        const stays = service.open(token)
         await Promise.all(dying)
         await stays.next('webrtc.ice_candidate', (it) => it.data.candidate.candidate === `candidate:${round * 10 + 9}`)
         const numbers = candidateNumbers(stays)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { Client } from '@ringwire/testkit/client'
+import type { Client } from '@ringwire/testkit/client'
 import { someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
@@ -188,7 +188,7 @@ async function noisyClient(service: Service, userId: string, role: string, devic
     }),
   })
   const { token } = (await response.json()) as { token: string }
-  const client = new Client({ url: service.url, token })
+  const client = service.open(token)
   await client.next('auth.ok')
   return client
 }

@@ -86,7 +86,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
     }
 
     test.concurrent('[WS6] a dead client is found although its peer keeps sending to it', async () => {
-      const proxy = await new TcpProxy(service.url).start()
+      const proxy = await new TcpProxy(service.nextUrl()).start()
       const said = new FrameLog(proxy)
       const { caller, callerId, calleeId } = await connectPair(service)
       const token = await service.token({ user_id: calleeId, role: 'agent' })
@@ -113,7 +113,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
     })
 
     test.concurrent('[WS6] a client that is only slow is not dead: its pong came in time', async () => {
-      const proxy = await new TcpProxy(service.url).start()
+      const proxy = await new TcpProxy(service.nextUrl()).start()
       const token = await service.token({ user_id: someone('guest'), role: 'agent' })
       const client = new Client({ url: proxy.url, token })
       await client.next('auth.ok')
@@ -125,7 +125,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
     })
 
     test.concurrent('[WS6] a client that ends its half without a close frame is gone at once', async () => {
-      const proxy = await new TcpProxy(service.url).start()
+      const proxy = await new TcpProxy(service.nextUrl()).start()
       const { caller, callee, calleeId } = await connectPair(service)
       const token = await service.token({ user_id: calleeId, role: 'agent' })
       const second = new Client({ url: proxy.url, token })

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { Client } from '@ringwire/testkit/client'
 import { someone } from '@ringwire/testkit/flows'
 import { createManualClock, InProcessService } from '../../support/in-process.ts'
 import { inviteOf, request } from '../../support/sessions.ts'
@@ -10,10 +9,10 @@ test('[TOK2] [WS5] connecting, the history and an invite agree to the millisecon
   try {
     const { token, expires_at } = await service.issue({ user_id: someone('ann'), role: 'customer' })
     const lastMs = Date.parse(expires_at) - 1 - clock.now()
-    const first = new Client({ url: service.url, token })
+    const first = service.open(token)
     await first.next('auth.ok')
     const connect = async () => {
-      const client = new Client({ url: service.url, token })
+      const client = service.open(token)
       const { event, error } = await Promise.race([client.next('auth.ok'), client.next('call.error')])
       return error?.code ?? event
     }

@@ -30,7 +30,7 @@ export function registerCutting(name: string, start: Start): void {
           // No call ends because its phones waited for a core.
           ...{ RINGWIRE_RING_TIMEOUT_MS: '120000', RINGWIRE_CALLER_LOST_MS: '120000', RINGWIRE_PEER_LOST_MS: '240000' },
         })
-        const proxy = await new TcpProxy(service.url).start()
+        const proxy = await new TcpProxy(() => service.nextUrl()).start()
         try {
           await checkCutting(service, proxy, createRandom(seed), size)
         } finally {
