@@ -22,6 +22,8 @@ export interface ClientOptions {
   readonly path?: string
   /** False: pings are left without an answer, as by a phone that lost its network. */
   readonly answersPings?: boolean
+  /** Of several nodes: resolves when what they have told each other so far has arrived. */
+  readonly passedOn?: (() => Promise<void>) | undefined
 }
 
 /** How long a test waits for something that should come. A bound for failures, never a pace. */
@@ -40,6 +42,7 @@ export class Client {
   readonly closed: Promise<Closed>
 
   private readonly socket: RawWebSocket
+  private readonly passedOn: ClientOptions['passedOn']
   private unread: Received[] = []
   private waiters: { matches: (message: Received) => boolean; resolve: (message: Received) => void }[] = []
   private pingWaiters: (() => void)[] = []
@@ -47,6 +50,7 @@ export class Client {
   constructor(options: ClientOptions) {
     const { promise, resolve } = Promise.withResolvers<Closed>()
     this.closed = promise
+    this.passedOn = options.passedOn
     this.socket = new RawWebSocket({
       url: options.url,
       target: options.path ?? '/v1/ws',
@@ -109,9 +113,10 @@ export class Client {
 
   /**
    * Everything that the service had to say so far: an unknown event is answered after all that was decided before it
-   * [ORD1]. What comes of another client's request is there once that client's own `settle` is through.
+   * [ORD1]. What comes of another client's request is there if that client's own `settle` was through before.
    */
   async settle(): Promise<void> {
+    if (this.passedOn !== undefined) await this.passedOn()
     const requestId = `settle-${crypto.randomUUID()}`
     this.send('test.settle', {}, requestId)
     await this.error(requestId)

@@ -12,6 +12,8 @@ export interface ExtendedClientOptions {
   readonly persistent?: boolean
   /** Gets every message as it comes; without it they wait for `next`. */
   readonly listener?: (message: ExtendedMessage) => void
+  /** Of several nodes: resolves when what they have told each other so far has arrived. */
+  readonly passedOn?: (() => Promise<void>) | undefined
 }
 
 /** A request that has no reply yet, as it goes over the wire every time. */
@@ -216,6 +218,7 @@ export class ExtendedClient {
 
   /** Everything that the service had to say so far: an unknown event is answered after all that came before it [ORD1]. */
   async settle(): Promise<void> {
+    if (this.options.passedOn !== undefined) await this.options.passedOn()
     await this.request('test.settle', {}, `settle-${crypto.randomUUID()}`)
   }
 

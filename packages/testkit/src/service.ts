@@ -134,17 +134,21 @@ export class Service {
     return (await this.issue(wish)).token
   }
 
+  /** Of several nodes: resolves when what they have told each other so far has arrived. */
+  readonly passedOn: ClientOptions['passedOn']
+
   /** A connected client that has had its `auth.ok`. */
   async connect(wish: TokenWish, options: Partial<ClientOptions> = {}): Promise<Client> {
+    const { passedOn } = this
     const url = this.nextUrl()
-    const client = new Client({ url, token: await this.token(wish), ...options })
+    const client = new Client({ url, passedOn, token: await this.token(wish), ...options })
     await client.next('auth.ok')
     return client
   }
 
   /** A client with this token that has yet to hear its `auth.ok`. */
   open(token: string, options: Partial<ClientOptions> = {}): Client {
-    return new Client({ url: this.nextUrl(), token, ...options })
+    return new Client({ url: this.nextUrl(), passedOn: this.passedOn, token, ...options })
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: tests compare what came.

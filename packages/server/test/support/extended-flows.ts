@@ -10,8 +10,10 @@ export async function connectExtended(
   wish: TokenWish,
   options: Partial<ExtendedClientOptions> = {},
 ): Promise<ExtendedClient> {
+  const { passedOn } = service
   const url = service.nextUrl()
-  const client = new ExtendedClient({ userId: wish.user_id, url, token: await service.token(wish), ...options })
+  const token = await service.token(wish)
+  const client = new ExtendedClient({ userId: wish.user_id, url, passedOn, token, ...options })
   await client.connect()
   return client
 }

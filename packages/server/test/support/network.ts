@@ -15,7 +15,10 @@ export class Networks {
     const proxy = await new TcpProxy(service.nextUrl()).start()
     this.proxies.push(proxy)
     const said = new FrameLog(proxy)
-    const client = new Client({ url: proxy.url, token: await service.token(wish), ...options })
+    const client = new Client({
+      ...{ url: proxy.url, passedOn: service.passedOn, token: await service.token(wish) },
+      ...options,
+    })
     await client.next('auth.ok')
     return { client, link: proxy.last, said }
   }

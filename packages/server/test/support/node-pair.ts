@@ -1,4 +1,5 @@
 import { Service } from '@ringwire/testkit/service'
+import { NodeNews } from './node-news.ts'
 
 /**
  * Two nodes, each a process of its own, on the same stores. Clients connect to the one and the other in turn: peers, and
@@ -6,14 +7,20 @@ import { Service } from '@ringwire/testkit/service'
  */
 export class NodePair extends Service {
   readonly second: Service
+  private readonly news: NodeNews
   private requests = 0
   private clients = 0
 
   constructor(env: Record<string, string>) {
     const name = env.RINGWIRE_NODE_ID ?? ''
-    super({ ...env, RINGWIRE_NODE_ID: `${name}one` })
-    this.second = new Service({ ...env, RINGWIRE_NODE_ID: `${name}two` })
+    const [one, two] = [`${name}one`, `${name}two`]
+    super({ ...env, RINGWIRE_NODE_ID: one })
+    this.second = new Service({ ...env, RINGWIRE_NODE_ID: two })
+    this.news = new NodeNews(env.REDIS_URL ?? '', [one, two])
   }
+
+  /** A node that has ended has nothing to tell. */
+  override readonly passedOn = () => Promise.race([this.news.heard(), this.ended, this.second.ended]).then(() => {})
 
   override get url(): string {
     return this.inTurn(this.requests++)
@@ -51,6 +58,7 @@ export class NodePair extends Service {
   }
 
   override async dispose(): Promise<void> {
+    this.news.close()
     await Promise.all([super.dispose(), this.second.dispose()])
   }
 }

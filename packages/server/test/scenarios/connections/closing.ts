@@ -133,7 +133,7 @@ export function registerClosingScenarios(name: string, start: StartService): voi
 
 async function stallClient(service: Service, proxy: TcpProxy): Promise<void> {
   const token = await service.token({ user_id: someone('guest'), role: 'agent' })
-  const client = new Client({ url: proxy.url, token })
+  const client = new Client({ url: proxy.url, passedOn: service.passedOn, token })
   await client.next('auth.ok')
   proxy.last.stall()
 }

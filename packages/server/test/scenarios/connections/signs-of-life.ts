@@ -90,7 +90,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
       const said = new FrameLog(proxy)
       const { caller, callerId, calleeId } = await connectPair(service)
       const token = await service.token({ user_id: calleeId, role: 'agent' })
-      const callee = new Client({ url: proxy.url, token })
+      const callee = new Client({ url: proxy.url, passedOn: service.passedOn, token })
       await callee.next('auth.ok')
       const callUuid = await acceptedCall({ caller, callee, calleeId })
       const link = proxy.last
@@ -115,7 +115,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
     test.concurrent('[WS6] a client that is only slow is not dead: its pong came in time', async () => {
       const proxy = await new TcpProxy(service.nextUrl()).start()
       const token = await service.token({ user_id: someone('guest'), role: 'agent' })
-      const client = new Client({ url: proxy.url, token })
+      const client = new Client({ url: proxy.url, passedOn: service.passedOn, token })
       await client.next('auth.ok')
       proxy.last.delay(120)
       for (let i = 0; i < 3; i++) await client.nextPing()
@@ -128,7 +128,7 @@ export function registerSignsOfLifeScenarios(name: string, start: StartService):
       const proxy = await new TcpProxy(service.nextUrl()).start()
       const { caller, callee, calleeId } = await connectPair(service)
       const token = await service.token({ user_id: calleeId, role: 'agent' })
-      const second = new Client({ url: proxy.url, token })
+      const second = new Client({ url: proxy.url, passedOn: service.passedOn, token })
       await second.next('auth.ok')
       const link = proxy.last
       link.halfClose('server')
