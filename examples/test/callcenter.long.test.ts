@@ -20,6 +20,7 @@ import {
 } from '../../packages/server/test/push/web-push-server.ts'
 import { launchThrottlingBrowser } from '../../scripts/browser.mjs'
 import { type Example, startExample } from './support/example.ts'
+import { pushTo } from './support/pushes.ts'
 
 const key = { keyId: 'callcenter', secret: 'a-secret-that-only-tests-know-0123456789' }
 const ecdh = createECDH('prime256v1')
@@ -92,12 +93,7 @@ async function openAgents() {
     context,
     subscribed,
     worker,
-    /** As the push service of a real browser does. */
-    async wake(payload: object): Promise<void> {
-      await cdp.send('ServiceWorker.deliverPushMessage', {
-        ...{ origin: application.url, registrationId, data: JSON.stringify(payload) },
-      })
-    },
+    wake: await pushTo(worker, cdp, { origin: application.url, registrationId }),
   }
 }
 

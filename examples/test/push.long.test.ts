@@ -5,6 +5,7 @@ import { soon } from '@ringwire/testkit/patience'
 import { Service } from '@ringwire/testkit/service'
 import type { Browser, BrowserContext, Worker } from 'playwright-core'
 import { launchThrottlingBrowser } from '../../scripts/browser.mjs'
+import { pushTo } from './support/pushes.ts'
 
 /** The service worker of examples/push in a real Chromium. What a push service would hand over, the test hands over. */
 let service: Service
@@ -55,31 +56,13 @@ beforeAll(async () => {
   }, service.url)
   worker = await running
   const registrationId = await registered.promise
-  pushed = async (payload) => {
-    await cdp.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data: JSON.stringify(payload) })
-  }
-  await takesPushes()
+  pushed = await pushTo(worker, cdp, { origin, registrationId })
 })
 afterAll(async () => {
   await browser.close()
   await server.stop(true)
   await service.dispose()
 })
-
-/** A browser that has not stored the registration yet drops a push without a word: one that says nothing shows when it has. */
-async function takesPushes(): Promise<void> {
-  await worker.evaluate(() => {
-    const scope = globalThis as unknown as { heard: number } & EventTarget
-    scope.heard = 0
-    scope.addEventListener('push', () => scope.heard++)
-  })
-  const end = performance.now() + soon(30_000)
-  while ((await worker.evaluate(() => (globalThis as unknown as { heard: number }).heard)) === 0) {
-    if (performance.now() > end) throw new Error('the service worker hears no push')
-    await pushed({ type: 'nothing' })
-    await Bun.sleep(100)
-  }
-}
 
 interface Shown {
   title: string
@@ -161,8 +144,6 @@ test('[PUSH2] the caller gives up: the call is shown as missed, and one that was
   await shown((all) => all.length === 0)
 })
 
-// Of a call that was not shown: Chromium closes a notification some time after it stops listing it, and takes one of the
-// same tag that is shown meanwhile along.
 test('[PUSH2] [TICK1] a push that comes late: the ticket says that the call rings no more, and it is shown as missed', async () => {
   const { caller, callUuid, wake } = await ringing()
   caller.send('call.cancel', { call_uuid: callUuid })
