@@ -191,7 +191,14 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
   const scripts = readScripts()
   const pending = new Set<Pending>()
   tellErrors(client, onError)
-  client.on('ready', () => void load().catch((cause) => onError(storeError(cause))))
+  client.on(
+    'ready',
+    () =>
+      void load().catch((cause) => {
+        // One that ended meanwhile is told of as such, and loads them when it is there again.
+        if (client.status === 'ready') onError(storeError(cause))
+      }),
+  )
   // In order of their deadlines: all have the same time.
   const timer = setInterval(() => {
     const now = performance.now()
