@@ -3,6 +3,9 @@ import { channelOf } from '../../src/adapters/redis/channel.ts'
 import { connect } from '../../src/adapters/redis/connection.ts'
 import { idOf } from '../../src/ports/node-name.ts'
 
+/** A question without an answer is asked again after so long, in ms. */
+const againMs = 500
+
 /**
  * Asks nodes on the channels on which they tell each other what happens: when they answer, what was said there before has
  * arrived. A reply to who sent something means that it is in the log of its receiver [EXT3], and no more.
@@ -70,13 +73,14 @@ export class NodeNews {
     return this.servers.find((_, index) => Number(counts[index]?.[1]) > 0)
   }
 
-  /** A sign of life of a session that is nowhere: the node answers at once. */
+  /** A sign of life of a session that is nowhere: the node answers at once. One that stood still may have missed it. */
   private async ask(server: Redis, channel: string): Promise<void> {
     const id = crypto.randomUUID()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.asked.set(id, resolve)
-    await server.publish(channel, `Q ${id} ${this.name} probe - -`)
-    return promise
+    const { promise: answered, resolve } = Promise.withResolvers<true>()
+    this.asked.set(id, () => resolve(true))
+    do await server.publish(channel, `Q ${id} ${this.name} probe - -`)
+    while (!(await Promise.race([answered, Bun.sleep(againMs)])) && (await this.listensAt(channel)) !== undefined)
+    this.asked.delete(id)
   }
 
   close(): void {
