@@ -1,4 +1,4 @@
-import type { Entry, FaultRecord, Recording } from './recording.ts'
+import type { CallRow, Entry, FaultRecord, Header, Recording } from './recording.ts'
 import { markOf } from './relay-text.ts'
 
 interface Line {
@@ -21,7 +21,9 @@ export function storyOf({ header, traces, calls, events, hooks }: Recording, cal
   }
   for (const { user, entries } of traces) {
     if (!people.includes(user)) continue
-    for (const entry of aroundCall(entries, call)) lines.push({ at: entry.at, text: `${user} ${textOf(entry, call)}` })
+    const near = aroundCall(entries, call)
+    const seen = near.length > 0 ? near : socketsWhile(entries, row, header)
+    for (const entry of seen) lines.push({ at: entry.at, text: `${user} ${textOf(entry, call)}` })
   }
   return inOrder(`Call ${call}:`, lines, header.faults)
 }
@@ -33,10 +35,7 @@ const visitsMs = 20_000
 export function visitsOf({ header, traces }: Recording, user: string, until: number): string[] {
   const entries = traces.find((trace) => trace.user === user)?.entries ?? []
   const near = entries.filter(({ at }) => at > until - visitsMs && at <= until)
-  const visits = near.filter(
-    (entry) => !('frame' in entry) || entry.frame.event === 'auth.ok' || entry.frame.event === 'session.reset',
-  )
-  const lines = visits.map((entry) => ({ at: entry.at, text: `${user} ${textOf(entry, '')}` }))
+  const lines = near.filter(isOfSocket).map((entry) => ({ at: entry.at, text: `${user} ${textOf(entry, '')}` }))
   return inOrder(`${user} until ${(until / 1000).toFixed(3)} s:`, lines, header.faults)
 }
 
@@ -70,12 +69,25 @@ function aroundCall(entries: readonly Entry[], call: string): readonly Entry[] {
   // The others are attempts that came to nothing.
   const opened = new Set(entries.flatMap((entry) => (entry.kind === 'in' ? [entry.socket] : [])))
   const first = entries.findIndex(isAbout)
+  if (first < 0) return []
   const last = entries.findLastIndex(isAbout)
   return entries.slice(Math.max(0, first - 3), last + 4).filter((entry) => {
     if (entry.kind === 'open' || entry.kind === 'close') return opened.has(entry.socket)
     if (isAbout(entry)) return true
     return entry.frame.event === 'auth.ok' || (entry.frame.request_id !== undefined && ids.has(entry.frame.request_id))
   })
+}
+
+/** How the sockets came and went, while it was live, of somebody who saw nothing of a call. */
+function socketsWhile(entries: readonly Entry[], row: CallRow | undefined, { startedAt }: Header): readonly Entry[] {
+  if (row === undefined) return []
+  const [from, until] = [row.started_at - startedAt - visitsMs, (row.ended_at ?? row.started_at) - startedAt + visitsMs]
+  return entries.filter((entry) => entry.at > from && entry.at < until && isOfSocket(entry))
+}
+
+/** A socket, or what says how its session goes on. */
+function isOfSocket(entry: Entry): boolean {
+  return !('frame' in entry) || entry.frame.event === 'auth.ok' || entry.frame.event === 'session.reset'
 }
 
 function textOf(entry: Entry, call: string): string {

@@ -23,7 +23,7 @@ export function checkNotices(
     for (const event of fact.events) {
       for (const owed of owedFor(event, fact)) {
         const reading = byUser.get(owed.user)
-        if (reading === undefined || isHeard(reading, owed, event, event.at - startedAt, patience)) continue
+        if (reading === undefined || isHeard(reading, owed, fact, event, event.at - startedAt, patience)) continue
         const where = { user: owed.user, call: event.call_uuid, at: event.at - startedAt }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
       }
@@ -45,10 +45,29 @@ function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): 
   return heard.map((user) => ({ user, pushes: [`call.${type}`] }))
 }
 
-function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number, patience: Patience): boolean {
-  // One that was away when it began to ring may come back when it is over.
-  if (event.type === 'invited' && !isThere(reading, at, at + clockSlackMs)) return true
+function isHeard(
+  reading: Reading,
+  { pushes }: Owed,
+  fact: CallFacts,
+  event: EventRow,
+  at: number,
+  patience: Patience,
+): boolean {
+  if (event.type === 'invited' && !isRung(reading, at, fact, patience)) return true
   const stretch = reading.stretches.findLast(({ from }) => from + clockSlackMs < at)
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
   return stretch.pushes.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
+}
+
+/**
+ * Whether a phone has to hear a call ring that began at `at`: it was there, and either stayed until the ring was over, or as
+ * long as news may take, or came back while it rang. One that was away when it began may come back when it is over; so may
+ * one that left before it could be told: the row has the time of the decision, and its commit may take a while.
+ */
+function isRung(reading: Reading, at: number, { reached, row }: CallFacts, patience: Patience): boolean {
+  if (!isThere(reading, at, at + clockSlackMs)) return false
+  const over = [...reached].find(([status]) => status !== 'ringing')?.[1] ?? row.ring_expires_at
+  const overAt = at + over - row.started_at
+  const stayed = isThere(reading, at, Math.min(overAt - clockSlackMs, at + patience.onlineMs))
+  return stayed || reading.online.some(({ from }) => from > at && from + clockSlackMs < overAt)
 }

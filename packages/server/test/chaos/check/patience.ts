@@ -11,6 +11,8 @@ const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_
 
 /** Says what was due when, and so which loss explains what is missing. */
 export interface Patience {
+  /** How long news may take to a phone that is there, in ms. */
+  readonly onlineMs: number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
    * enough to be that one, and the phone was not there all the time before.
@@ -35,6 +37,7 @@ export function createPatience({ nodes, faults }: Header): Patience {
   }
 
   return {
+    onlineMs: online,
     excuses(reading, { until }, at) {
       const whole = wholeAfter(at, reading.user)
       // Where the log was lost under a socket, that socket says so.

@@ -201,3 +201,44 @@ export function reset({ trace, index, frame, at }: Spot, draft: Draft): void {
     if (later.frame.event === 'auth.ok') later.frame.data = { ...later.frame.data, epoch: data.epoch }
   }
 }
+
+/** What a missed call told its callee, who asked for nothing while it rang; after the last fault. */
+function missedInSilence(draft: Draft): { ring: Spot; end: Spot } {
+  const whole = Math.max(...draft.header.faults.map(({ until }) => until))
+  const told = (event: string) => spots(draft, 'in', (spot) => isPush(spot) && spot.frame.event === event)
+  const found = told('call.ringing').flatMap((ring) => {
+    const end = told('call.missed').find((each) => each.trace === ring.trace && callOf(each) === callOf(ring))
+    if (end === undefined || ring.at < whole + 300) return []
+    return ring.trace.entries.slice(ring.index, end.index).every(({ kind }) => kind === 'in') ? [{ ring, end }] : []
+  })
+  return firstOf(found, 'missed call with a quiet callee')
+}
+
+/** The callee of a missed call heard nothing of it: its socket went when it rang, and it came back `ms` after the ring was over. */
+export function away(draft: Draft, ms: number): Spot {
+  const { ring, end } = missedInSilence(draft)
+  const { trace, index } = ring
+  lose(end)
+  lose(ring)
+  const before = trace.entries
+    .slice(0, index)
+    .findLast((entry) => entry.kind === 'in' && entry.frame.event === 'auth.ok')
+  if (before?.kind !== 'in') throw new Error('a push before auth.ok')
+  const { socket, frame } = before
+  const again = 1 + Math.max(...draft.traces.flatMap(({ entries }) => entries.map((entry) => entry.socket)))
+  const backAt = end.at + ms
+  for (const later of trace.entries.slice(index)) {
+    if (later.socket === socket) later.socket = again
+    later.at = Math.max(later.at, backAt)
+  }
+  const others = activeCalls(draft, trace.user, backAt).filter(({ call_uuid }) => call_uuid !== callOf(ring))
+  const data = { ...frame.data, recovered: true, active_calls: others }
+  trace.entries.splice(
+    index,
+    0,
+    { kind: 'close', at: ring.at + 300, socket, code: 1006 },
+    { kind: 'open', at: backAt, socket: again, node: 0 },
+    { kind: 'in', at: backAt, socket: again, frame: { event: 'auth.ok', data } },
+  )
+  return ring
+}

@@ -1,6 +1,7 @@
 import {
   answer,
   arrivalOf,
+  away,
   callOf,
   type Draft,
   firstOf,
@@ -91,6 +92,11 @@ export const plantsInStreams: readonly Plant[] = [
       },
     }),
   ),
+  {
+    name: 'a phone that left when a call began, came back while it rang, and was not rung',
+    kind: 'untold',
+    plant: (draft) => where(away(draft, -1_000)),
+  },
   {
     name: 'a push lost, and its number with it',
     kind: 'gap',

@@ -1,6 +1,7 @@
 import {
   answer,
   arrivalOf,
+  away,
   callOf,
   type Draft,
   type DraftTrace,
@@ -157,6 +158,10 @@ export const tolerances: readonly Tolerance[] = [
       draft.header.faults.push({ kind: 'keys evicted', target: 'Redis', from: spot.at - 100, until: spot.at, evicted })
       reset(spot, draft)
     },
+  },
+  {
+    name: 'a phone that left before a call could ring there, and came back when it was over',
+    change: (draft) => void away(draft, 1),
   },
   {
     name: 'a session that came back after its window',
