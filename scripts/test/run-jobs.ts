@@ -8,7 +8,7 @@ import { type Job, onlyComputes, onlyWaits, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
-const defaultJobTimeoutMs = 1_800_000
+const defaultJobTimeoutMs = 3_600_000
 const mostAtOnce = 4
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6

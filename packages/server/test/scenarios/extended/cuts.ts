@@ -1,3 +1,4 @@
+import { soon } from '@ringwire/testkit/patience'
 import type { Link, TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import type { Phone } from './phones.ts'
 import type { Random } from './random.ts'
@@ -20,7 +21,10 @@ export interface Cuts {
   stop(): void
 }
 
-/** Cuts every connection through the proxy sooner or later, each in a way of its own. */
+/**
+ * Cuts every connection through the proxy sooner or later, each in a way of its own; later on a busy machine, where it takes
+ * a client longer to be in: one that never is gets nothing done.
+ */
 export function startCuts(proxy: TcpProxy, phones: readonly Phone[], random: Random): Cuts {
   const counts = Object.fromEntries(cutKinds.map((kind) => [kind, 0])) as Record<CutKind, number>
   const timers = new Set<ReturnType<typeof setTimeout>>()
@@ -37,14 +41,14 @@ export function startCuts(proxy: TcpProxy, phones: readonly Phone[], random: Ran
   function watch(link: Link): void {
     if (stopped) return
     link.delay(random.between(0, 5))
-    later(random.between(1, 400), () => cut(link))
+    later(soon(random.between(1, 400)), () => cut(link))
   }
 
   function cut(link: Link): void {
     if (stopped || !proxy.open.includes(link)) return
     const kind = random.pick(cutKinds)
     counts[kind]++
-    const again = () => later(random.between(1, 300), () => cut(link))
+    const again = () => later(soon(random.between(1, 300)), () => cut(link))
     switch (kind) {
       case 'delay':
         link.delay(random.between(0, 40))

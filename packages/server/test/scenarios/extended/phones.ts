@@ -1,6 +1,7 @@
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ExtendedMessage } from '@ringwire/testkit/extended-trace'
 import { candidate } from '@ringwire/testkit/flows'
+import { soon } from '@ringwire/testkit/patience'
 import { answer, inviteOf, offer } from '../../support/sessions.ts'
 import type { Random } from './random.ts'
 
@@ -42,7 +43,8 @@ export class CallView {
     if (holds(this)) return Promise.resolve()
     return new Promise((resolve, reject) => {
       const seen = () => ({ ...this, waiters: undefined })
-      const timer = setTimeout(() => reject(new Error(`a call stands still: ${JSON.stringify(seen())}`)), patienceMs)
+      const late = () => reject(new Error(`a call stands still: ${JSON.stringify(seen())}`))
+      const timer = setTimeout(late, soon(patienceMs))
       this.waiters.push({
         holds,
         resolve() {
