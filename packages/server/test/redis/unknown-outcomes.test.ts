@@ -53,6 +53,28 @@ test('[RES1] a socket that the store knows of and nobody holds is taken back', a
   expect(back?.upstream.handled).toBe(4)
 })
 
+test('[EXT4] a socket that is told of late is told of with what took effect on it since', async () => {
+  const { sessions } = node
+  const seen = await openReady(sessions)
+  seen.upstream.handled = 46
+  node.onScript = async (name, _args, send) => {
+    if (name === 'detach') throw new StoreError('unavailable', 'the connection was lost')
+    return send()
+  }
+  await sessions.detach(seen.id, seen.socket, false, 0)
+  // What was under way when it closed.
+  seen.upstream.handled = 52
+  const retired = await other.sessions.sinkToReplace(seen.id, seen.identity)
+  await retired?.retire()
+  node.onScript = sendAll
+  await until(
+    'its socket is known to be gone',
+    async () => (await other.sessions.liveOf(seen.identity.participant)).length === 0,
+  )
+  const back = await other.sessions.resume(resumeOf(seen, 0), seen.identity, createSocket(), 0, retired)
+  expect(back?.upstream.handled).toBe(52)
+})
+
 test('[PLACE4] a part of the store that is away keeps nobody from being told of what is in the others', async () => {
   const { sessions } = node
   const [bad, good, called] = [await openReady(sessions), await openReady(sessions), await openReady(sessions)]

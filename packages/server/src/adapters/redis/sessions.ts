@@ -255,7 +255,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       now = at
       session.closed = closed
       giveUp(session)
-      return departures.leave(departureOf(session, clean, at), session)
+      return departures.leave(departureOf(session, clean, at))
     },
     async wasClosed(id, at) {
       const own = at === node ? last.get(id) : undefined
@@ -432,15 +432,19 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 }
 
-function departureOf(
-  { identity, socket, sink, upstream, delivered, epoch, closed }: Held,
-  clean: boolean,
-  at: number,
-): Departure {
+function departureOf(session: Held, isClean: boolean, at: number): Departure {
+  const { identity, socket, sink, delivered, epoch, closed } = session
+  const clean = isClean ? '1' : closed ? '2' : '0'
   // What it was handed in its last moment may not have been written.
-  const sent = Math.min(delivered, sink.writtenSeq)
-  const asked = [JSON.stringify(upstream), upstream.dropped] as const
-  return [identity.sessionId, socket, clean ? '1' : closed ? '2' : '0', at, ...asked, sent, epoch]
+  return {
+    sessionId: identity.sessionId,
+    socket,
+    clean,
+    at,
+    sent: Math.min(delivered, sink.writtenSeq),
+    epoch,
+    session,
+  }
 }
 
 function appendArgs(id: string, push: Push): (string | number)[] {
