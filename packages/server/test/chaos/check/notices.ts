@@ -60,14 +60,14 @@ function isHeard(
 }
 
 /**
- * Whether a phone has to hear a call ring that began at `at`: it was there, and either stayed until the ring was over, or as
- * long as news may take, or came back while it rang. One that was away when it began may come back when it is over; so may
- * one that left before it could be told: the row has the time of the decision, and its commit may take a while.
+ * Whether a phone has to hear a call ring that began at `at`: it was there, and stayed for as long as it may take to tell it, or
+ * came back while it rang. One that was away when it began may come back when it is over; so may one that left before it
+ * could be told: the row has the time of the decision, and its commit waits for a database that is away.
  */
 function isRung(reading: Reading, at: number, { reached, row }: CallFacts, patience: Patience): boolean {
   if (!isThere(reading, at, at + clockSlackMs)) return false
   const over = [...reached].find(([status]) => status !== 'ringing')?.[1] ?? row.ring_expires_at
-  const overAt = at + over - row.started_at
-  const stayed = isThere(reading, at, Math.min(overAt - clockSlackMs, at + patience.onlineMs))
-  return stayed || reading.online.some(({ from }) => from > at && from + clockSlackMs < overAt)
+  const overAt = at + over - row.started_at - clockSlackMs
+  const stayed = isThere(reading, at, patience.heardBy(at, overAt, reading.user))
+  return stayed || reading.online.some(({ from }) => from > at && from < overAt)
 }

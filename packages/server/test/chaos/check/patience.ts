@@ -11,8 +11,11 @@ const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_
 
 /** Says what was due when, and so which loss explains what is missing. */
 export interface Patience {
-  /** How long news may take to a phone that is there, in ms. */
-  readonly onlineMs: number
+  /**
+   * Until when a phone has to have stayed that surely heard what was due at `at`, and was over at `overAt`: until then, or, where
+   * something was broken meanwhile or shortly before, as long as news may take after that.
+   */
+  heardBy(at: number, overAt: number, user: string): number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
    * enough to be that one, and the phone was not there all the time before.
@@ -37,7 +40,13 @@ export function createPatience({ nodes, faults }: Header): Patience {
   }
 
   return {
-    onlineMs: online,
+    heardBy(at, overAt, user) {
+      const ends = faults.flatMap((fault) => {
+        const end = wholeFor(user, fault)
+        return fault.from <= overAt && end + online >= at ? end : []
+      })
+      return ends.length === 0 ? overAt : Math.max(...ends) + online
+    },
     excuses(reading, { until }, at) {
       const whole = wholeAfter(at, reading.user)
       // Where the log was lost under a socket, that socket says so.
