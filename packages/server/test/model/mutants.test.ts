@@ -36,16 +36,26 @@ test('the rules are found in the syntax trees, and what is called equivalent is 
   expect(Object.keys({ ...equivalents, ...foundElsewhere }).filter((name) => !names.has(name))).toEqual([])
 })
 
-test('every mutant is found by the tables or in the worlds', async () => {
-  const mutations = chosen.filter((mutation) => !isEquivalent(mutation))
-  const survivors = await survivorsOf(mutations)
-  console.log(`${mutations.length} mutants of ${rules.mutations.length}, ${mutations.length - survivors.length} killed`)
-  expect(survivors).toEqual([])
-}, limitMs)
+test(
+  'every mutant is found by the tables or in the worlds',
+  async () => {
+    const mutations = chosen.filter((mutation) => !isEquivalent(mutation))
+    const survivors = await survivorsOf(mutations)
+    console.log(
+      `${mutations.length} mutants of ${rules.mutations.length}, ${mutations.length - survivors.length} killed`,
+    )
+    expect(survivors).toEqual([])
+  },
+  limitMs,
+)
 
 if (isLong) {
-  test('no mutant that is called equivalent is found', async () => {
-    const mutations = rules.mutations.filter(isEquivalent)
-    expect(await survivorsOf(mutations)).toEqual(mutations.map(({ name }) => name))
-  }, limitMs)
+  test(
+    'no mutant that is called equivalent is found',
+    async () => {
+      const mutations = rules.mutations.filter(isEquivalent)
+      expect(await survivorsOf(mutations)).toEqual(mutations.map(({ name }) => name))
+    },
+    limitMs,
+  )
 }

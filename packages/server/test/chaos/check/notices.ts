@@ -19,11 +19,13 @@ export function checkNotices(
   report: Report,
 ): void {
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
+  const heard = firstHeard(readings)
   for (const fact of facts.values()) {
     for (const event of fact.events) {
       for (const owed of owedFor(event, fact)) {
         const reading = byUser.get(owed.user)
-        if (reading === undefined || isHeard(reading, owed, fact, event, event.at - startedAt, patience)) continue
+        if (reading === undefined || isHeard(reading, owed, fact, event, event.at - startedAt, heard, patience))
+          continue
         const where = { user: owed.user, call: event.call_uuid, at: event.at - startedAt }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
       }
@@ -51,9 +53,11 @@ function isHeard(
   fact: CallFacts,
   event: EventRow,
   at: number,
+  heard: ReadonlyMap<string, number>,
   patience: Patience,
 ): boolean {
-  if (event.type === 'invited' && !isRung(reading, at, fact, patience)) return true
+  const knownAt = heard.get(event.call_uuid) ?? Number.POSITIVE_INFINITY
+  if (event.type === 'invited' && !isRung(reading, at, fact, knownAt, patience)) return true
   const stretch = reading.stretches.findLast(({ from }) => from + clockSlackMs < at)
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
   return stretch.pushes.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
@@ -64,10 +68,25 @@ function isHeard(
  * came back while it rang. One that was away when it began may come back when it is over; so may one that left before it
  * could be told: the row has the time of the decision, and its commit waits for a database that is away.
  */
-function isRung(reading: Reading, at: number, { reached, row }: CallFacts, patience: Patience): boolean {
+function isRung(reading: Reading, at: number, fact: CallFacts, knownAt: number, patience: Patience): boolean {
   if (!isThere(reading, at, at + clockSlackMs)) return false
+  const { reached, row } = fact
   const over = [...reached].find(([status]) => status !== 'ringing')?.[1] ?? row.ring_expires_at
   const overAt = at + over - row.started_at - clockSlackMs
-  const stayed = isThere(reading, at, patience.heardBy(at, overAt, reading.user))
+  const stayed = isThere(reading, at, patience.heardBy(knownAt, reading.user))
   return stayed || reading.online.some(({ from }) => from > at && from < overAt)
+}
+
+/** When somebody first heard of each call: it was committed by then. */
+function firstHeard(readings: readonly Reading[]): ReadonlyMap<string, number> {
+  const heard = new Map<string, number>()
+  const seen = readings.flatMap(({ stretches, requests }) => [
+    ...stretches.flatMap(({ pushes }) => pushes),
+    ...requests.flatMap(({ replies }) => replies),
+  ])
+  for (const { at, frame } of seen) {
+    const call = frame.data?.call_uuid
+    if (call !== undefined) heard.set(call, Math.min(at, heard.get(call) ?? at))
+  }
+  return heard
 }

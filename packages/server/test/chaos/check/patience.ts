@@ -9,13 +9,16 @@ import type { Reading, Stretch } from './reading.ts'
  */
 const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_000, back: 15_000 } } as const
 
+/** News that nothing is in the way of: on a busy machine it waits for a core. In ms. */
+const atOnceMs = 2_000
+
 /** Says what was due when, and so which loss explains what is missing. */
 export interface Patience {
   /**
-   * Until when a phone has to have stayed that surely heard what was due at `at`, and was over at `overAt`: until then, or, where
-   * something was broken meanwhile or shortly before, as long as news may take after that.
+   * Until when a phone has to have stayed that surely heard what was known to be committed at `knownAt`: a little longer,
+   * or, where something was broken then, as long as news may take after that.
    */
-  heardBy(at: number, overAt: number, user: string): number
+  heardBy(knownAt: number, user: string): number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
    * enough to be that one, and the phone was not there all the time before.
@@ -40,12 +43,13 @@ export function createPatience({ nodes, faults }: Header): Patience {
   }
 
   return {
-    heardBy(at, overAt, user) {
+    heardBy(knownAt, user) {
+      const soon = knownAt + atOnceMs
       const ends = faults.flatMap((fault) => {
         const end = wholeFor(user, fault)
-        return fault.from <= overAt && end + online >= at ? end : []
+        return fault.from <= soon && end >= knownAt ? end : []
       })
-      return ends.length === 0 ? overAt : Math.max(...ends) + online
+      return ends.length === 0 ? soon : Math.max(...ends) + online
     },
     excuses(reading, { until }, at) {
       const whole = wholeAfter(at, reading.user)
