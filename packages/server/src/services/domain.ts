@@ -157,8 +157,9 @@ export function createDomain(options: DomainOptions): Domain {
     durations,
     run: calls.run,
     async onPage(live, isUrgent) {
-      // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2].
-      for (const call of live) if (delivery.known.has(callKey(call))) delivery.learn(call)
+      // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
+      // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
+      for (const call of live) if (call.status !== 'ringing') onQuiet(call)
       // A node that died may have left something that nobody was told.
       if (isUrgent) await calls.makeUpFor(live)
     },
