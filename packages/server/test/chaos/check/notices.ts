@@ -1,7 +1,8 @@
 import type { EventRow } from '../recording.ts'
+import { createDueRings } from './due-rings.ts'
 import { type CallFacts, type Facts, overStatuses } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
-import { isThere, type Patience } from './patience.ts'
+import type { Patience } from './patience.ts'
 import type { Reading } from './reading.ts'
 
 /** Who has to hear of an event, and by which push. */
@@ -19,14 +20,15 @@ export function checkNotices(
   report: Report,
 ): void {
   const byUser = new Map(readings.map((reading) => [reading.user, reading]))
-  const heard = firstHeard(readings)
+  const isRingDue = createDueRings(byUser, patience)
   for (const fact of facts.values()) {
     for (const event of fact.events) {
       for (const owed of owedFor(event, fact)) {
         const reading = byUser.get(owed.user)
-        if (reading === undefined || isHeard(reading, owed, fact, event, event.at - startedAt, heard, patience))
-          continue
-        const where = { user: owed.user, call: event.call_uuid, at: event.at - startedAt }
+        const at = event.at - startedAt
+        if (reading === undefined || isHeard(reading, owed, event, at, patience)) continue
+        if (event.type === 'invited' && !isRingDue(fact, at)) continue
+        const where = { user: owed.user, call: event.call_uuid, at }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)
       }
     }
@@ -47,46 +49,8 @@ function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): 
   return heard.map((user) => ({ user, pushes: [`call.${type}`] }))
 }
 
-function isHeard(
-  reading: Reading,
-  { pushes }: Owed,
-  fact: CallFacts,
-  event: EventRow,
-  at: number,
-  heard: ReadonlyMap<string, number>,
-  patience: Patience,
-): boolean {
-  const knownAt = heard.get(event.call_uuid) ?? Number.POSITIVE_INFINITY
-  if (event.type === 'invited' && !isRung(reading, at, fact, knownAt, patience)) return true
+function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number, patience: Patience): boolean {
   const stretch = reading.stretches.findLast(({ from }) => from + clockSlackMs < at)
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
   return stretch.pushes.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
-}
-
-/**
- * Whether a phone has to hear a call ring that began at `at`: it was there, and stayed for as long as it may take to tell it, or
- * came back while it rang. One that was away when it began may come back when it is over; so may one that left before it
- * could be told: the row has the time of the decision, and its commit waits for a database that is away.
- */
-function isRung(reading: Reading, at: number, fact: CallFacts, knownAt: number, patience: Patience): boolean {
-  if (!isThere(reading, at, at + clockSlackMs)) return false
-  const { reached, row } = fact
-  const over = [...reached].find(([status]) => status !== 'ringing')?.[1] ?? row.ring_expires_at
-  const overAt = at + over - row.started_at - clockSlackMs
-  const stayed = isThere(reading, at, patience.heardBy(knownAt, reading.user))
-  return stayed || reading.online.some(({ from }) => from > at && from < overAt)
-}
-
-/** When somebody first heard of each call: it was committed by then. */
-function firstHeard(readings: readonly Reading[]): ReadonlyMap<string, number> {
-  const heard = new Map<string, number>()
-  const seen = readings.flatMap(({ stretches, requests }) => [
-    ...stretches.flatMap(({ pushes }) => pushes),
-    ...requests.flatMap(({ replies }) => replies),
-  ])
-  for (const { at, frame } of seen) {
-    const call = frame.data?.call_uuid
-    if (call !== undefined) heard.set(call, Math.min(at, heard.get(call) ?? at))
-  }
-  return heard
 }

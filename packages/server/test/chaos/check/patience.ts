@@ -16,9 +16,9 @@ const atOnceMs = 2_000
 export interface Patience {
   /**
    * Until when a phone has to have stayed that surely heard what was known to be committed at `knownAt`: a little longer,
-   * or, where something was broken then, as long as news may take after that.
+   * or, where a store or a node on its way was broken then, as long as news may take after that. `nodes`: those of both sides.
    */
-  heardBy(knownAt: number, user: string): number
+  heardBy(knownAt: number, user: string, nodes: readonly (number | undefined)[]): number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
    * enough to be that one, and the phone was not there all the time before.
@@ -43,11 +43,12 @@ export function createPatience({ nodes, faults }: Header): Patience {
   }
 
   return {
-    heardBy(knownAt, user) {
+    heardBy(knownAt, user, nodes) {
       const soon = knownAt + atOnceMs
       const ends = faults.flatMap((fault) => {
         const end = wholeFor(user, fault)
-        return fault.from <= soon && end >= knownAt ? end : []
+        const isOnTheWay = !/^node-/.test(fault.target) || nodes.some((node) => fault.target === `node-${node}`)
+        return isOnTheWay && fault.from <= soon && end >= knownAt ? end : []
       })
       return ends.length === 0 ? soon : Math.max(...ends) + online
     },

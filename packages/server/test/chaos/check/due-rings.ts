@@ -1,0 +1,45 @@
+import type { CallFacts } from './facts.ts'
+import { clockSlackMs } from './findings.ts'
+import { isThere, type Patience } from './patience.ts'
+import type { Reading } from './reading.ts'
+
+/** Whether the callee of a call that was decided on at `at` has to hear it ring. */
+export type IsRingDue = (fact: CallFacts, at: number) => boolean
+
+/**
+ * A ring is due to a phone that was there when the call began, and came back while it rang or stayed for as long as it may
+ * take to tell it. The row has the time of the decision; the commit may have to wait for the database. One that left before it
+ * could be told may come back when the ring is over.
+ */
+export function createDueRings(readings: ReadonlyMap<string, Reading>, patience: Patience): IsRingDue {
+  const heard = firstHeard([...readings.values()])
+  return ({ reached, row }, at) => {
+    const callee = readings.get(row.callee)
+    if (callee === undefined || !isThere(callee, at, at + clockSlackMs)) return false
+    const [, over = row.ring_expires_at] = [...reached].find(([status]) => status !== 'ringing') ?? []
+    const overAt = at + over - row.started_at - clockSlackMs
+    if (callee.online.some(({ from }) => from > at && from < overAt)) return true
+    const knownAt = heard.get(row.call_uuid)
+    if (knownAt === undefined) return false
+    const nodes = [callee, readings.get(row.caller)].map((reading) => nodeAt(reading, knownAt))
+    return isThere(callee, at, patience.heardBy(knownAt, row.callee, nodes))
+  }
+}
+
+/** When somebody first heard of each call: it was committed by then. */
+function firstHeard(readings: readonly Reading[]): ReadonlyMap<string, number> {
+  const heard = new Map<string, number>()
+  for (const { stretches, requests } of readings) {
+    const seen = [...stretches.flatMap(({ pushes }) => pushes), ...requests.flatMap(({ replies }) => replies)]
+    for (const { at, frame } of seen) {
+      const call = frame.data?.call_uuid
+      if (call !== undefined) heard.set(call, Math.min(at, heard.get(call) ?? at))
+    }
+  }
+  return heard
+}
+
+/** The node where somebody was in last, or still is. */
+function nodeAt(reading: Reading | undefined, at: number): number | undefined {
+  return reading?.states.findLast((state) => state.at <= at)?.node
+}
