@@ -62,8 +62,9 @@ interface Request {
   readonly callUuid: string
 }
 const inFlight = new Set<Request>()
-/** Set when the instant of the kill has come; it happens at the next request that makes enough of them. */
+/** It happens at a request that makes enough of them, once so many transitions were acknowledged. */
 let kill: (() => void) | undefined
+let killAfter = 0
 
 beforeAll(async () => {
   await service.start()
@@ -102,7 +103,7 @@ async function ask(pair: Pair, from: Client, event: string, data: { call_uuid: s
   const request = { pair, event, callUuid: data.call_uuid }
   inFlight.add(request)
   from.send(event, data)
-  if (inFlight.size >= leastInFlight) kill?.()
+  if (inFlight.size >= leastInFlight && counts.acknowledged >= killAfter) kill?.()
   const message = await hear(seenBy, seen, data.call_uuid)
   inFlight.delete(request)
   counts.acknowledged++
@@ -154,21 +155,20 @@ async function keepCalling(pair: Pair): Promise<void> {
 
 function killed(): void {}
 
-/** Everybody calls until the service dies, at a random instant with enough transitions in flight. */
+/** From the first answers to the middle of second calls, however fast the machine is. */
+const acknowledgedAtKill = { least: 20, most: 700 } as const
+
+/** Everybody calls until the service dies, at a random request with enough transitions in flight. */
 async function callUntilKilled(): Promise<void> {
-  const dying = new Promise<void>((resolve) => {
-    setTimeout(
-      () => {
-        kill = () => {
-          service.signal('SIGKILL')
-          counts.inFlight.push(inFlight.size)
-          kill = killed
-          resolve()
-        }
-      },
-      20 + Math.random() * 180,
-    )
-  })
+  const { promise: dying, resolve } = Promise.withResolvers<void>()
+  const { least, most } = acknowledgedAtKill
+  killAfter = counts.acknowledged + least + Math.random() * (most - least)
+  kill = () => {
+    service.signal('SIGKILL')
+    counts.inFlight.push(inFlight.size)
+    kill = killed
+    resolve()
+  }
   await Promise.all([dying, ...pairs.map(keepCalling)])
   await service.kill()
   kill = undefined
