@@ -135,7 +135,7 @@ export function createOnline({ store, self, isDead, hooked, now, wall, onError }
   async function look(at: number): Promise<void> {
     const nodes = await store.nodes()
     lookedAt = at
-    for (const node of nodes.keys()) if (node !== self && !over.has(node) && isDead(node)) forget(node, at)
+    for (const node of nodes.keys()) if (node !== self && !over.has(node) && isDead(node)) forget(node, at + goneMs)
     const written = [...people.values()].filter(({ isWritten }) => isWritten)
     if ((nodes.get(self) ?? 0) >= written.length) return
     for (const person of written) {
@@ -145,8 +145,9 @@ export function createOnline({ store, self, isDead, hooked, now, wall, onError }
     }
   }
 
-  function forget(node: string, at: number): void {
-    over.set(node, Math.max(at + goneMs, startedAt + startMs))
+  /** A node that has just started learns of all that died before it, and people had nobody to come back to. */
+  function forget(node: string, from: number): void {
+    over.set(node, Math.max(from, startedAt + startMs))
   }
 
   async function work(): Promise<void> {
@@ -189,7 +190,7 @@ export function createOnline({ store, self, isDead, hooked, now, wall, onError }
       gone.set(key, person)
     },
     died(node, hasLeft) {
-      over.set(node, now() + (hasLeft ? goneMs : 0))
+      forget(node, now() + (hasLeft ? goneMs : 0))
     },
     start() {
       startedAt = now()
