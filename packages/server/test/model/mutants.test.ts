@@ -19,11 +19,11 @@ const limitMs = 3_000_000
 const chosen = rules.mutations.filter(({ name }) => isLong || Bun.hash.crc32(name) % oneOf === 0)
 const isEquivalent = ({ name }: Mutation) => name in equivalents || name in foundElsewhere
 
-async function survivorsOf(mutations: readonly Mutation[]): Promise<string[]> {
+async function survivorsOf(mutations: readonly Mutation[], isHasty = false): Promise<string[]> {
   const survivors: string[] = []
   for (const mutation of mutations) {
     const folder = join(dir, String(rules.mutations.indexOf(mutation)))
-    if (!isKilled(await loadMutant(rules, mutation, folder), mutation.file)) survivors.push(mutation.name)
+    if (!isKilled(await loadMutant(rules, mutation, folder), isHasty)) survivors.push(mutation.name)
     await rm(folder, { recursive: true })
   }
   return survivors
@@ -54,7 +54,7 @@ if (isLong) {
     'no mutant that is called equivalent is found',
     async () => {
       const mutations = rules.mutations.filter(isEquivalent)
-      expect(await survivorsOf(mutations)).toEqual(mutations.map(({ name }) => name))
+      expect(await survivorsOf(mutations, true)).toEqual(mutations.map(({ name }) => name))
     },
     limitMs,
   )
