@@ -71,10 +71,11 @@ export function createFcm(options: FcmOptions): PushService<Registration> {
       const sent = { token, ...messageOf(message, now()) }
       const body = JSON.stringify({ ...(validateOnly && { validate_only: true }), message: sent })
       try {
-        const first = await attempt(body, await access.token(signal), signal)
+        const used = await access.token(signal)
+        const first = await attempt(body, used, signal)
         // A token that was taken back before its time: with a new one it goes, or it never does.
         if (first.reason !== '401') return first
-        access.drop()
+        access.drop(used)
         return await attempt(body, await access.token(signal), signal)
       } catch (error) {
         return error instanceof AccessRefused ? { result: 'refused', reason: error.message } : failedBy(error)
@@ -123,6 +124,15 @@ class AccessRefused extends Error {
   }
 }
 
+/** What is no object of JSON says nothing. */
+function readObject(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
 const accessFailed = (reason: string) => Object.assign(new Error(), { code: `no access token: ${reason}` })
 
 /** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time: none who waits for it ends it. */
@@ -143,7 +153,10 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () =>
       throw accessFailed(failedBy(error).reason)
     })
     if (response.status >= 500 || response.status === 429) throw accessFailed(String(response.status))
-    const answer = await response.json().catch(() => ({}))
+    const text = await response.text().catch((error) => {
+      throw accessFailed(failedBy(error).reason)
+    })
+    const answer = readObject(text)
     const { access_token: token, expires_in: seconds } = answer
     if (!response.ok || typeof token !== 'string') throw new AccessRefused(response.status, answer)
     known = { token, expiresAt: now() + (Number(seconds) || 0) * 1000 }
@@ -158,8 +171,9 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () =>
       })
       return endedBy(signal, asking)
     },
-    drop() {
-      known = undefined
+    /** Another message may have met the same, and brought a new one. */
+    drop(token: string) {
+      if (known?.token === token) known = undefined
     },
     close: () => closing.abort(),
   }

@@ -126,6 +126,17 @@ test('[PUSH2] while a store is away at the moment of the ring it is read again e
   expect(await woken).toEqual(['iphone call.wake', 'android call.wake', 'browser call.wake'])
 })
 
+test('[PUSH2] while a store is away when the ring ends it is read again every second: they hear that it is over', async () => {
+  const call = ringing()
+  const { parts, left, second } = away(0, call)
+  const told = setUp(call, call, parts)
+  await told(created(call))
+  left.reads = 3
+  const cancelled = told(ended(call))
+  for (let n = 0; n < 4; n++) await second()
+  expect(await cancelled).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
+})
+
 test('[PUSH2] a store that stays away is read for as long as the call rings, and no longer', async () => {
   const call = ringing()
   const ringS = call.ringTimeoutMs / 1_000

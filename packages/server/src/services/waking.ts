@@ -52,15 +52,20 @@ export function createWaking(options: WakingOptions): Waking {
     return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
   }
 
-  /** Once everybody was told of a ring no other node looks at it: while a store is away it is read again and again. */
-  async function asleepAtLast(call: RingingCall, signal: AbortSignal): Promise<readonly Device[]> {
+  /** Once everybody was told of a step no other node looks at it: while a store is away it is read again and again. */
+  async function asleepAtLast(
+    call: Call,
+    until: number,
+    signal: AbortSignal,
+    except?: string | null,
+  ): Promise<readonly Device[]> {
     for (;;) {
       try {
-        return await asleep(call)
+        return await asleep(call, except)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
         await pause(againMs, signal)
-        if (signal.aborted || now() >= call.ringExpiresAt) throw error
+        if (signal.aborted || now() >= until) throw error
       }
     }
   }
@@ -68,7 +73,7 @@ export function createWaking(options: WakingOptions): Waking {
   async function wake(call: RingingCall, signal: AbortSignal): Promise<void> {
     const { callUuid, ringExpiresAt: expiresAt } = call
     const callee = participantOf(call, 'callee')
-    const sent = (await asleepAtLast(call, signal)).map((device) => {
+    const sent = (await asleepAtLast(call, expiresAt, signal)).map((device) => {
       const payload = {
         ...headingOf(call, 'call.wake'),
         expires_at: new Date(expiresAt).toISOString(),
@@ -88,7 +93,8 @@ export function createWaking(options: WakingOptions): Waking {
       status: call.status,
       end_reason: isLive(call) ? null : call.endReason,
     }
-    const told = (await asleep(call, except)).filter(({ address }) => address.platform !== 'apns')
+    const reached = await asleepAtLast(call, expiresAt, stopping.signal, except)
+    const told = reached.filter(({ address }) => address.platform !== 'apns')
     await Promise.all(
       told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
     )

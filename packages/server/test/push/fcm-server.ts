@@ -29,6 +29,12 @@ export interface FcmServer {
   answers(...replies: ({ status: number; error?: object; headers?: Record<string, string> } | null)[]): void
   /** The next request for an access token is answered once this has come. */
   grantsAfter(gate: Promise<unknown>): void
+  /** The answer to the next request for an access token breaks off, or is this text. */
+  breaksOff(): void
+  grantsText(status: number, text: string): void
+  /** Messages that met an access token which is good no more; the next answer to one comes once this has come. */
+  readonly refused: Inbox<true>
+  refusesAfter(gate: Promise<unknown>): void
   /** Access tokens that were given are good no more. */
   takeBack(): void
   stop(): Promise<void>
@@ -46,7 +52,11 @@ export async function startFcmServer(tls?: ServerFiles): Promise<FcmServer> {
   const messages: FcmServer['messages'] = new Inbox()
   const validated: FcmServer['validated'] = new Inbox()
   const unanswered: FcmServer['unanswered'] = new Inbox()
+  const refused: FcmServer['refused'] = new Inbox()
   let gate: Promise<unknown> | undefined
+  let refusalGate: Promise<unknown> | undefined
+  let breaksOff = false
+  let grantText: readonly [status: number, text: string] | undefined
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
@@ -54,9 +64,21 @@ export async function startFcmServer(tls?: ServerFiles): Promise<FcmServer> {
     const body = Buffer.concat(chunks).toString()
     const reply = (status: number, value: object, headers: Record<string, string> = {}) =>
       void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(value))
-    if (request.url === '/token') return reply(...(await grant(body)))
+    if (request.url === '/token') {
+      const granted = await grant(body)
+      const [status, text] = grantText ?? [granted[0], JSON.stringify(granted[1])]
+      grantText = undefined
+      response.writeHead(status, { 'Content-Length': Buffer.byteLength(text) })
+      if (!breaksOff) return void response.end(text)
+      breaksOff = false
+      return void response.write(text.slice(0, -1), () => response.destroy())
+    }
     if (request.url !== '/v1/projects/calls-1042/messages:send') return reply(404, {})
     if (!given.has(String(request.headers.authorization).replace('Bearer ', ''))) {
+      refused.add(true)
+      const opened = refusalGate
+      refusalGate = undefined
+      await opened
       return reply(401, { error: { status: 'UNAUTHENTICATED' } })
     }
     const planned = replies.shift()
@@ -110,6 +132,16 @@ export async function startFcmServer(tls?: ServerFiles): Promise<FcmServer> {
     messages,
     validated,
     unanswered,
+    refused,
+    refusesAfter(next) {
+      refusalGate = next
+    },
+    breaksOff() {
+      breaksOff = true
+    },
+    grantsText(status, text) {
+      grantText = [status, text]
+    },
     register: (token) => void tokens.set(token, true),
     remove: (token) => void tokens.set(token, false),
     answers: (...next) => void replies.push(...next),

@@ -92,6 +92,38 @@ test('[PUSH2] an access token that was taken back is replaced, once', async () =
   expect(server.assertions.all.length).toBe(before + 1)
 })
 
+test('[PUSH2] who meets the old access token late asks for no other one than the new one that is there', async () => {
+  const fcm = open()
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  server.takeBack()
+  const gate = Promise.withResolvers<void>()
+  server.refusesAfter(gate.promise)
+  const before = server.assertions.all.length
+  server.refused.skip()
+  const late = fcm.send(phone(), message(), soonEnough())
+  await server.refused.next()
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  gate.resolve()
+  expect((await late).result).toBe('accepted')
+  expect(server.assertions.all.length).toBe(before + 1)
+})
+
+test('[PUSH2] an answer with an access token that breaks off is a failure that passes; one that is no JSON is a refusal', async () => {
+  const fcm = open()
+  server.breaksOff()
+  expect(await fcm.send(phone(), message(), soonEnough())).toEqual({
+    result: 'failed',
+    reason: expect.stringMatching(/^no access token: /),
+  })
+  expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+  const other = open()
+  server.grantsText(404, '<html>')
+  expect(await other.send(phone(), message(), soonEnough())).toEqual({
+    result: 'refused',
+    reason: 'no access token: 404',
+  })
+})
+
 test('[PUSH2] what FCM answers, and what is made of it', async () => {
   const fcm = open()
   expect(await fcm.send(phone('gone'), message(), soonEnough())).toEqual({ result: 'gone', reason: '404 UNREGISTERED' })
