@@ -438,6 +438,20 @@ test('[RING1] of several nodes each looks back to the last look that found the s
   expect(looked[2]).toBeGreaterThan((seen[1] as number) - 10_100)
 }, 240_000)
 
+test('[RING1] a node that has just started looks at all rings that are due, however long ago they were', async () => {
+  const first = Promise.withResolvers<number>()
+  start({
+    store: {
+      ...storeOf([]),
+      dueRings(from: number) {
+        first.resolve(from)
+        return []
+      },
+    },
+  })
+  expect(await first.promise).toBeLessThanOrEqual(0)
+})
+
 test('[RING1] a ring that ran out before the service looked after any is missed at the first sweep', async () => {
   const now = Date.now()
   const ring = ringing(undefined, undefined, { startedAt: now, ringExpiresAt: now })

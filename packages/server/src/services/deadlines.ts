@@ -85,8 +85,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** A node died, and nobody has made up for it yet; and when the last one did, on the monotonic clock. */
   let isUrgent = false
   let diedAt = Number.NEGATIVE_INFINITY
-  /** When rings that are due were looked at last, and all of them were run. */
-  let ringsSeenAt = Number.POSITIVE_INFINITY
+  /** When rings that are due were looked at last, and all of them were run; a start looks at all that there are. */
+  let ringsSeenAt = 0
   let isStopped = false
 
   function deadlineOfCall(call: Call): number | undefined {
