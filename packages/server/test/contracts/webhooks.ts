@@ -458,6 +458,11 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await left()).toEqual(['delivered', 'pending'])
       expect(await hooks().prune(0, startedAt + 1)).toBe(1)
       expect(await left()).toEqual(['delivered'])
+      // Somebody asks for another attempt of one that is old: it stays until that is over.
+      expect(await hooks().retry(one.id, ids[1] ?? '')).toBe(true)
+      expect(await hooks().prune(0, startedAt + 1)).toBe(0)
+      expect(await left()).toEqual(['pending'])
+      await hooks().settle([attempted(ids[1] ?? '', { at: 5_000 })])
       const call = ringing()
       // This process does not know yet that another one has removed the endpoint.
       await harness.other().removeEndpoint(product, one.id)

@@ -91,13 +91,16 @@ export const deliveriesSql = `
 const retrySql = `
   UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp()
   WHERE endpoint_id = $1 AND id = $2 AND status <> 'pending' RETURNING id`
+/** What is pending and ended before has another attempt, which somebody asked for. */
 export const pruneSql = `
   DELETE FROM webhook_deliveries WHERE id IN (
     (SELECT id FROM webhook_deliveries WHERE status = 'delivered' AND ended_at < $1::float8::bigint LIMIT ${pruneSize})
     UNION ALL
     (SELECT id FROM webhook_deliveries WHERE status = 'failed' AND ended_at < $2::float8::bigint LIMIT ${pruneSize})
     UNION ALL
-    (SELECT d.id FROM webhook_deliveries d WHERE d.status = 'pending' AND (d.created_at < $2::float8::bigint
+    (SELECT d.id FROM webhook_deliveries d WHERE d.status = 'pending' AND (
+       CASE WHEN d.ended_at IS NULL THEN d.created_at < $2::float8::bigint
+         ELSE d.due_at < to_timestamp($2::float8 / 1000) END
        OR NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = d.endpoint_id)) LIMIT ${pruneSize})
   ) RETURNING 1`
 

@@ -116,8 +116,8 @@ export function createWebhookStore(
   const insert = db.query<unknown, SqlValue[]>(insertDeliverySql)
   const due = db.query<ClaimedRow, [string, number, number]>(claimSql)
   const listed = db.query<DeliveryRow, [string, string, string, string, number]>(deliveriesSql)
-  const retry = db.query<unknown, [string, string]>(
-    `UPDATE webhook_deliveries SET status = 'pending', due_at = 0
+  const retry = db.query<unknown, [number, string, string]>(
+    `UPDATE webhook_deliveries SET status = 'pending', due_at = ?
      WHERE endpoint_id = ? AND id = ? AND status <> 'pending'`,
   )
 
@@ -249,7 +249,7 @@ export function createWebhookStore(
       await spreadAll().catch(() => {})
       return attempt(() => listed.all(endpointId, before, status, status, limit).map(recordOf))
     },
-    retry: (endpointId, id) => attempt(() => retry.run(endpointId, id).changes > 0),
+    retry: (endpointId, id) => attempt(() => retry.run(clock.now(), endpointId, id).changes > 0),
     async erase(participant) {
       await spreadAll()
       const ids = ofProduct.all(participant.product).map(({ id }) => id)
@@ -305,10 +305,11 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
   const putOff = db.query<unknown, [string, number, number]>(putOffSql)
   const release = db.query<unknown, [number, string]>('UPDATE webhook_deliveries SET due_at = ? WHERE id = ?')
   const prune = db.query<unknown, [string, number, number]>(pruneSql)
+  // What ended before has another attempt, which somebody asked for.
   const pruneLeft = db.query<unknown, [number, number]>(
     `DELETE FROM webhook_deliveries WHERE id IN (
        SELECT id FROM webhook_deliveries WHERE status = 'pending'
-         AND (created_at < ? OR endpoint_id NOT IN (SELECT id FROM webhook_endpoints)) LIMIT ?
+         AND (iif(ended_at IS NULL, created_at, due_at) < ? OR endpoint_id NOT IN (SELECT id FROM webhook_endpoints)) LIMIT ?
      )`,
   )
 
