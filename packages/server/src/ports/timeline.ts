@@ -15,7 +15,9 @@ export type RefusedAt = Pick<TimelineRow, 'at' | 'id'>
  * and never more to read. What one process writes, the next read of any process sees. Rejections are `StoreError`s.
  */
 export interface TimelineStore {
-  /** All of them or none; no two with the same call and id. */
+  /**
+   * All of them or none; no two with the same call and id. A refused invite that names a call of others is left out [UUID1].
+   */
   add(rows: readonly TimelineRow[]): MaybePromise<void>
   /** Of one call, the earliest first. */
   of(ref: CallRef): MaybePromise<readonly TimelineRow[]>
@@ -27,8 +29,8 @@ export interface TimelineStore {
    */
   forgetParticipant(participant: Participant): MaybePromise<number>
   /**
-   * Removes some of the invites that were refused before `before`, in ms since the epoch, and name no call that is kept;
-   * answers how many, 0 when none is left [TRACE1].
+   * Removes some of the invites that were refused before `before`, in ms since the epoch; answers how many, 0 when none is
+   * left [TRACE1].
    */
   pruneRefused(before: number): MaybePromise<number>
 }

@@ -297,27 +297,21 @@ export function createCalls(options: CallsOptions): Calls {
     const outcome = await tryInvite(session, data, waiter)
     // Who is busy was called, and that is a call.
     if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
-    void noteRefused(session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error).catch(() => {
-      // The store is away: what is seen beside calls is not worth a wait.
-    })
+    noteRefused(session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error)
     return outcome
   }
 
-  /** Any uuid can be named: of a call of others the asker is told nothing, and it says nothing in its timeline [UUID1]. */
-  async function noteRefused(
+  /** Any uuid can be named: what names a call of others is left out where it is written [UUID1]. */
+  function noteRefused(
     { participant, sessionId, deviceId }: ClientSession,
     callUuid: string,
     peerRole: string,
     { code, limit }: ErrorBody,
-  ): Promise<void> {
+  ): void {
     const { product, role, userId } = participant
-    const at = clock.now()
-    const call = await store.load({ product, callUuid })
-    if (call !== undefined && sideOf(call, participant) === undefined) return
     recorder.record(
       { product, callUuid },
       {
-        at,
         what: 'refused',
         side: 'caller',
         asker: { role, userId },

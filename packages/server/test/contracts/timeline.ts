@@ -37,15 +37,16 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       ...fields,
     })
     /** Of a call that is there. */
-    const entryOfCall = async (fields: Partial<TimelineRow> = {}) => {
-      const call = ringing(participant(crypto.randomUUID()), participant(crypto.randomUUID()))
+    const entryOfCall = async (fields: Partial<TimelineRow> = {}, caller = participant(crypto.randomUUID())) => {
+      const call = ringing(caller, participant(crypto.randomUUID()))
       await harness.calls.transition(call, () => ({ steps: [created(call)] }))
       return entry({ ...fields, callUuid: call.callUuid })
     }
     const idsOf = async (row: TimelineRow) => (await harness.timeline.of(row)).map(({ id }) => id)
 
     test('[TRACE1] entries read back as they were added, the earliest first, by any process', async () => {
-      const first = await entryOfCall({ at: 1, id: 'b' })
+      const ann = participant(`ann ${crypto.randomUUID()}`)
+      const first = await entryOfCall({ at: 1, id: 'b' }, ann)
       const { callUuid } = first
       const bare: TimelineRow = {
         ...{ product: 'clinic', callUuid, id: 'a', at: 2, what: 'webhook', side: null },
@@ -53,7 +54,7 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       }
       const refused = entry({
         ...{ callUuid, id: 'c', at: 2, what: 'refused', side: 'caller' },
-        asker: { role: 'patient', userId: 'ann' },
+        asker: { role: ann.role, userId: ann.userId },
       })
       await harness.timeline.add([refused, bare, first])
       expect(await harness.timeline.of(first)).toEqual([first, bare, refused])
@@ -88,6 +89,8 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       expect(await idsOf(other)).toEqual(['a1'])
     })
 
+    const refused = ({ role, userId }: Participant) =>
+      entry({ id: 'r', what: 'refused', side: 'caller', asker: { role, userId } })
     const addCall = async (caller: Participant, callee: Participant, endedAt?: number) => {
       const call = ringing(caller, callee)
       await harness.calls.transition(call, () => ({ steps: [created(call)] }))
@@ -119,10 +122,9 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
       const [ann, ben, eve] = ['ann', 'ben', 'eve'].map((who) => participant(`${who} ${crypto.randomUUID()}`))
       if (ann === undefined || ben === undefined || eve === undefined) throw new Error('Nobody is there.')
       const [out, back, others] = [await addCall(ann, ben), await addCall(ben, ann), await addCall(ben, eve)]
-      const refused = (asker: Participant) => entry({ id: 'r', what: 'refused', side: 'caller', asker })
       const [hers, his] = [refused(ann), refused(ben)]
-      // It named a call of hers.
-      const named = { ...refused(eve), callUuid: out.callUuid }
+      // It named a call of theirs.
+      const named = { ...refused(ben), callUuid: out.callUuid }
       await harness.timeline.add([hers, his, named])
       expect(await harness.timeline.forgetParticipant({ ...ann, role: 'nurse' })).toBe(0)
       expect(await harness.timeline.forgetParticipant(ann)).toBe(3)
@@ -134,6 +136,20 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
         ['r'],
       ])
       expect(await harness.timeline.forgetParticipant(ann)).toBe(0)
+    })
+
+    test('[UUID1] an invite that was refused, and named a call: of its two sides it is written, of nobody else', async () => {
+      const [ann, ben, eve] = ['ann', 'ben', 'eve'].map((who) => participant(`${who} ${crypto.randomUUID()}`)) as [
+        Participant,
+        Participant,
+        Participant,
+      ]
+      const { callUuid } = await addCall(ann, ben)
+      const askers = [ann, ben, eve, { ...ann, role: 'nurse' }, { ...ben, role: 'nurse' }]
+      const rows = askers.map((asker, n) => ({ ...refused(asker), callUuid, id: `${n}` }))
+      await harness.timeline.add([...rows, { ...refused(eve), id: 'r' }])
+      expect((await idsOf(entry({ callUuid }))).filter((id) => /\d/.test(id))).toEqual(['0', '1'])
+      expect(await harness.timeline.refusedOf(eve, 10)).toHaveLength(1)
     })
 
     test('[TRACE1] what is replaced takes no room of what is new', async () => {
@@ -148,17 +164,18 @@ export function registerTimelineContract(name: string, open: () => Promise<Timel
     })
 
     test('[TRACE1] invites that were refused long ago are removed, and nothing else', async () => {
-      const asker = { role: 'patient', userId: crypto.randomUUID() }
+      const asker = participant(crypto.randomUUID())
       const at = Date.UTC(1999, 0, 1)
       const [old, young] = [entry({ at, asker }), entry({ at: at + 1, asker })]
-      const plain = await entryOfCall({ at, id: 'a2' })
-      // It named a call that is kept: its timeline goes with the call.
+      // Of a call that is kept, too.
+      const plain = await entryOfCall({ at, id: 'a2' }, asker)
       const named = { ...old, id: 'a3', callUuid: plain.callUuid }
       await harness.timeline.add([old, young, plain, named])
+      expect(await idsOf(plain)).toEqual(['a2', 'a3'])
       let removed = 0
       for (let count = -1; count !== 0; removed += count) count = await harness.timeline.pruneRefused(at + 1)
       expect(removed).toBeGreaterThan(0)
-      expect(await Promise.all([old, young, plain].map(idsOf))).toEqual([[], ['a1'], ['a2', 'a3']])
+      expect(await Promise.all([old, young, plain].map(idsOf))).toEqual([[], ['a1'], ['a2']])
     })
   })
 }

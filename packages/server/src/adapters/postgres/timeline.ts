@@ -17,7 +17,8 @@ export const entriesSql = `
   SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE product = $1 AND call_uuid = $2 ORDER BY at, id LIMIT $3::int`
 /**
- * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more: the calls are locked in the
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept any more. An invite that was refused
+ * (`role`, `user_id`: who asked) is written where there is no such call, or one of whoever asked [UUID1]. The calls are locked in the
  * order of every commit, and read as they are then, so whoever blanks or removes one waits, or is waited for. Two nodes
  * that write of one call at once may pass its bound by what they write; nobody reads more than that.
  */
@@ -29,7 +30,7 @@ export const addSql = `
     FROM json_to_recordset($1::text::json) AS row (
       product text, call_uuid text, id text, at bigint, side text, role text, user_id text, entry text)
   ), kept AS (
-    SELECT c.product, c.call_uuid, c.caller_user_id, c.callee_user_id
+    SELECT c.product, c.call_uuid, c.caller_role, c.caller_user_id, c.callee_role, c.callee_user_id
     FROM (SELECT DISTINCT product, call_uuid FROM given) AS named
     JOIN calls AS c ON c.call_uuid = named.call_uuid AND c.product = named.product
     ORDER BY c.call_uuid, c.product FOR KEY SHARE OF c
@@ -38,10 +39,12 @@ export const addSql = `
       row_number() OVER (PARTITION BY given.product, given.call_uuid, given.replaces ORDER BY given.at, given.id) AS number
     FROM given LEFT JOIN kept AS c ON c.call_uuid = given.call_uuid AND c.product = given.product
     WHERE CASE
-      WHEN c.call_uuid IS NULL THEN given.role
-      WHEN given.side = 'caller' THEN c.caller_user_id
-      WHEN given.side = 'callee' THEN c.callee_user_id
-      ELSE '-' END <> ''
+      WHEN c.call_uuid IS NULL THEN given.role <> ''
+      WHEN given.role <> '' THEN (given.role, given.user_id)
+        IN ((c.caller_role, c.caller_user_id), (c.callee_role, c.callee_user_id))
+      WHEN given.side = 'caller' THEN c.caller_user_id <> ''
+      WHEN given.side = 'callee' THEN c.callee_user_id <> ''
+      ELSE true END
   )
   INSERT INTO call_timeline (${timelineColumns})
   SELECT ${timelineColumns} FROM written
@@ -68,12 +71,11 @@ export const refusedSql = `
   SELECT call_uuid, id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 AND (at, id) < ($4::float8::bigint, $5)
   ORDER BY at DESC, id DESC LIMIT $6::int`
-/** What is of a call that is kept goes with it. A node's own clock may be wrong: what is young by the database's stays. */
+/** A node's own clock may be wrong: what is young by the database's stays. */
 export const pruneRefusedSql = `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
-    SELECT product, call_uuid, id FROM call_timeline AS t
+    SELECT product, call_uuid, id FROM call_timeline
     WHERE role <> ''
-      AND NOT EXISTS (SELECT FROM calls AS c WHERE c.call_uuid = t.call_uuid AND c.product = t.product)
       AND at < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - $3::float8)::bigint
     ORDER BY at LIMIT $2::int FOR UPDATE SKIP LOCKED)
   RETURNING 1`

@@ -55,7 +55,7 @@ export const refusalsSql =
   'SELECT count(*) AS count FROM call_timeline WHERE call_id = 0 AND product = ?1 AND call_uuid = ?2'
 /** What decides on the entries of a call that is kept: whom it names, how many there are. */
 export const askedSql = `
-  SELECT id, caller_user_id AS caller, callee_user_id AS callee,
+  SELECT id, caller_role, caller_user_id, callee_role, callee_user_id,
     (SELECT count(*) FROM call_timeline WHERE call_id = calls.id) + (${refusalsSql}) AS count
   FROM calls WHERE call_uuid = ?2 AND product = ?1`
 const insertSql = `
@@ -75,13 +75,9 @@ export const forgetRefusedSql = `
 export const refusedSql = `
   SELECT call_uuid, id, at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = ? AND role = ? AND product = ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT ?`
-/** What is of a call that is kept goes with it. */
 export const pruneRefusedSql = `
   DELETE FROM call_timeline WHERE (${key}) IN (
-    SELECT ${key} FROM call_timeline AS t
-    WHERE role <> '' AND at < ?
-      AND NOT EXISTS (SELECT 1 FROM calls AS c WHERE c.call_uuid = t.call_uuid AND c.product = t.product)
-    ORDER BY at LIMIT ?)`
+    SELECT ${key} FROM call_timeline WHERE role <> '' AND at < ? ORDER BY at LIMIT ?)`
 /** With its call: what was seen of it, and invites that named it. */
 export const dropSql = `
   DELETE FROM call_timeline WHERE call_id = ?1
@@ -157,10 +153,14 @@ type EntryValues = [string, string, string, number, string, string, string, stri
 interface Asked {
   /** 0: it is not kept. */
   readonly id: number
-  readonly caller: string
-  readonly callee: string
+  readonly caller_role: string
+  readonly caller_user_id: string
+  readonly callee_role: string
+  readonly callee_user_id: string
   count: number
 }
+
+const notKept = { id: 0, caller_role: '', caller_user_id: '', callee_role: '', callee_user_id: '' }
 
 /** Of the writer thread: each errand is one transaction; answers how many entries it was given, or has removed. */
 export function createTimelineWriter(db: Database): (errand: TimelineErrand) => number {
@@ -171,11 +171,11 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
 
   function ask(product: string, callUuid: string): Asked {
     const kept = asked.get(product, callUuid)
-    return kept ?? { id: 0, caller: '', callee: '', count: refusals.get(product, callUuid)?.count ?? 0 }
+    return kept ?? { ...notKept, count: refusals.get(product, callUuid)?.count ?? 0 }
   }
 
   function write(call: Asked, [product, callUuid, id, at, side, role, userId, entry]: EntryValues): void {
-    if (!isWritten(call, side, role)) return
+    if (!isWritten(call, side, role, userId)) return
     const of = role === '' ? ([call.id, '', ''] as const) : ([0, product, callUuid] as const)
     const isNew = call.count < mostEntries && insert.run(...of, id, at, side, role, userId, entry).changes > 0
     if (isNew) call.count++
@@ -212,8 +212,15 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
   return (errand) => run.immediate(errand)
 }
 
-/** Nothing is written of a side that was erased [SRV2], nor of a call that is not kept, but for an invite that was refused. */
-function isWritten({ id, caller, callee }: Asked, side: string, role: string): boolean {
-  if (id === 0) return role !== ''
-  return (side !== 'caller' || caller !== '') && (side !== 'callee' || callee !== '')
+/**
+ * Nothing is written of a side that was erased [SRV2], nor of a call that is not kept. An invite that was refused (`role`,
+ * `userId`: who asked) is written where there is no such call, or one of whoever asked [UUID1].
+ */
+function isWritten(call: Asked, side: string, role: string, userId: string): boolean {
+  if (call.id === 0) return role !== ''
+  if (role !== '') {
+    const isCaller = call.caller_user_id === userId && call.caller_role === role
+    return isCaller || (call.callee_user_id === userId && call.callee_role === role)
+  }
+  return (side !== 'caller' || call.caller_user_id !== '') && (side !== 'callee' || call.callee_user_id !== '')
 }
