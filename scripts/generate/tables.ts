@@ -15,13 +15,15 @@ export function page(title: string, ...parts: readonly string[]): string {
 }
 
 export function configurationPage(): string {
-  const rows = settingRows().map(({ name, type, default: unset, unit, secret, description }) => [
+  const rows = settingRows().map(({ name, type, default: unset, unit, secret, hasFile, description }) => [
     code(name),
     unit === '' ? type : `${type}, ${unit}`,
     /^unset\b/.test(unset) || unset === 'random' ? unset : code(unset),
-    secret
-      ? `${description} Secret: it is never shown. Or in the file that ${code(fileVariable(name))} names.`
-      : description,
+    [
+      description,
+      ...(secret ? ['Secret: it is never shown.'] : []),
+      ...(hasFile ? [`Or in the file that ${code(fileVariable(name))} names.`] : []),
+    ].join(' '),
   ])
   return page(
     'Configuration',

@@ -43,7 +43,7 @@ export function loadConfig(env: Environment): LoadedConfig {
       continue
     }
     const { variable, path, text: read } = given
-    if (path !== undefined) secretFiles.push(path)
+    if (path !== undefined && entry.secret) secretFiles.push(path)
     const parsed = read.ok ? entry.type.parse(read.value) : read
     if (parsed.ok) {
       values[field] = parsed.value
@@ -72,10 +72,10 @@ interface Given {
   readonly text: Parsed<string>
 }
 
-/** The text that a setting is given, by its variable or, if it is a secret, by a file; undefined where it is not set. */
-function readSetting(env: Environment, { name, secret }: Setting<unknown>): Given | undefined {
+/** The text that a setting is given, by its variable or, where it may have one, by a file; undefined where it is not set. */
+function readSetting(env: Environment, { name, hasFile }: Setting<unknown>): Given | undefined {
   const value = readVariable(env, name)
-  const path = secret ? readVariable(env, fileVariable(name)) : undefined
+  const path = hasFile ? readVariable(env, fileVariable(name)) : undefined
   if (path === undefined) return value === undefined ? undefined : { variable: name, text: { ok: true, value } }
   if (value !== undefined) {
     return { variable: name, text: { ok: false, problem: `and ${fileVariable(name)} exclude each other` } }
@@ -83,7 +83,7 @@ function readSetting(env: Environment, { name, secret }: Setting<unknown>): Give
   return { variable: fileVariable(name), path, text: readSecretFile(path) }
 }
 
-/** The variable that names the file of a secret. */
+/** The variable that names the file of a setting. */
 export function fileVariable(name: string): string {
   return `${name}_FILE`
 }
@@ -93,7 +93,7 @@ const ofCommands = ['RINGWIRE_URL', 'RINGWIRE_KEY_ID', 'RINGWIRE_KEY_SECRET']
 
 function unknownVariables(env: Environment): string[] {
   const all = Object.values<Setting<unknown>>(settings)
-  const known = new Set(all.flatMap(({ name, secret }) => (secret ? [name, fileVariable(name)] : [name])))
+  const known = new Set(all.flatMap(({ name, hasFile }) => (hasFile ? [name, fileVariable(name)] : [name])))
   for (const name of ofCommands) known.add(name)
   const unknown = Object.keys(env).filter((name) => name.startsWith('RINGWIRE_') && !known.has(name))
   return unknown.sort().map((name) => `${name} is not a setting of Ringwire; it is ignored`)
@@ -105,26 +105,30 @@ export interface SettingRow {
   readonly default: string
   readonly unit: string
   readonly secret: boolean
+  readonly hasFile: boolean
   readonly description: string
 }
 
 export function settingRows(): SettingRow[] {
-  return Object.values<Setting<unknown>>(settings).map(({ name, type, unit, secret, description, ...entry }) => ({
-    name,
-    type: type.label,
-    default: entry.default,
-    unit,
-    secret,
-    description,
-  }))
+  return Object.values<Setting<unknown>>(settings).map(
+    ({ name, type, unit, secret, hasFile, description, ...entry }) => ({
+      name,
+      type: type.label,
+      default: entry.default,
+      unit,
+      secret,
+      hasFile,
+      description,
+    }),
+  )
 }
 
 /** What each variable is set to. A secret shows only that it is set, or that a file has it. */
 export function describeConfig(env: Environment): { name: string; value: string; source: 'set' | 'default' }[] {
-  return Object.values<Setting<unknown>>(settings).map(({ name, secret, ...entry }) => {
+  return Object.values<Setting<unknown>>(settings).map(({ name, secret, hasFile, ...entry }) => {
     const given = readVariable(env, name)
     if (given !== undefined) return { name, value: secret ? '(set, not shown)' : given, source: 'set' }
-    const isInFile = secret && readVariable(env, fileVariable(name)) !== undefined
+    const isInFile = hasFile && readVariable(env, fileVariable(name)) !== undefined
     return isInFile ? { name, value: '(from file)', source: 'set' } : { name, value: entry.default, source: 'default' }
   })
 }

@@ -94,7 +94,26 @@ test('the file jwt-secrets of a data directory can be named: one key a line', ()
   expect(loaded.ok && loaded.config.jwtSecrets?.map(({ kid }) => kid)).toEqual(['k', 'l'])
 })
 
-test('only a secret has a file: any other NAME_FILE is no setting', () => {
+test('[PUSH2] what push services need may all be in files, and shows as any other setting', () => {
+  const names = settingRows()
+    .map(({ name }) => name)
+    .filter((name) => /^RINGWIRE_(VAPID|FCM|APNS)_/.test(name))
+  expect(settingRows().filter(({ name, hasFile }) => names.includes(name) && hasFile)).toHaveLength(names.length)
+  const env = Object.fromEntries(
+    Object.entries({ ...apns, RINGWIRE_APNS_KEY: apnsKey, RINGWIRE_APNS_URL: 'http://127.0.0.1:1' }).map(
+      ([name, value]) => [fileVariable(name), fileOf(`${value}\n`)],
+    ),
+  )
+  const loaded = loadConfig(env)
+  expect(loaded.ok && loaded.config).toMatchObject({
+    apnsTopic: apns.RINGWIRE_APNS_TOPIC,
+    apnsUrl: 'http://127.0.0.1:1',
+  })
+  // A file that everybody may read is a warning where it has a secret, and that alone.
+  expect(loaded.ok && loaded.config.secretFiles).toEqual([env.RINGWIRE_APNS_KEY_FILE ?? ''])
+})
+
+test('any other NAME_FILE is no setting', () => {
   expect(loadConfig({ RINGWIRE_PORT_FILE: '/x' }).warnings).toEqual([
     'RINGWIRE_PORT_FILE is not a setting of Ringwire; it is ignored',
   ])

@@ -10,6 +10,8 @@ export interface Setting<T> {
   readonly default: string
   readonly unit: string
   readonly secret: boolean
+  /** `NAME_FILE` may name a file that has it: each secret may be in one. */
+  readonly hasFile: boolean
   readonly description: string
 }
 
@@ -18,11 +20,11 @@ export function setting<T>(
   type: ValueType<T>,
   defaultText: string,
   description: string,
-  options: { unit?: string; secret?: boolean; fallback?: () => T } = {},
+  options: { unit?: string; secret?: boolean; hasFile?: boolean; fallback?: () => T } = {},
 ): Setting<T> {
-  const { unit = '', secret = false } = options
+  const { unit = '', secret = false, hasFile = secret } = options
   const fallback = options.fallback ?? (() => parseDefault(name, type, defaultText))
-  return { name, type, fallback, default: defaultText, unit, secret, description }
+  return { name, type, fallback, default: defaultText, unit, secret, hasFile, description }
 }
 
 /** The default goes through the parser too, so the table cannot say something that it would not accept. */
@@ -39,7 +41,7 @@ export function unset<T, U>(
   value: U,
   means: string,
   description: string,
-  options: { unit?: string; secret?: boolean } = {},
+  options: { unit?: string; secret?: boolean; hasFile?: boolean } = {},
 ): Setting<T | U> {
   return setting<T | U>(name, type, means, description, { ...options, fallback: () => value })
 }

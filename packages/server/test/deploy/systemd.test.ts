@@ -45,7 +45,7 @@ test('systemd-analyze security: an exposure of 2 of 10 at the most', () => {
 })
 
 test('it names settings of the service alone, and gives a drain the time that it takes', () => {
-  const settings = settingRows().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]))
+  const settings = settingRows().flatMap(({ name, hasFile }) => (hasFile ? [name, `${name}_FILE`] : [name]))
   const named = [...withSecret.matchAll(/^Environment=(\w+)=/gm)].map(([, name = '']) => name)
   expect(named).toEqual(['RINGWIRE_DATA_DIR', 'RINGWIRE_TURN_SECRET_FILE'])
   expect(named.filter((name) => !settings.includes(name))).toEqual([])

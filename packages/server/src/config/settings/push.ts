@@ -2,7 +2,9 @@ import { apnsKey, fcmCredentials, pushOrigin, vapidKey, vapidSubject } from '../
 import { setting, unset } from '../setting.ts'
 import { baseUrl, text } from '../values.ts'
 
-/** With which push services devices are woken [PUSH2]. */
+const inFile = { hasFile: true } as const
+
+/** With which push services devices are woken; each setting may be in a file [PUSH2]. */
 export const push = {
   vapidPrivateKey: unset(
     'RINGWIRE_VAPID_PRIVATE_KEY',
@@ -18,6 +20,7 @@ export const push = {
     null,
     'unset: of the private key',
     'What pages subscribe with. Where it is given, it has to fit the private key.',
+    inFile,
   ),
   vapidSubject: unset(
     'RINGWIRE_VAPID_SUBJECT',
@@ -25,6 +28,7 @@ export const push = {
     null,
     'unset',
     'Whom push services may ask: mailto:… or https://…; required with RINGWIRE_VAPID_PRIVATE_KEY.',
+    inFile,
   ),
   vapidUrl: unset(
     'RINGWIRE_VAPID_URL',
@@ -32,6 +36,7 @@ export const push = {
     null,
     'unset: none',
     'Origin of a push service that is asked without TLS, and on a private address, too: for tests.',
+    inFile,
   ),
   fcmCredentials: unset(
     'RINGWIRE_FCM_CREDENTIALS',
@@ -46,18 +51,27 @@ export const push = {
     pushOrigin(),
     'https://fcm.googleapis.com',
     'Where FCM is: another one is for tests. Access tokens are asked for where the credentials say (token_uri).',
+    inFile,
   ),
   apnsKey: unset('RINGWIRE_APNS_KEY', apnsKey(), null, 'unset: no APNs', 'The key for APNs, PEM, as in the .p8 file.', {
     secret: true,
   }),
-  apnsKeyId: unset('RINGWIRE_APNS_KEY_ID', text(), null, 'unset', 'Its id; required with RINGWIRE_APNS_KEY.'),
-  apnsTeamId: unset('RINGWIRE_APNS_TEAM_ID', text(), null, 'unset', 'The team; required with RINGWIRE_APNS_KEY.'),
+  apnsKeyId: unset('RINGWIRE_APNS_KEY_ID', text(), null, 'unset', 'Its id; required with RINGWIRE_APNS_KEY.', inFile),
+  apnsTeamId: unset(
+    'RINGWIRE_APNS_TEAM_ID',
+    text(),
+    null,
+    'unset',
+    'The team; required with RINGWIRE_APNS_KEY.',
+    inFile,
+  ),
   apnsTopic: unset(
     'RINGWIRE_APNS_TOPIC',
     text(),
     null,
     'unset',
     'The bundle id of the app; required with RINGWIRE_APNS_KEY.',
+    inFile,
   ),
   apnsUrl: unset(
     'RINGWIRE_APNS_URL',
@@ -65,5 +79,6 @@ export const push = {
     null,
     'unset: those of Apple',
     'Where APNs is, of both environments: for tests. It has to speak HTTP/2.',
+    inFile,
   ),
 }
