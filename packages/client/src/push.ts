@@ -19,7 +19,7 @@ export type Ring =
     }
   | NoRing
 
-/** The call does not ring (any more). `status` is null where the ticket is over, or its call is unknown. */
+/** The call does not ring (any more). `status` is null where the ticket is over for more than a day, or its call is unknown. */
 export interface NoRing {
   readonly ringing: false
   readonly status: CallStatus | null
@@ -68,7 +68,7 @@ export function answerTicket(ticket: string, { url, requestTimeoutMs }: TicketOp
     const body = readJson<T & NotRinging>(response)
     if (response.ok) return body
     if (response.status === 410) return noRing(body.error.status, body.error.end_reason)
-    // The ring is over, and with it the ticket.
+    // The ring is over for long, and the ticket is not known any more.
     if (response.status === 401) return noRing(null, null)
     throw failure(body)
   }

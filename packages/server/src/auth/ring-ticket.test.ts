@@ -36,18 +36,23 @@ const claims = {
 
 test('[TICK1] a ticket is for one call and one participant', () => {
   const { tickets } = setUp()
-  const said = { participant: ben, callUuid: call.callUuid }
+  const said = { participant: ben, callUuid: call.callUuid, isOver: false }
   expect(tickets.verify(tickets.sign(call, ben))).toEqual({ ...said, deviceId: null })
   expect(tickets.verify(tickets.sign(call, ben, 'phone'))).toEqual({ ...said, deviceId: 'phone' })
   expect(tickets.verify(sign(claims))).toEqual({ ...said, deviceId: null })
 })
 
-test('[TICK1] it is good until the ring is over, and not a moment longer', () => {
+test('[TICK1] it is good until the ring is over, and not a moment longer; for a day it is known as one that was', () => {
   const { tickets, clock } = setUp()
   const ticket = tickets.sign(call, ben)
+  const isOver = () => tickets.verify(ticket)?.isOver
   clock.at = call.ringExpiresAt - 501
-  expect(tickets.verify(ticket)).toBeDefined()
+  expect(isOver()).toBe(false)
   clock.at = call.ringExpiresAt - 500
+  expect(isOver()).toBe(true)
+  clock.at += 86_400_000 - 1
+  expect(isOver()).toBe(true)
+  clock.at += 1
   expect(tickets.verify(ticket)).toBeUndefined()
 })
 

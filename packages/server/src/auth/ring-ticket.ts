@@ -4,7 +4,7 @@
  *
  *   const tickets = createRingTickets({ secrets, now })
  *   tickets.sign(call, participantOf(call, 'callee'), 'phone') → token
- *   tickets.verify(token)                                      → { participant, callUuid, deviceId } | undefined
+ *   tickets.verify(token)                                      → { participant, callUuid, deviceId, isOver } | undefined
  *
  * Its audience is its own: no session token is a ring ticket, and no ring ticket a session token.
  */
@@ -21,11 +21,16 @@ export interface RingTicket {
   readonly callUuid: string
   /** The device that it was sent to; null: no one in particular. */
   readonly deviceId: string | null
+  /** It opens nothing any more: what became of its call is all that it is told. */
+  readonly isOver: boolean
 }
+
+/** A phone may be late: for so long what is over is told what became of its call. In ms. */
+const rememberedMs = 86_400_000
 
 export interface RingTickets {
   sign(call: CallRef & { readonly ringExpiresAt: number }, participant: Participant, deviceId?: string | null): string
-  /** Undefined: it is not authentic, of another purpose, or over. */
+  /** Undefined: it is not authentic, of another purpose, or over for more than a day. */
   verify(token: string): RingTicket | undefined
 }
 
@@ -60,10 +65,15 @@ function readTicket(payload: unknown, now: number): RingTicket | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined
   const { iss, aud, purpose, exp, sub, product, role, call_uuid, device_id = null } = payload as Record<string, unknown>
   if (iss !== tokenIssuer || aud !== ticketAudience || purpose !== ticketPurpose) return undefined
-  if (typeof exp !== 'number' || !(exp * 1000 > now)) return undefined
+  if (typeof exp !== 'number' || !(exp * 1000 + rememberedMs > now)) return undefined
   if (typeof sub !== 'string' || typeof product !== 'string' || typeof role !== 'string') return undefined
   if (typeof call_uuid !== 'string' || (device_id !== null && typeof device_id !== 'string')) return undefined
-  return { participant: { product, role, userId: sub }, callUuid: call_uuid, deviceId: device_id }
+  return {
+    participant: { product, role, userId: sub },
+    callUuid: call_uuid,
+    deviceId: device_id,
+    isOver: exp * 1000 <= now,
+  }
 }
 
 /** What stands for a session where a ticket was used. Session ids have no colon. */

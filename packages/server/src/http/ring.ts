@@ -13,7 +13,7 @@ export interface RingDeps {
   readonly ringTickets: Pick<RingTickets, 'verify'>
   readonly localLimits: Pick<LocalLimits, 'participantRequest'>
   readonly store: Pick<CallStore, 'load'>
-  readonly calls: Pick<Calls, 'rejectRinging' | 'alerting'>
+  readonly calls: Pick<Calls, 'rejectRinging' | 'alerting' | 'run'>
   readonly node: string
 }
 
@@ -26,12 +26,10 @@ export function createRingEndpoints(deps: RingDeps) {
     const token = bearerToken(request.headers.get('authorization'))
     if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'A ring ticket is required.' })
     const ticket = ringTickets.verify(token)
-    if (ticket === undefined) {
-      return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid or expired.' })
-    }
+    if (ticket === undefined) return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid.' })
     const limit = localLimits.participantRequest(ticket.participant)
     if (!limit.ok) return failure('RATE_LIMITED', { headers: retryAfter(limit.retryAfterMs) })
-    return answer(ticket)
+    return ticket.isOver ? over(ticket) : answer(ticket)
   }
 
   /** A call that is not for whoever the ticket names: nothing of it shows. */
@@ -40,6 +38,14 @@ export function createRingEndpoints(deps: RingDeps) {
     return call !== undefined && sideOf(call, participant) === 'callee' ? call : undefined
   }
   const gone = async (ticket: RingTicket) => notRinging(await load(ticket))
+
+  /** It asks when the ring ends, as the service itself does: whoever is first ends it. */
+  async function over(ticket: RingTicket): Promise<Response> {
+    const call = await load(ticket)
+    if (call?.status !== 'ringing') return notRinging(call)
+    const decision = await calls.run(call, { type: 'time' })
+    return notRinging(decision.ok && decision.call.status !== 'ringing' ? decision.call : undefined)
+  }
 
   return {
     ring: withTicket(async (ticket) => {

@@ -150,14 +150,14 @@ test('[TICK1] of the caller, of a stranger, of another product, of another call:
   expect(callUuid).toBeString()
 })
 
-test('[TICK1] none, forged, expired, of another purpose: 401', async () => {
+test('[TICK1] none, forged, over for a day, of another purpose: 401', async () => {
   const { caller, calleeId, callUuid, ticket } = await ringing()
   const forged = createRingTickets({ secrets: [{ kid: 'k', key: Buffer.alloc(32, 8) }], now: Date.now })
   const ringExpiresAt = Date.now() + 45_000
   const participant = { product: 'shop', role: 'agent', userId: calleeId }
   const bad = {
     forged: forged.sign({ product: 'shop', callUuid, ringExpiresAt }, participant),
-    expired: ticket({ until: Date.now() }),
+    'over for a day': ticket({ until: Date.now() - 86_400_000 }),
     'a session token': await service.token({ user_id: calleeId, role: 'agent' }),
     rubbish: 'rubbish',
   }
@@ -171,6 +171,28 @@ test('[TICK1] none, forged, expired, of another purpose: 401', async () => {
   }
   await caller.settle()
   expect(caller.events()).toEqual(['auth.ok', 'call.invited'])
+})
+
+test('[TICK1] a ticket that is over: 410 with what became of the call, as soon as its ring is over', async () => {
+  const { caller, callUuid, ticket } = await ringing({ ring_timeout_ms: 5_000 })
+  const over = () => ticket({ until: Date.now() })
+  // The call rings on: to this ticket nothing of it shows.
+  for (const path of paths) {
+    const { status, body } = await ask(path, over())
+    expect([path, status, body.error.status, body.error.end_reason]).toEqual([path, 410, null, null])
+  }
+  expect(caller.events()).toEqual(['auth.ok', 'call.invited'])
+  await caller.next('call.missed')
+  for (const path of paths) {
+    const { status, body } = await ask(path, over())
+    expect([path, status, body.error]).toEqual([
+      path,
+      410,
+      { code: 'CALL_NOT_RINGING', message: expect.any(String), status: 'missed', end_reason: 'no_answer' },
+    ])
+    expect(createValidator(NotRinging)(body).ok).toBe(true)
+  }
+  expect((await ask('', ticket({ call: callUuid, until: Date.now(), user: 'eve' }))).body.error.status).toBeNull()
 })
 
 test('[TICK1] a ticket opens nothing else', async () => {
