@@ -142,7 +142,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       now: clock.now,
     }
     const known = (ref: CallRef) => domain?.delivery.known.get(callKey(ref))
-    const waking = createWaking({ ...waker, known, onError })
+    const waking = createWaking({ ...waker, known, onNoDevice: observers.noDevice, onError })
     const guard = createAddressGuard(config.webhookAllow)
     const webhooks = createWebhooks({
       store: stores.webhooks,

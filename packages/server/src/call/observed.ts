@@ -8,6 +8,8 @@ export type Seen =
   | 'alerting'
   | 'socket_lost'
   | 'socket_found'
+  /** Nobody could be woken: no device is registered that this process has a push service for. */
+  | 'no_device'
   /** What became of a push to a device, and of an attempt to tell a webhook endpoint. */
   | 'push'
   | 'webhook'

@@ -72,6 +72,30 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
     "Agent ben's phone was offline; no push came through to Web Push in time (timeout), no client came within 45 s.",
   ],
   [
+    'offline, the push service not to be reached',
+    call(),
+    [push('failed', 'ECONNREFUSED')],
+    "Agent ben's phone was offline; no push came through to FCM, which could not be asked (ECONNREFUSED), no client came within 45 s.",
+  ],
+  [
+    'offline, the push service full',
+    call(),
+    [push('limited', '429 QUOTA_EXCEEDED')],
+    "Agent ben's phone was offline; FCM took no push for now (429 QUOTA_EXCEEDED), no client came within 45 s.",
+  ],
+  [
+    'offline, and too many pushes waited',
+    call(),
+    [push('dropped', 'too many')],
+    "Agent ben's phone was offline; no push was sent, for too many waited for FCM, no client came within 45 s.",
+  ],
+  [
+    'offline, without a device',
+    call(),
+    [entry('no_device', 8)],
+    'No ring to agent ben over a socket is known, and no device was there that could be woken; nobody answered within 45 s.',
+  ],
+  [
     'the push accepted, and nobody came',
     call(),
     [push('refused', '403'), push('accepted', '200')],
@@ -222,7 +246,7 @@ test('[TRACE1] of whatever was seen: one sentence, and names that were erased ar
   const detail = fc.record(
     {
       type: fc.constantFrom('call.wake', 'call.wake_cancelled'),
-      result: fc.constantFrom('accepted', 'gone', 'refused', 'expired', 'new'),
+      result: fc.constantFrom('accepted', 'gone', 'refused', 'expired', 'failed', 'limited', 'dropped', 'new'),
       platform: fc.constantFrom('fcm', 'apns', 'webpush', 'new'),
       cause: fc.string(),
       after_ms: fc.oneof(fc.integer(), fc.constant(null)),

@@ -80,8 +80,12 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
   }
   const rung = sessions(entries, 'rung')
   const pushes = pushesOf(call, entries)
-  // Entries may be missing, and which devices there are is not in any: what was not seen may have been, all the same.
-  if (rung.length === 0 && pushes === '') return `no ring to ${b} is known, neither over a socket nor as a push`
+  // Entries may be missing: what was not seen may have been, all the same.
+  if (rung.length === 0 && pushes === '') {
+    return entries.some(({ what }) => what === 'no_device')
+      ? `no ring to ${b} over a socket is known, and no device was there that could be woken`
+      : `no ring to ${b} is known, neither over a socket nor as a push`
+  }
   if (rung.length === 0) return `${b}'s phone was offline${pushes}`
   const lost = entries.find(({ what, session_id }) => what === 'socket_lost' && rung.includes(session_id ?? ''))
   if (lost === undefined) return `the ring was sent to ${b}, whose client was never proven to have received it${pushes}`
@@ -102,6 +106,9 @@ function pushesOf(call: CallView, entries: readonly TimelineEntry[]): string {
   const why = reason === undefined ? '' : ` (${word(reason)})`
   if (result === 'gone') return `; ${by} has given its device up${why}`
   if (result === 'expired') return `; no push came through to ${by} in time${why}`
+  if (result === 'failed') return `; no push came through to ${by}, which could not be asked${why}`
+  if (result === 'limited') return `; ${by} took no push for now${why}`
+  if (result === 'dropped') return `; no push was sent, for too many waited for ${by}`
   return `; push refused by ${by}${why}`
 }
 

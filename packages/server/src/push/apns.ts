@@ -91,12 +91,23 @@ function headersOf({ callUuid, expiresAt }: PushMessage, topic: string, voip: bo
   }
 }
 
-/** A VoIP push is handed to the app; an alert is shown by the phone, and an extension of the app may change it. */
-function bodyOf({ payload }: PushMessage, voip: boolean): object {
+/**
+ * A VoIP push is handed to the app; an alert is shown by the phone, and an extension of the app may change it. The one that
+ * the ring is over takes the place of the one before, without a sound.
+ */
+function bodyOf({ type, payload }: PushMessage, voip: boolean): object {
   if (voip) return { aps: {}, ...payload }
-  const { display_name: title } = (payload.caller ?? {}) as { display_name?: string }
-  const alert = { title: title ?? '', body: 'Incoming call' }
-  return { aps: { alert, sound: 'default', 'interruption-level': 'time-sensitive', 'mutable-content': 1 }, ...payload }
+  const { display_name: title = '' } = (payload.caller ?? {}) as { display_name?: string }
+  const aps =
+    type === 'call.wake'
+      ? { alert: { title, body: 'Incoming call' }, sound: 'default', 'interruption-level': 'time-sensitive' }
+      : { alert: { title, body: endOf(payload.status) }, 'interruption-level': 'passive' }
+  return { aps: { ...aps, 'mutable-content': 1 }, ...payload }
+}
+
+function endOf(status: unknown): string {
+  if (status === 'rejected') return 'Declined on another device'
+  return status === 'missed' || status === 'cancelled' ? 'Missed call' : 'Answered on another device'
 }
 
 function resultOf(status: number, code: string): Pushed {

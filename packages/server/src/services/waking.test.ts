@@ -49,6 +49,7 @@ function setUp(call: RingingCall, known: Call = call, { sender, ...parts }: Part
     tickets: { sign: () => 'ticket' },
     now: () => call.startedAt,
     known: () => known,
+    onNoDevice: () => {},
     onError: (error) => heard.reject(error),
     ...parts,
   })
@@ -98,6 +99,38 @@ test('[PUSH2] all devices are woken; when it stops ringing APNs is sent nothing,
     expect(await told(created(call))).toEqual(['iphone call.wake', 'android call.wake', 'browser call.wake'])
     expect(await told(over(call))).toEqual(['android call.wake_cancelled', 'browser call.wake_cancelled'])
   }
+})
+
+test('[PUSH2] an alert of a phone without PushKit is taken back, too', async () => {
+  const call = ringing()
+  const address: PushAddress = { platform: 'apns', token: 'aa', voip: false, environment: 'production' }
+  const participant = { product: call.product, role: call.callee.role, userId: call.callee.userId }
+  const sent: string[] = []
+  const done = Promise.withResolvers<void>()
+  const told = setUp(call, call, {
+    devices: { of: () => [{ participant, deviceId: 'plain', address, registeredAt: 0 }] },
+    sender: {
+      async send(device, { type }) {
+        sent.push(`${device.deviceId} ${type}`)
+        if (type === 'call.wake_cancelled') done.resolve()
+        return 'accepted'
+      },
+    },
+  })
+  void told(created(call))
+  void told(ended(call))
+  await done.promise
+  expect(sent).toEqual(['plain call.wake', 'plain call.wake_cancelled'])
+})
+
+test('[TRACE1] where no device can be woken that is said, once', async () => {
+  const call = ringing()
+  const said: string[] = []
+  const told = setUp(call, call, { devices: { of: () => [] }, onNoDevice: ({ callUuid }) => said.push(callUuid) })
+  void told(created(call))
+  void told(ended(call))
+  await told.stop()
+  expect(said).toEqual([call.callUuid])
 })
 
 test('[PUSH2] what was answered elsewhere before its commit was answered here wakes nobody', async () => {

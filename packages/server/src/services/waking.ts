@@ -17,6 +17,8 @@ export interface WakingOptions {
   readonly now: () => number
   /** The call as this node has heard of it last. */
   readonly known: (ref: CallRef) => Call | undefined
+  /** Of a ring of which no device could hear in its sleep. */
+  readonly onNoDevice: (call: Call) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -37,7 +39,7 @@ export interface Waking {
  * it was answered there [PUSH2]. Beside the call: nothing of it waits for a push.
  */
 export function createWaking(options: WakingOptions): Waking {
-  const { devices, sessions, sender, tickets, now, known, onError } = options
+  const { devices, sessions, sender, tickets, now, known, onNoDevice, onError } = options
   /** Of each call that rings, and for which this node wakes, its pushes: what comes next about the call comes after them. */
   const ringing = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<void> }>()
   /** Pushes of both kinds. */
@@ -47,7 +49,10 @@ export function createWaking(options: WakingOptions): Waking {
   async function asleep(call: Call, except?: string | null): Promise<readonly Device[]> {
     const callee = participantOf(call, 'callee')
     const registered = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
-    if (registered.length === 0) return []
+    if (registered.length === 0) {
+      if (except === undefined) onNoDevice(call)
+      return []
+    }
     const live = new Set((await sessions.seen(callee)).map(({ deviceId }) => deviceId))
     return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
   }
@@ -94,7 +99,8 @@ export function createWaking(options: WakingOptions): Waking {
       end_reason: isLive(call) ? null : call.endReason,
     }
     const reached = await asleepAtLast(call, expiresAt, stopping.signal, except)
-    const told = reached.filter(({ address }) => address.platform !== 'apns')
+    // A VoIP push has to ring, whatever it says.
+    const told = reached.filter(({ address }) => address.platform !== 'apns' || !address.voip)
     await Promise.all(
       told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
     )

@@ -81,6 +81,27 @@ test('[PUSH2] an alert for a device without PushKit', async () => {
   expect(body.aps).toMatchObject({ alert: { title: 'Ann', body: 'Incoming call' }, 'mutable-content': 1 })
 })
 
+test('[PUSH2] an alert that the ring is over takes the place of it, and says how it ended', async () => {
+  const apns = open()
+  for (const [status, body] of [
+    ['missed', 'Missed call'],
+    ['cancelled', 'Missed call'],
+    ['rejected', 'Declined on another device'],
+    ['accepted', 'Answered on another device'],
+    ['ended', 'Answered on another device'],
+  ]) {
+    const over: PushMessage = {
+      ...message(),
+      type: 'call.wake_cancelled',
+      payload: { ...message().payload, type: 'call.wake_cancelled', status },
+    }
+    await apns.send(phone(false), over, soonEnough())
+    const { headers, body: said } = await server.requests.next()
+    expect(headers).toMatchObject({ 'apns-push-type': 'alert', 'apns-collapse-id': callUuid })
+    expect(said.aps).toEqual({ alert: { title: 'Ann', body }, 'interruption-level': 'passive', 'mutable-content': 1 })
+  }
+})
+
 test('[PUSH2] one connection for many at once', async () => {
   const apns = open()
   const sent = await Promise.all(Array.from({ length: 20 }, () => apns.send(phone(), message(), soonEnough())))

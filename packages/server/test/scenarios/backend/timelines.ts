@@ -118,9 +118,10 @@ export function registerTimelines(name: string, start: Start): void {
       expect(await put.json()).toMatchObject({ device_id: 'phone', pushes: false })
       const { callUuid, isOver } = await missed(calleeId)
       await isOver()
-      const shown = await timeline(callUuid, 'invited', 'missed')
+      const shown = await timeline(callUuid, 'invited', 'no_device', 'missed')
+      expect(shown.of('no_device')).toMatchObject([{ who: { user_id: calleeId, role: 'agent' }, detail: {} }])
       expect(shown.summary).toMatch(
-        /^No ring to agent callee-\S+ is known, neither over a socket nor as a push; nobody answered within [\d.]+ s\.$/,
+        /^No ring to agent callee-\S+ over a socket is known, and no device was there that could be woken; nobody answered/,
       )
     })
 
