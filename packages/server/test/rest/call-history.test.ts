@@ -133,7 +133,7 @@ describe('order, limit and pages', () => {
     expect(data[0]?.started_at).toBe(new Date(start + 104_000 - 1000).toISOString())
   })
 
-  test('[HIST1] limit: default 30, unreadable 30, too small 1, too large 100', async () => {
+  test('[HIST1] limit: default 30, unreadable or too small 30, too large 100', async () => {
     for (const [query, length] of [
       ['', 30],
       ['?limit=', 30],
