@@ -8,7 +8,7 @@ import type { Postgres } from '../support/postgres.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
-import { ask, becomesReady, becomesUnready, insist, toldOf, worldFor } from './world.ts'
+import { ask, becomesReady, becomesUnready, insist, saysFull, toldOf, worldFor } from './world.ts'
 
 let disk: SmallDisk
 
@@ -23,7 +23,7 @@ async function databaseOnSmallDisk(postgres: Postgres): Promise<string> {
 
 const world = worldFor({ makeDatabase: databaseOnSmallDisk, atEnd: () => disk.remove() })
 
-test('[EXT3] [INV3] [HEALTH1] the disk of PostgreSQL is full: what is not written is refused, calls go on, and room is all it takes', async () => {
+test('[EXT3] [INV3] [HEALTH1] [LOG2] the disk of PostgreSQL is full: what is not written is refused, calls go on, and room is all it takes', async () => {
   const { one, two, postgres, databaseUrl } = world()
   const [standing, calling] = await Promise.all([pairOn(one, two), pairOn(two, one)])
   const call = await connectedCall(standing)
@@ -64,6 +64,7 @@ test('[EXT3] [INV3] [HEALTH1] the disk of PostgreSQL is full: what is not writte
 
   // It answers, and a small write may still find room in a page: no table can grow.
   await becomesUnready('database', one, two)
+  await saysFull(/\(53100\)/, refused[0] === calling.caller ? two : one)
 
   disk.clear()
   await becomesReady(one, two)

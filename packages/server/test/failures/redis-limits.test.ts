@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { someone } from '@ringwire/testkit/flows'
 import { productKey, type Service } from '@ringwire/testkit/service'
 import { Redis } from 'ioredis'
-import { becomesReady, becomesUnready, inTime, limitMs, until, worldFor } from './world.ts'
+import { isAskedToComeLater } from './people.ts'
+import { becomesReady, becomesUnready, inTime, limitMs, saysFull, until, worldFor } from './world.ts'
 
 const limit = 10
 /** Each step asks from an address of its own, as a proxy names it. */
@@ -82,13 +83,16 @@ test('[TOK5] Redis is killed: each node counts tokens for itself, 200 up to the 
   expect(await countTogether(nodes)).toEqual(allowedThenRefused(2))
 }, 240_000)
 
-test('[HEALTH1] Redis at maxmemory answers, and takes nothing: no node is ready until there is room', async () => {
+test('[HEALTH1] [LOG2] Redis at maxmemory answers, and takes nothing: no node is ready until there is room, and the log says so', async () => {
   const { one, two, redis } = world()
   const admin = new Redis(redis.url)
   try {
     await becomesReady(one, two)
+    const token = await one.token({ user_id: someone('guest') })
     await admin.config('SET', 'maxmemory', '1')
     await becomesUnready('redis', one, two)
+    for (const node of [one, two]) await isAskedToComeLater(node, token)
+    await saysFull(/OOM command not allowed/, one, two)
     await admin.config('SET', 'maxmemory', '0')
     await becomesReady(one, two)
   } finally {

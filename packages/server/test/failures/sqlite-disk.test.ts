@@ -1,10 +1,11 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, beforeAll, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Service } from '@ringwire/testkit/service'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
+import { errorCode, inviteOf } from '../support/sessions.ts'
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { becomesReady, becomesUnready, saysLostAndBack, until } from './world.ts'
+import { becomesReady, becomesUnready, saysFull, saysLostAndBack, until } from './world.ts'
 
 let disk: SmallDisk
 let service: Service
@@ -38,6 +39,25 @@ test('[LOG2] the log says that a store is lost, and that it is back, also where 
   disk.clear()
   await back
   await saysLostAndBack('database', service)
+}, 240_000)
+
+test('[LOG2] what cannot be written is refused, and the log says that the store is full', async () => {
+  const [caller, callee] = await Promise.all([
+    service.connect({ user_id: 'ann', role: 'customer' }),
+    service.connect({ user_id: 'ben', role: 'agent' }),
+  ])
+  disk.fill()
+  // Pages that are there take some more.
+  const filler = 'x'.repeat(900)
+  await until('an invite is refused', async () => {
+    const code = await errorCode(caller, 'call.invite', inviteOf('ben', { metadata: { filler } }))
+    if (code !== undefined) expect(code).toBe('SERVICE_UNAVAILABLE')
+    return code !== undefined
+  })
+  await saysFull(/database or disk is full/, service)
+  disk.clear()
+  await becomesReady(service)
+  await Promise.all([caller.close(), callee.close()])
 }, 240_000)
 
 test('[HEALTH1] another program keeps the file locked: not ready until it lets go', async () => {

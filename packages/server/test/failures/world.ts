@@ -123,6 +123,16 @@ export async function saysLostAndBack(store: 'database' | 'redis', ...services: 
   }
 }
 
+/** The log of each names what a store refuses for want of room, as its own words `why` have it, and no error [LOG2]. */
+export async function saysFull(why: RegExp, ...services: readonly Service[]): Promise<void> {
+  const isTold = ({ log }: Service) =>
+    log
+      .split('\n')
+      .filter((line) => line.includes('"message":"a store is full"'))
+      .some((line) => line.includes('"level":"warn"') && why.test(line))
+  await until('the log says that a store is full', () => services.every(isTold))
+}
+
 async function saysWithin(service: Service, wanted: Record<string, unknown>): Promise<void> {
   const since = performance.now()
   for (;;) {
