@@ -132,7 +132,7 @@ export class Client {
   }
 
   /** Closes with a close frame, as a browser does when its page goes [PLACE5]. */
-  close(code = 1000): Promise<Closed> {
+  close(code: number | null = 1000): Promise<Closed> {
     this.socket.close(code)
     return this.closed
   }

@@ -126,10 +126,10 @@ export class RawWebSocket {
     this.raw(Buffer.concat(texts.map((text) => encodeFrame(opcodes.text, text))))
   }
 
-  /** Sends a close frame. */
-  close(code: number): void {
-    const payload = Buffer.alloc(2)
-    payload.writeUInt16BE(code)
+  /** Sends a close frame; `null`: one without a code. */
+  close(code: number | null): void {
+    const payload = Buffer.alloc(code === null ? 0 : 2)
+    if (code !== null) payload.writeUInt16BE(code)
     this.raw(encodeFrame(opcodes.close, payload))
   }
 

@@ -353,8 +353,10 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       expect(candidateNumbers(third)).toEqual(range(10, 15))
     })
 
-    for (const code of [1000, 1001, 3000, 4999]) {
-      test(`[PLACE5] a caller that closed its socket with ${code} finds what came meanwhile, in order`, async () => {
+    // What a client may send, and a close frame without a code.
+    const clientCodes = [1000, 1001, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 4000, 4999, null]
+    for (const code of clientCodes) {
+      test(`[PLACE5] a caller that closed its socket with ${code ?? 'no code'} finds what came meanwhile, in order`, async () => {
         const { caller, callee, callerId, calleeId } = await connectPair(service)
         const callUuid = await invite(caller, calleeId)
         await callee.next('call.ringing')
