@@ -81,6 +81,17 @@ describe('on a loopback address', () => {
     expect((await fetch(`${service.url}/metrics`)).status).toBe(404)
   })
 
+  test('[ADM1] nosniff on each answer, and nothing is kept', async () => {
+    const paths = ['/metrics', '/healthz', '/readyz', '/nothing']
+    for (const [path, method] of paths.flatMap((path) =>
+      ['GET', 'HEAD', 'POST'].map((method) => [path, method] as const),
+    )) {
+      const { headers } = await fetch(url + path, { method })
+      const given = [headers.get('x-content-type-options'), headers.get('cache-control')]
+      expect([path, method, ...given]).toEqual([path, method, 'nosniff', 'no-store'])
+    }
+  })
+
   test('[MET1] what operators ask for is no traffic of the service, and is counted by itself', async () => {
     const name = 'ringwire_admin_requests_total{result="200"}'
     const before = await metricsOf(service)

@@ -116,6 +116,28 @@ describe('paths and methods', () => {
     })
   }
 
+  test('nosniff on each: health, history, /v1/server, unknown paths; what is answered, what is refused', async () => {
+    const token = { Authorization: `Bearer ${rest.token()}` }
+    const paths = [
+      ...Object.keys(allow),
+      '/v1/server/calls',
+      '/v1/server/webhooks',
+      '/.well-known/jwks.json',
+      '/nothing',
+    ]
+    const seen = new Set<number>()
+    for (const path of paths) {
+      for (const headers of [{}, token, credentials()]) {
+        for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS']) {
+          const { status, headers: given } = await rest.get(path, { method, headers })
+          expect([path, method, status, given.get('x-content-type-options')]).toEqual([path, method, status, 'nosniff'])
+          seen.add(status)
+        }
+      }
+    }
+    for (const status of [200, 204, 400, 401, 404, 405, 426]) expect([...seen]).toContain(status)
+  })
+
   test('[HTTP1] HEAD says what GET would, without a body', async () => {
     const head = await rest.get('/healthz', { method: 'HEAD' })
     const get = await rest.get('/healthz')
