@@ -36,8 +36,22 @@ const files = {
   '/main.css': ['dist/main.css', 'text/css'],
   '/service-worker.js': ['dist/service-worker.js', 'text/javascript'],
 }
+/**
+ * The page loads nothing from elsewhere, nothing may be injected into it, and it talks to this server and the service alone.
+ * Its service worker asks the service about rings.
+ */
+const { origin } = new URL(serviceUrl)
+const headers = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': [
+    "default-src 'self'",
+    `connect-src 'self' ${origin} ${origin.replace(/^http/, 'ws')}`,
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
+}
 let backend
 const server = createServer(async (request, response) => {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   // Until there is a secret to verify webhooks with: Ringwire sends them again.
   if (backend === undefined) return response.writeHead(503).end()
   if (await backend(request, response)) return

@@ -1,5 +1,5 @@
 // `npm start`: the service, with a key that is made for this run, and the application on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, KEY_ID and SECRET are set, it uses that service.
+// Where RINGWIRE_URL, KEY_ID and SECRET are set, it uses that service: RINGWIRE_URL is where browsers reach it, too.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -31,6 +31,16 @@ const files = {
   '/ui/main.css': ['dist/ui/main.css', 'text/css'],
 }
 
+/** The page loads nothing from elsewhere, nothing may be injected into it, and it talks to this server and the service alone. */
+const headers = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': [
+    "default-src 'self'",
+    `connect-src 'self' ${new URL(service.url).origin.replace(/^http/, 'ws')}`,
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
+}
+
 async function answer(request, response) {
   const { pathname, searchParams } = new URL(request.url, 'http://localhost')
   if (request.method === 'POST' && pathname === '/sign-in') return signIn(searchParams.get('name'), response)
@@ -43,6 +53,7 @@ async function answer(request, response) {
 }
 
 const server = createServer((request, response) => {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   answer(request, response).catch((error) => {
     console.error(error.message)
     response.writeHead(502).end()

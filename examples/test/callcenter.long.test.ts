@@ -105,12 +105,17 @@ function subscribeThere(subscription: Subscribed['subscription']): void {
   })
 }
 
-/** In a page: its connections are kept, to count what arrives. */
+/** In a page: its connections are kept, to count what arrives, and what its policy refused. */
 function keepConnections(): void {
   const kept: RTCPeerConnection[] = []
+  const refused: string[] = []
+  addEventListener('securitypolicyviolation', (event) => {
+    refused.push((event as SecurityPolicyViolationEvent).blockedURI)
+  })
   const Native = RTCPeerConnection
   Object.assign(window, {
     kept,
+    refused,
     RTCPeerConnection: class extends Native {
       constructor(configuration?: RTCConfiguration) {
         super(configuration)
@@ -258,6 +263,8 @@ test('[PUSH2] [HOOK3] [TRACE1] an agent whose page is closed is woken, answers, 
   const steps = written(callUuid)
   expect(steps.map(({ status }) => status)).toEqual(['ringing', 'accepted', 'connected', 'ended'])
   expect(steps.map(({ version }) => version)).toEqual(steps.map(({ version }) => version).sort((a, b) => a - b))
+  const refused = () => (window as unknown as { refused: string[] }).refused
+  for (const page of [agent, customer]) expect(await page.evaluate(refused)).toEqual([])
   await traces(callUuid, [
     /invited +customer\/ann/,
     /push +agent\/ben .*type=call.wake platform=webpush result=accepted reason=201/,
@@ -322,6 +329,15 @@ test('[HOOK2] what Ringwire has not signed is not written into the book', async 
     expect(response.status).toBe(401)
   }
   expect(written('forged')).toEqual([])
+})
+
+test('every answer says what the page may load and connect to, and that its type is no guess', async () => {
+  for (const path of ['/', '/main.js', '/service-worker.js', '/api/start', '/webhooks', '/nothing']) {
+    const { headers } = await fetch(`${application.url}${path}`)
+    expect([path, headers.get('x-content-type-options')]).toEqual([path, 'nosniff'])
+    const policy = /^default-src 'self'; connect-src 'self' http:\/\/[\d.:]+ ws:\/\/[\d.:]+; base-uri/
+    expect(headers.get('content-security-policy')).toMatch(policy)
+  }
 })
 
 test('nobody sees a desk or gets a token without having signed in', async () => {

@@ -30,12 +30,25 @@ test('the token route answers who is signed in, and nobody else', async () => {
   expect(token.user).toMatchObject({ user_id: 'ben', role: 'agent' })
 })
 
-/** Keeps the page's connections, to count what arrives. */
+test('every answer says what the page may load and connect to, and that its type is no guess', async () => {
+  for (const path of ['/', '/plain/', '/ui/main.js', '/ui/main.css', '/sign-in', '/nothing']) {
+    const { headers } = await fetch(`${url}${path}`)
+    expect([path, headers.get('x-content-type-options')]).toEqual([path, 'nosniff'])
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'self'; connect-src 'self' ws:\/\/[\d.:]+;/)
+  }
+})
+
+/** Keeps the page's connections, to count what arrives, and what its policy refused. */
 function keepConnections(): void {
   const kept: RTCPeerConnection[] = []
   const Native = RTCPeerConnection
+  const refused: string[] = []
+  addEventListener('securitypolicyviolation', (event) => {
+    refused.push((event as SecurityPolicyViolationEvent).blockedURI)
+  })
   Object.assign(window, {
     kept,
+    refused,
     RTCPeerConnection: class extends Native {
       constructor(configuration?: RTCConfiguration) {
         super(configuration)
@@ -93,6 +106,8 @@ for (const [flavour, { rings, answer, hangUp, over }] of Object.entries(flavours
     await Promise.all([ann, ben].map(seesAndHears))
     await ben.click(hangUp)
     await ann.waitForSelector(over)
+    const refused = () => (window as unknown as { refused: string[] }).refused
+    for (const page of [ann, ben]) expect(await page.evaluate(refused)).toEqual([])
     await Promise.all([ann, ben].map((page) => page.context().close()))
   }, 240_000)
 }
