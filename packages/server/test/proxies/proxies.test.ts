@@ -3,7 +3,7 @@ import { type ConnectionOptions, connect } from 'node:tls'
 import type { TokenRequest } from '@ringwire/protocol/rest'
 import { Deployment, person } from './deployment.ts'
 import { tls } from './phone.ts'
-import { nginxFiles, proxyFiles } from './proxy.ts'
+import { nginxFiles, proxyFiles, startHaproxyWithin } from './proxy.ts'
 
 for (const name of ['nginx', 'haproxy'] as const) {
   describe(`two nodes behind ${name}, with deploy/${proxyFiles[name]}`, () => {
@@ -105,6 +105,18 @@ for (const name of ['nginx', 'haproxy'] as const) {
         const limits = deployment.fileLimits()
         expect(limits).not.toBeEmpty()
         expect(limits).toEqual(limits.map(() => nginxFiles))
+      })
+    } else {
+      test('its file needs two files for each connection: where there are fewer, the start says so and ends', async () => {
+        const file = await Bun.file(new URL('../../../../deploy/haproxy.cfg', import.meta.url)).text()
+        const [connections, enough] = [/maxconn (\d+)/, /`ulimit -n` has to be (\d+)/].map((it) =>
+          Number(it.exec(file)?.[1]),
+        )
+        const { code, said } = startHaproxyWithin(4_000)
+        expect([code, said]).toEqual([1, expect.stringContaining('limit is 4000')])
+        const needed = Number(/Cannot raise FD limit to (\d+)/.exec(said)?.[1])
+        expect(needed).toBeGreaterThan(2 * (connections as number))
+        expect(needed).toBeLessThanOrEqual(enough as number)
       })
     }
 

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { soon } from '@ringwire/testkit/patience'
 import { findSystemProgram } from '../../../../scripts/system.mjs'
 import { tls } from './phone.ts'
 
@@ -174,5 +175,33 @@ function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOp
         `set server ringwire/node3 addr ${hostname} port ${port}; enable server ringwire/node3`,
       )
     },
+  }
+}
+
+/** What HAProxy says to its file as it is shipped, and with which code it ends, where a process may open so many files. */
+export function startHaproxyWithin(files: number): { readonly code: number | null; readonly said: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'ringwire-haproxy-'))
+  try {
+    makeCertificate(directory)
+    // Who may raise the limit of its process is told nothing.
+    const unable = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-sys_resource', '--'] : []
+    const within = ['sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh']
+    const { exitCode, stderr } = Bun.spawnSync(
+      [...unable, ...within, programOf('haproxy'), '-db', '-f', join(deploy, 'haproxy.cfg')],
+      {
+        env: {
+          PATH: process.env.PATH ?? '',
+          LISTEN: `unix@${join(directory, 'listen.sock')}`,
+          CERTIFICATE: join(directory, 'calls.pem'),
+          ADMIN: join(directory, 'admin.sock'),
+        },
+        stdout: 'ignore',
+        // One that starts all the same is ended.
+        timeout: soon(10_000),
+      },
+    )
+    return { code: exitCode, said: stderr.toString() }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
   }
 }
