@@ -377,6 +377,7 @@ function createFront(parts: FrontDeps) {
     clientAddress,
     products: stores.products,
     ringTickets,
+    isRevoked,
     devices: stores.devices,
     sender,
     store: stores.calls,

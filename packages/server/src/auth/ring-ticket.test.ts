@@ -36,7 +36,7 @@ const claims = {
 
 test('[TICK1] a ticket is for one call and one participant', () => {
   const { tickets } = setUp()
-  const said = { participant: ben, callUuid: call.callUuid, isOver: false }
+  const said = { participant: ben, callUuid: call.callUuid, issuedAt: start, isOver: false }
   expect(tickets.verify(tickets.sign(call, ben))).toEqual({ ...said, deviceId: null })
   expect(tickets.verify(tickets.sign(call, ben, 'phone'))).toEqual({ ...said, deviceId: 'phone' })
   expect(tickets.verify(sign(claims))).toEqual({ ...said, deviceId: null })
@@ -83,6 +83,7 @@ test('[TICK1] what is forged, or lacks a claim, is no ticket', () => {
     sign(claims, none),
     `${encode(none)}.${encode(claims)}.`,
     sign({ ...claims, iss: 'other' }),
+    sign({ ...claims, iat: undefined }),
     sign({ ...claims, exp: undefined }),
     sign({ ...claims, exp: 'tomorrow' }),
     sign({ ...claims, sub: undefined }),

@@ -4,7 +4,7 @@
  *
  *   const tickets = createRingTickets({ secrets, now })
  *   tickets.sign(call, participantOf(call, 'callee'), 'phone') → token
- *   tickets.verify(token)                                      → { participant, callUuid, deviceId, isOver } | undefined
+ *   tickets.verify(token)                                      → { participant, callUuid, deviceId, … } | undefined
  *
  * Its audience is its own: no session token is a ring ticket, and no ring ticket a session token.
  */
@@ -21,6 +21,8 @@ export interface RingTicket {
   readonly callUuid: string
   /** The device that it was sent to; null: no one in particular. */
   readonly deviceId: string | null
+  /** In ms since the epoch, a whole second. */
+  readonly issuedAt: number
   /** It opens nothing any more: what became of its call is all that it is told. */
   readonly isOver: boolean
 }
@@ -63,15 +65,27 @@ export function createRingTickets({ secrets, now }: RingTicketsOptions): RingTic
 
 function readTicket(payload: unknown, now: number): RingTicket | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined
-  const { iss, aud, purpose, exp, sub, product, role, call_uuid, device_id = null } = payload as Record<string, unknown>
+  const {
+    iss,
+    aud,
+    purpose,
+    iat,
+    exp,
+    sub,
+    product,
+    role,
+    call_uuid,
+    device_id = null,
+  } = payload as Record<string, unknown>
   if (iss !== tokenIssuer || aud !== ticketAudience || purpose !== ticketPurpose) return undefined
-  if (typeof exp !== 'number' || !(exp * 1000 + rememberedMs > now)) return undefined
+  if (typeof iat !== 'number' || typeof exp !== 'number' || !(exp * 1000 + rememberedMs > now)) return undefined
   if (typeof sub !== 'string' || typeof product !== 'string' || typeof role !== 'string') return undefined
   if (typeof call_uuid !== 'string' || (device_id !== null && typeof device_id !== 'string')) return undefined
   return {
     participant: { product, role, userId: sub },
     callUuid: call_uuid,
     deviceId: device_id,
+    issuedAt: iat * 1000,
     isOver: exp * 1000 <= now,
   }
 }

@@ -6,11 +6,14 @@ import type { Actor } from '../call/decide.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Calls } from '../services/calls.ts'
 import type { LocalLimits } from '../services/limits.ts'
+import type { Revoked } from '../services/revoked.ts'
 import { bearerToken } from './bearer.ts'
 import { failure, json, retryAfter } from './replies.ts'
 
 export interface RingDeps {
   readonly ringTickets: Pick<RingTickets, 'verify'>
+  /** Whoever was sent away has no ticket any more either [SRV2]. */
+  readonly isRevoked: Revoked['isRevoked']
   readonly localLimits: Pick<LocalLimits, 'participantRequest'>
   readonly store: Pick<CallStore, 'load'>
   readonly calls: Pick<Calls, 'rejectRinging' | 'alerting' | 'run'>
@@ -20,13 +23,14 @@ export interface RingDeps {
 type Answer = (ticket: RingTicket) => Promise<Response>
 
 export function createRingEndpoints(deps: RingDeps) {
-  const { ringTickets, localLimits, store, calls, node } = deps
+  const { ringTickets, isRevoked, localLimits, store, calls, node } = deps
 
   const withTicket = (answer: Answer) => (request: Request) => {
     const token = bearerToken(request.headers.get('authorization'))
     if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'A ring ticket is required.' })
     const ticket = ringTickets.verify(token)
-    if (ticket === undefined) return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid.' })
+    if (ticket === undefined || isRevoked({ ...ticket, key: null }))
+      return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid.' })
     const limit = localLimits.participantRequest(ticket.participant)
     if (!limit.ok) return failure('RATE_LIMITED', { headers: retryAfter(limit.retryAfterMs) })
     return ticket.isOver ? over(ticket) : answer(ticket)

@@ -147,6 +147,7 @@ export function startRest(options: RestOptions): RestService {
     localLimits,
     products: stores.products,
     ringTickets,
+    isRevoked: () => false,
     devices: stores.devices,
     sender: { serves: () => false },
     store: stores.calls,

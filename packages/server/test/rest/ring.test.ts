@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { NotRinging, RingChanged, RingResponse } from '@ringwire/protocol/rest'
 import { createValidator } from '@ringwire/protocol/validate'
 import { invite, someone } from '@ringwire/testkit/flows'
-import { Service } from '@ringwire/testkit/service'
+import { productKey, Service } from '@ringwire/testkit/service'
 import { createRingTickets, type RingTickets } from '../../src/auth/ring-ticket.ts'
 
 const key = Buffer.alloc(32, 7)
@@ -193,6 +193,27 @@ test('[TICK1] a ticket that is over: 410 with what became of the call, as soon a
     expect(createValidator(NotRinging)(body).ok).toBe(true)
   }
   expect((await ask('', ticket({ call: callUuid, until: Date.now(), user: 'eve' }))).body.error.status).toBeNull()
+})
+
+test('[TICK1] [SRV2] who is sent away has no ticket any more, and gets one with the next call', async () => {
+  const { caller, calleeId, callUuid, ticket } = await ringing()
+  const before = ticket()
+  expect((await ask('', before)).status).toBe(200)
+  const response = await fetch(`${service.url}/v1/server/participants/agent/${calleeId}/disconnect`, {
+    method: 'POST',
+    headers: { 'X-SVC-Product-Key-ID': productKey.id, 'X-SVC-Product-Secret': productKey.secret },
+  })
+  expect(response.status).toBe(200)
+  for (const path of paths) {
+    const { status, body } = await ask(path, before)
+    expect([path, status, body.error.code]).toEqual([path, 401, 'AUTH_TOKEN_INVALID'])
+  }
+  await caller.settle()
+  expect(caller.events()).toEqual(['auth.ok', 'call.invited'])
+  // Of the next second: tokens are of a whole one.
+  const later = createRingTickets({ secrets: [{ kid: 'k', key }], now: () => Date.now() + 1_000 })
+  const call = { product: 'shop', callUuid, ringExpiresAt: Date.now() + 45_000 }
+  expect((await ask('', later.sign(call, { product: 'shop', role: 'agent', userId: calleeId }))).status).toBe(200)
 })
 
 test('[TICK1] a ticket opens nothing else', async () => {
