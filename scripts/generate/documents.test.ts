@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Parser } from '@asyncapi/parser'
+import { hookTypes } from '@ringwire/protocol/backend'
 import type { ClientEventName } from '@ringwire/protocol/client-events'
 import { endpoints } from '@ringwire/protocol/endpoints'
 import { type ErrorCode, errors, limitNames } from '@ringwire/protocol/errors'
@@ -103,6 +104,43 @@ describe('openapi.json', () => {
   test('no endpoint answers a code of call.error alone', () => {
     for (const code of Object.values(endpoints).flatMap((endpoint) => [...endpoint.errors]))
       expect(errors[code].where as string).not.toBe('ws')
+  })
+})
+
+describe('openapi.json: webhooks', () => {
+  interface Request {
+    parameters: { name: string; in: string; required: boolean }[]
+    requestBody: { content: Record<string, { schema: Json; examples: Record<string, { value: JsonObject }> }> }
+  }
+  const requests = async () => {
+    const document = await SwaggerParser.dereference(JSON.parse(JSON.stringify(createOpenApi())))
+    const { webhooks } = document as unknown as { webhooks: Record<string, { post: Request }> }
+    return Object.entries(webhooks).map(([type, { post }]) => ({ type, ...post }))
+  }
+
+  test('[HOOK2] every type that an endpoint may ask for is one, and webhook.test', async () => {
+    const types = (await requests()).map(({ type }) => type)
+    expect(types.toSorted()).toEqual([...hookTypes, 'webhook.test'].toSorted())
+  })
+
+  test('[HOOK2] a body fits the schema of its own type, and of no other', async () => {
+    const all = await requests()
+    for (const { type, requestBody } of all) {
+      const { schema } = requestBody.content['application/json'] ?? {}
+      const bodies = all.map((other) => other.requestBody.content['application/json']?.examples.one?.value)
+      const fitting = bodies.filter((body) => problems(schema, body).length === 0)
+      expect(fitting.map((body) => body?.type)).toEqual([type])
+    }
+  })
+
+  test('[HOOK2] each one has the three headers of Standard Webhooks', async () => {
+    for (const { type, parameters } of await requests()) {
+      const required = parameters.filter((it) => it.in === 'header' && it.required).map(({ name }) => name)
+      expect({ type, required }).toEqual({
+        type,
+        required: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+      })
+    }
   })
 })
 

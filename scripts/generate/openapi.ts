@@ -22,6 +22,7 @@ import { settings } from '../../packages/server/src/config/settings.ts'
 import { queryParameters } from './asyncapi.ts'
 import * as examples from './examples.ts'
 import { paging, pathParameters, type ServerEndpoint, serverSchemas, serverShapes } from './openapi-server.ts'
+import { createWebhooks, webhookSchemas } from './openapi-webhooks.ts'
 import { type Json, type JsonObject, plainSchema, reference, withReferences } from './schemas.ts'
 
 const namedSchemas = {
@@ -42,6 +43,7 @@ const namedSchemas = {
   Health,
   RestError,
   ...serverSchemas,
+  ...webhookSchemas,
 }
 
 const headerComponents: JsonObject = {
@@ -281,7 +283,7 @@ const securitySchemes: JsonObject = {
   },
 }
 
-/** OpenAPI 3.1 of everything that is asked over HTTP. */
+/** OpenAPI 3.1 of everything that is asked over HTTP, and of what the service asks itself. */
 export function createOpenApi(): JsonObject {
   const plain = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, plainSchema(schema)]))
   const schemas = Object.fromEntries(Object.entries(plain).map(([name, it]) => [name, withReferences(it, plain)]))
@@ -296,8 +298,11 @@ export function createOpenApi(): JsonObject {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: 'http://127.0.0.1:8080', description: 'As started without any configuration.' }],
-    tags: Object.entries(endpointTags).map(([name, description]) => ({ name, description })),
+    tags: Object.entries({ ...endpointTags, webhooks: 'What application backends are sent.' }).map(
+      ([name, description]) => ({ name, description }),
+    ),
     paths: pathsOf(),
+    webhooks: createWebhooks(),
     components: {
       schemas,
       headers: headerComponents,

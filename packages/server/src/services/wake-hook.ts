@@ -6,6 +6,7 @@
  *
  * An attempt that is made again says what is so by then.
  */
+import type { WakeDevice } from '@ringwire/protocol/webhook-events'
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import type { Participant } from '../call/call.ts'
 import type { Devices } from '../ports/devices.ts'
@@ -22,17 +23,6 @@ export interface WakeHookOptions {
 
 /** Completes the body that was stored; rejects where a store is away. */
 export type WakeHook = (product: string, body: string) => Promise<{ readonly body: string; readonly ticket: string }>
-
-/** A device of the callee, as `call.wake` names it. */
-interface WakeDevice {
-  readonly device_id: string | null
-  /** Null: it is not registered, and is there because it is connected. */
-  readonly platform: string | null
-  /** It has a session: it rings there. */
-  readonly reached: boolean
-  /** Ringwire pushes to it by itself. */
-  readonly pushed: boolean
-}
 
 interface StoredWake {
   readonly data: {
