@@ -33,7 +33,8 @@ import { verify } from './webhooks.ts'
 
 export { RingwireError } from './error.ts'
 export type * from './types.ts'
-export { type VerifyOptions, type WebhookEvent, WebhookVerificationError } from './webhooks.ts'
+export type * from './webhook-events.ts'
+export { type VerifyOptions, WebhookVerificationError } from './webhooks.ts'
 export const webhooks = { verify } as const
 
 export interface RingwireOptions {

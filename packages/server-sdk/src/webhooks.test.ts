@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
+import type { UnknownEvent, WebhookEvent } from './webhook-events.ts'
 import { type VerifyOptions, verify, WebhookVerificationError } from './webhooks.ts'
 
 const secretOf = () => `whsec_${randomBytes(24).toString('base64')}`
@@ -35,13 +36,56 @@ test('[HOOK2] the example of the Standard Webhooks specification', () => {
 
 test('[HOOK2] a webhook of ours, whatever its headers and body are held in', () => {
   const event = { id: 'msg_1', type: 'call.ended', timestamp: '2026-03-02T09:05:00.000Z', data: { name: 'Zoë' } }
-  expect(ask()).toEqual(event)
-  expect(ask({ headers: new Headers(right()) })).toEqual(event)
-  expect(ask({ headers: { ...right(), 'webhook-signature': [sign(secret)], accept: undefined } })).toEqual(event)
-  expect(ask({ payload: new TextEncoder().encode(payload) })).toEqual(event)
-  expect(ask({ headers: Object.fromEntries(Object.entries(right()).map(([k, v]) => [k.toUpperCase(), v])) })).toEqual(
+  expect<object>(ask()).toEqual(event)
+  expect<object>(ask({ headers: new Headers(right()) })).toEqual(event)
+  expect<object>(ask({ headers: { ...right(), 'webhook-signature': [sign(secret)], accept: undefined } })).toEqual(
     event,
   )
+  expect<object>(ask({ payload: new TextEncoder().encode(payload) })).toEqual(event)
+  expect<object>(
+    ask({ headers: Object.fromEntries(Object.entries(right()).map(([k, v]) => [k.toUpperCase(), v])) }),
+  ).toEqual(event)
+})
+
+/** What a receiver does: each type has its data. */
+function said(event: WebhookEvent): string {
+  switch (event.type) {
+    case 'call.ended':
+      return `${event.data.call_uuid} had ${event.data.quality?.caller?.reports ?? 0} reports`
+    case 'call.wake':
+      return `${event.data.devices.length} devices until ${event.data.expires_at}`
+    case 'participant.online':
+    case 'participant.offline':
+      return `${event.data.role}/${event.data.user_id}`
+    case 'webhook.test':
+      return event.data.webhook_id
+    case 'call.ringing':
+    case 'call.accepted':
+    case 'call.connected':
+    case 'call.rejected':
+    case 'call.cancelled':
+    case 'call.missed':
+    case 'call.busy':
+    case 'call.wake_cancelled':
+      return event.data.caller.user_id
+    default: {
+      const unknown: UnknownEvent = event
+      return `${unknown.type} ${JSON.stringify(unknown.data)}`
+    }
+  }
+}
+
+test('[HOOK2] the type of an event says what its data is; one of a newer service verifies, too', () => {
+  const of = (type: string, data: object) => {
+    const text = JSON.stringify({ type, timestamp: '2026-03-02T09:05:00.000Z', data })
+    return said(ask({ payload: text, headers: right(sign(secret, text)) }))
+  }
+  expect(of('call.ended', { call_uuid: 'u', quality: null })).toBe('u had 0 reports')
+  expect(of('call.wake', { devices: [], expires_at: 'then' })).toBe('0 devices until then')
+  expect(of('call.missed', { caller: { user_id: 'ann' } })).toBe('ann')
+  expect(of('participant.online', { role: 'agent', user_id: 'ben' })).toBe('agent/ben')
+  expect(of('webhook.test', { webhook_id: 'we_1' })).toBe('we_1')
+  expect(of('call.transferred', { to: 'eva' })).toBe('call.transferred {"to":"eva"}')
 })
 
 test('[HOOK1] while a secret is rotated, either one signs, and either one verifies', () => {

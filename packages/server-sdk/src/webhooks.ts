@@ -1,14 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-
-/** A webhook as it was sent: `data` is what its type says. */
-export interface WebhookEvent {
-  /** The same for every attempt to deliver it: who has seen it may drop it. */
-  id: string
-  type: string
-  /** When it happened. ISO 8601, UTC. */
-  timestamp: string
-  data: Record<string, unknown>
-}
+import type { WebhookEvent } from './webhook-events.ts'
 
 export interface VerifyOptions {
   /** The body as it came, before anything parsed it. */
@@ -55,7 +46,7 @@ export function verify({ payload, headers, secret, now = Date.now() }: VerifyOpt
     given.map((other) => one.length === other.length && timingSafeEqual(one, other)),
   )
   if (!matches.includes(true)) throw new WebhookVerificationError('no signature matches')
-  return { id, ...eventOf(body.toString()) }
+  return eventOf(id, body.toString())
 }
 
 function keyOf(secret: string): Buffer {
@@ -76,15 +67,16 @@ function ofRecord(headers: Readonly<Record<string, string | readonly string[] | 
   return typeof found === 'string' ? found : found?.join(' ')
 }
 
-function eventOf(text: string): Omit<WebhookEvent, 'id'> {
+/** The signature says that the service wrote it: a type that is known has the data of that type. */
+function eventOf(id: string, text: string): WebhookEvent {
   let event: unknown
   try {
     event = JSON.parse(text)
   } catch {
     throw new WebhookVerificationError('the body is not JSON')
   }
-  const { type, timestamp, data } = (event ?? {}) as Partial<WebhookEvent>
+  const { type, timestamp, data } = (event ?? {}) as Partial<Record<keyof WebhookEvent, unknown>>
   if (typeof type !== 'string' || typeof timestamp !== 'string' || typeof data !== 'object' || data === null)
     throw new WebhookVerificationError('the body is no event')
-  return { type, timestamp, data }
+  return { id, type, timestamp, data } as WebhookEvent
 }

@@ -16,11 +16,13 @@ import type {
   WebhookWithSecret,
 } from '@ringwire/protocol/backend'
 import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
+import type { WebhookBody, WebhookEventType } from '@ringwire/protocol/webhook-events'
 import { acceptedCall, connectPair, someone } from '@ringwire/testkit/flows'
 import { productKey, Service } from '@ringwire/testkit/service'
 import {
   type Call,
   createRingwire,
+  type KnownEvent,
   type ParticipantState,
   type Ringwire,
   RingwireError,
@@ -62,11 +64,34 @@ const isSame: [
   Same<sdk.WebhookWithSecret, WebhookWithSecret>,
   Same<sdk.WebhookRotated, WebhookRotated>,
   Same<sdk.DeliveryPage, Omit<DeliveryPage, 'success'>>,
-] = [true, true, true, true, true, true, true, true, true, true, true]
+  Same<KnownEvent['type'], WebhookEventType>,
+] = [true, true, true, true, true, true, true, true, true, true, true, true]
+type DataOf<Event, T> = Event extends { type: T; data: infer Data } ? Data : never
+const isSameData: {
+  [T in WebhookEventType]: Same<DataOf<KnownEvent, T>, DataOf<WebhookBody, T> & Record<string, unknown>>
+} = {
+  'call.ringing': true,
+  'call.accepted': true,
+  'call.connected': true,
+  'call.ended': true,
+  'call.rejected': true,
+  'call.cancelled': true,
+  'call.missed': true,
+  'call.busy': true,
+  'call.wake': true,
+  'call.wake_cancelled': true,
+  'participant.online': true,
+  'participant.offline': true,
+  'webhook.test': true,
+}
 const fits = (token: TokenResponse, request: sdk.TokenRequest): [SessionToken, TokenRequest] => [token, request]
 
 test('its types are those of the protocol', () => {
-  expect([isSame.every(Boolean), typeof fits]).toEqual([true, 'function'])
+  expect([isSame.every(Boolean), Object.values(isSameData).every(Boolean), typeof fits]).toEqual([
+    true,
+    true,
+    'function',
+  ])
 })
 
 const wish = (user_id: string) => ({
