@@ -1,6 +1,6 @@
 /** `ringwire participant …`: somebody is shown, sent away or erased, as by the backend of the product. */
 import type { ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { readUntil } from '../services/participants.ts'
 import { participantHash } from '../session/session-id.ts'
 import { type AskOptions, askService, withServiceOptions } from './asking.ts'
@@ -9,8 +9,8 @@ import { name } from './options.ts'
 
 interface DisconnectOptions {
   product: string
-  user: string
-  role: string
+  role?: string
+  user?: string
   until?: string
   json?: boolean
 }
@@ -39,19 +39,29 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
     .description(
       'Close the sockets of a participant, take its tokens back, forget its devices. A running service hears of it at once.',
     )
+    .usage('[options] <role> <user>')
+    .argument('[role]', 'role of the participant', name)
+    .argument('[user]', 'user_id of the participant', name)
     .requiredOption('--product <name>', 'product namespace', name)
-    .requiredOption('--user <id>', 'user_id of the participant', name)
-    .requiredOption('--role <role>', 'role of the participant', name)
     .option(
       '--until <instant>',
       'tokens issued before it do not count either, as 2026-03-01T09:00:00Z, in ten years at the latest (default: now)',
     )
     .option('--json', 'print JSON, as the REST answer, instead of text')
-    .action((options) => disconnect(surroundings, options))
+    // As it was before it took arguments: scripts go on.
+    .addOption(new Option('--role <role>').argParser(name).hideHelp())
+    .addOption(new Option('--user <id>').argParser(name).hideHelp())
+    .action((role, user, options) => disconnect(surroundings, role ?? options.role, user ?? options.user, options))
 }
 
-async function disconnect(surroundings: Surroundings, options: DisconnectOptions): Promise<void> {
-  const { product, user: userId, role, json } = options
+async function disconnect(
+  surroundings: Surroundings,
+  role: string | undefined,
+  userId: string | undefined,
+  options: DisconnectOptions,
+): Promise<void> {
+  const { product, json } = options
+  if (role === undefined || userId === undefined) throw new CommandFailure(exitCodes.usage, 'Give a role and a user.')
   const now = Date.now()
   const until = readUntil(options.until, now)
   if (typeof until === 'string') throw new CommandFailure(exitCodes.usage, `--until ${until}`)
