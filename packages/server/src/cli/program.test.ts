@@ -142,6 +142,10 @@ describe('help and usage', () => {
       'token --product shop',
       'token verify',
       'call history --product shop --user a --role b --limit 0',
+      'participant disconnect --product shop',
+      'participant disconnect customer --product shop',
+      'participant disconnect --role customer --product shop',
+      'webhooks deliveries we_1 --product shop --cursor later',
       'serve extra',
     ]) {
       const { code, out, err } = await run(args)
@@ -159,7 +163,7 @@ describe('help and usage', () => {
       ['serve', '--workers'],
       ['keys', '--product', '--key-id', '--grace', '--json'],
       ['products', '--busy', '--reveal-busy', '--ring-timeout-ms', '--json'],
-      ['webhooks', '--url', '--events', '--description', '--failed', '--limit', '--json'],
+      ['webhooks', '--url', '--events', '--description', '--failed', '--limit', '--cursor', '--json'],
       ['token', '--product', '--user', '--role', '--peer-role', '--name', '--context-type', '--device', '--ttl'],
       ['call', '--limit', '--cursor'],
       ['migrate', '--print-jwt-secrets'],
@@ -378,6 +382,17 @@ describe('webhooks', () => {
     return endpoint
   }
   const list = () => json<Endpoint[]>('webhooks list --product shop')
+  type Work<T> = (store: Awaited<ReturnType<typeof openSqlite>>) => T | Promise<T>
+  const withStore = async <T>(work: Work<T>, exclusive = false) => {
+    const store = await openSqlite({ dataDir, synchronous: 'NORMAL', exclusive })
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  }
+  const stored = (id: string) =>
+    withStore(async ({ webhooks }) => (await webhooks.endpointsOf('shop')).find((endpoint) => endpoint.id === id))
 
   test('[HOOK1] set changes what is given, and nothing else', async () => {
     const before = await create(' --events call.ended --description ours')
@@ -412,6 +427,98 @@ describe('webhooks', () => {
       expect([args, code, out, err]).toEqual([args, exit, '', expect.stringContaining(said)])
     }
     expect(await list()).toEqual([endpoint])
+  })
+
+  test('[HOOK1] rotate prints a new secret, and the one before signs for 24 hours', async () => {
+    const now = Date.UTC(2026, 0, 1)
+    const created = await json<Endpoint>(`webhooks create ${url} --product shop`)
+    const { secret, ...endpoint } = await json<Endpoint>(`webhooks rotate ${created.id} --product shop`)
+    expect<Endpoint>({ ...endpoint, secret: created.secret ?? '' }).toEqual(created)
+    expect(secret).toMatch(/^whsec_/)
+    expect(secret).not.toBe(created.secret)
+    expect(await stored(created.id)).toMatchObject({
+      secret,
+      oldSecret: created.secret,
+      oldSecretUntil: now + 86_400_000,
+    })
+    const { out, err } = await run(`webhooks rotate ${created.id} --product shop`)
+    const again = /^Secret +(whsec_\S+)$/m.exec(out)?.[1]
+    expect(await stored(created.id)).toMatchObject({ secret: again, oldSecret: created.secret })
+    expect(err).toBe('The secret is not shown again. Keep it where the webhooks are received.\n')
+  })
+
+  test('[HOOK1] disable and enable say what the endpoint is then', async () => {
+    const endpoint = await create()
+    const disable = `webhooks disable ${endpoint.id} --product shop`
+    expect(await run(disable)).toMatchObject({ code: 0, out: '', err: `${endpoint.id} is disabled.\n` })
+    expect(await list()).toEqual([{ ...endpoint, enabled: false }])
+    expect(await json<Endpoint>(disable)).toEqual({ ...endpoint, enabled: false })
+    expect(await json<Endpoint>(`webhooks enable ${endpoint.id} --product shop`)).toEqual(endpoint)
+  })
+
+  test('[HOOK1] delete removes an endpoint with its deliveries, and no other', async () => {
+    const [gone, stays] = [await create(), await create()]
+    for (const { id } of [gone, stays]) await json(`webhooks test ${id} --product shop`)
+    const remove = `webhooks delete ${gone.id} --product shop`
+    expect(await run(remove)).toMatchObject({ code: 0, out: '', err: `${gone.id} is removed.\n` })
+    expect(await list()).toEqual([stays])
+    expect(await json<object[]>(`webhooks deliveries ${stays.id} --product shop`)).toHaveLength(1)
+    expect(await run(remove)).toMatchObject({
+      code: 3,
+      err: `The product shop has no webhook endpoint ${gone.id}.\n`,
+    })
+    expect(await json<object>(`webhooks delete ${stays.id} --product shop`)).toEqual({ id: stays.id, deleted: true })
+    const query = { endpointId: gone.id, status: undefined, limit: 9, before: undefined }
+    expect(await withStore(({ webhooks }) => webhooks.deliveries(query))).toEqual([])
+  })
+
+  test('[HOOK1] rotate, disable, delete and deliveries of another product, or of none, end with 3', async () => {
+    const created = await json<Endpoint>(`webhooks create ${url} --product shop`)
+    for (const verb of ['rotate', 'disable', 'delete', 'deliveries']) {
+      for (const [id, product] of [
+        ['we_none', 'shop'],
+        [created.id, 'clinic'],
+      ]) {
+        const err = `The product ${product} has no webhook endpoint ${id}.\n`
+        expect(await run(`webhooks ${verb} ${id} --product ${product}`)).toMatchObject({ code: 3, out: '', err })
+      }
+    }
+    expect(await stored(created.id)).toMatchObject({ secret: created.secret, oldSecret: null, enabled: true })
+  })
+
+  test('[HOOK3] deliveries: all, page after page, and those alone that failed', async () => {
+    const { id } = await create()
+    const list = `webhooks deliveries ${id} --product shop`
+    expect(await run(list)).toMatchObject({ code: 0, out: '', err: 'There are none.\n' })
+    const sent: string[] = []
+    for (let n = 0; n < 3; n++) {
+      sent.unshift((await json<{ delivery_id: string }>(`webhooks test ${id} --product shop`)).delivery_id)
+    }
+    // As a service that delivers them.
+    await withStore(async ({ webhooks }) => {
+      await webhooks.claim(new Map([[id, 3]]))
+      const over = { afterMs: 0, at: Date.UTC(2026, 0, 1), response: 'answer' }
+      await webhooks.settle([
+        { id: sent[0] ?? '', outcome: 'delivered', responseStatus: 200, ...over },
+        { id: sent[1] ?? '', outcome: 'failed', responseStatus: 410, ...over },
+        { id: sent[2] ?? '', outcome: 'failed', responseStatus: 500, ...over },
+      ])
+    }, true)
+    const of = async (options: string) =>
+      (await json<{ id: string; status: string }[]>(list + options)).map((one) => [one.id, one.status])
+    const [delivered, gone, failed] = [
+      [sent[0], 'delivered'],
+      [sent[1], 'failed'],
+      [sent[2], 'failed'],
+    ]
+    expect(await of('')).toEqual([delivered, gone, failed] as string[][])
+    expect(await of(' --failed')).toEqual([gone, failed] as string[][])
+    const first = await run(`${list} --failed --limit 1`)
+    expect(first.out).toMatch(new RegExp(`^ID +TYPE .+\\n${sent[1]} +webhook.test +failed +1 +\\S+ +410\\n$`))
+    expect(first.err).toBe(`More with --cursor ${sent[1]}\n`)
+    expect(await of(` --failed --limit 1 --cursor ${sent[1]}`)).toEqual([failed] as string[][])
+    expect((await run(`${list} --limit 1 --cursor ${sent[1]}`)).err).toBe('')
+    expect(await of(` --cursor ${sent[2]}`)).toEqual([])
   })
 
   test('[HOOK1] retry of what is not there, or not over, ends with 3', async () => {
@@ -726,17 +833,16 @@ test('[SRV2] participant disconnect takes tokens back and forgets devices, of no
       await store.devices.put({ participant, deviceId: 'phone', address, registeredAt: Date.now() })
     }
     const begin = Date.now()
-    const { tokens_from } = await json<{ tokens_from: string }>(
-      'participant disconnect --product shop --role customer --user ann',
-    )
+    const { tokens_from } = await json<{ tokens_from: string }>('participant disconnect customer ann --product shop')
     expect(Date.parse(tokens_from)).toBeGreaterThanOrEqual(begin)
-    const far = await run(
-      'participant disconnect --product shop --role customer --user ben --until 9999-12-31T00:00:00Z',
-    )
+    const far = await run('participant disconnect customer ben --product shop --until 9999-12-31T00:00:00Z')
     expect([far.code, far.err]).toEqual([2, expect.stringContaining('--until must be no more than ten years')])
     expect((await store.products.revocations(0)).map(({ before }) => before)).toEqual([Date.parse(tokens_from)])
     const counts = await Promise.all([ann, ben].map(async (who) => (await store.devices.of(who, Date.now())).length))
     expect(counts).toEqual([0, 1])
+    // As it was written before it took arguments.
+    expect((await run('participant disconnect --product shop --role customer --user ben')).code).toBe(0)
+    expect(await store.devices.of(ben, Date.now())).toEqual([])
   } finally {
     await store.close()
   }

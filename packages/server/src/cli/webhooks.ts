@@ -1,7 +1,7 @@
 /** `ringwire webhooks …`: where the webhooks of a product go [HOOK1]. */
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { createAddressGuard } from '../outgoing/addresses.ts'
-import type { WebhookEndpoint } from '../ports/webhooks.ts'
+import { isDeliveryId, type WebhookEndpoint } from '../ports/webhooks.ts'
 import {
   createWebhookEndpoints,
   type EndpointInput,
@@ -33,6 +33,12 @@ interface Changes {
   readonly url?: string
   readonly events?: string
   readonly description?: string
+}
+
+interface DeliveriesOptions extends Options {
+  readonly failed?: boolean
+  readonly limit: number
+  readonly cursor?: string
 }
 
 const eventsHelp = 'types of events, with commas between them, or all: every type of calls'
@@ -74,9 +80,8 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   add('deliveries <id>', 'List what was sent, the newest first, and what was answered.')
     .option('--failed', 'only what failed for good')
     .option('--limit <count>', 'how many at most, 1 to 1000', whole(1, 1_000), 50)
-    .action((id: string, options: Options & { failed?: boolean; limit: number }) =>
-      deliveries(surroundings, id, options),
-    )
+    .option('--cursor <id>', 'only what is older than this delivery (default: the newest ones)', cursor)
+    .action((id: string, options: DeliveriesOptions) => deliveries(surroundings, id, options))
   add('retry <id> <delivery>', 'Have the service send a delivery that is over once more, under the same ID.').action(
     (id: string, deliveryId: string, options: Options) => retry(surroundings, id, deliveryId, options),
   )
@@ -233,9 +238,9 @@ function showQueued(surroundings: Surroundings, deliveryId: string, json: boolea
 async function deliveries(
   surroundings: Surroundings,
   id: string,
-  { product, json, failed, limit }: Options & { failed?: boolean; limit: number },
+  { product, json, failed, limit, cursor: before }: DeliveriesOptions,
 ): Promise<void> {
-  const query = { status: failed ? ('failed' as const) : undefined, limit, before: undefined }
+  const query = { status: failed ? ('failed' as const) : undefined, limit, before }
   const page = await withWebhooks(surroundings, (webhooks) => webhooks.deliveries(product, id, query))
   if (page === undefined) throw none(id, product)
   const shown = page.records.map(shownDelivery)
@@ -250,4 +255,11 @@ async function deliveries(
     String(one.response_status ?? one.response ?? ''),
   ])
   printTable(surroundings, ['ID', 'TYPE', 'STATE', 'ATTEMPTS', 'CREATED', 'ANSWER'], rows, tones)
+  if (page.next !== null) surroundings.err(`More with --cursor ${page.next}\n`)
+}
+
+/** A page goes on after the ID of the last delivery of the page before. */
+function cursor(text: string): string {
+  if (isDeliveryId(text)) return text
+  throw new InvalidArgumentError('It must be the ID of a delivery.')
 }

@@ -6,6 +6,7 @@ import type {
   WebhookRotated,
   WebhookWithSecret,
 } from '@ringwire/protocol/backend'
+import { isDeliveryId } from '../ports/webhooks.ts'
 import { type Changed, shownDelivery, shownEndpoint, type WebhookEndpoints } from '../services/webhook-endpoints.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
 import { empty, failure, json } from './replies.ts'
@@ -85,7 +86,7 @@ function limitOf(text: string | null): number {
 /** What is no cursor means the first page. */
 function beforeOf(query: URLSearchParams): string | undefined {
   const cursor = query.get('cursor')
-  return cursor !== null && /^msg_[0-9a-f]{32}$/.test(cursor) ? cursor : undefined
+  return cursor !== null && isDeliveryId(cursor) ? cursor : undefined
 }
 
 const refusal = ({ message }: Extract<Changed, { ok: false }>) => failure('INVALID_REQUEST_BODY', { message })

@@ -49,6 +49,7 @@ export interface Claimed extends Delivery {
 export function newDeliveryId(): string {
   return `msg_${Bun.randomUUIDv7().replaceAll('-', '')}`
 }
+export const isDeliveryId = (text: string) => /^msg_[0-9a-f]{32}$/.test(text)
 
 export interface Taken {
   readonly claimed: readonly Claimed[]
