@@ -18,7 +18,7 @@ self.addEventListener('notificationclick', (event) => {
 
 async function ring(call) {
   // The push may be late: the ticket knows whether the call still rings.
-  const over = await ask(call, 'GET')
+  const { over } = await ask(call, 'GET')
   if (over !== undefined) return stop({ ...call, ...over })
   await self.registration.showNotification(`${call.caller.display_name} is calling`, {
     tag: call.call_uuid,
@@ -52,7 +52,11 @@ const missed = (call) =>
     silent: true,
   })
 
-const decline = (call) => ask(call, 'POST', '/reject')
+async function decline(call) {
+  const { isHeard } = await ask(call, 'POST', '/reject')
+  // It was not declined: it is to be seen again.
+  if (!isHeard) await ring(call)
+}
 
 /** The page connects, and is rung: it accepts the call that its address names. */
 async function answer(call) {
@@ -63,15 +67,17 @@ async function answer(call) {
   return open.focus()
 }
 
-/** What became of the call, where it does not ring any more. */
+/** Whether the service did what was asked, or knows better; `over`: what became of the call, where it does not ring any more. */
 async function ask(call, method, path = '') {
   try {
     const headers = { Authorization: `Bearer ${call.ring_ticket}` }
     const response = await fetch(`${service}/v1/call/ring${path}`, { method, headers })
-    if (response.status === 410) return { status: (await response.json()).error.status }
+    if (response.status === 410) return { isHeard: true, over: { status: (await response.json()).error.status } }
     // The ring is over, and with it the ticket. Any other answer says nothing about the call.
-    if (response.status === 401) return { status: null }
+    if (response.status === 401) return { isHeard: true, over: { status: null } }
+    return { isHeard: response.ok }
   } catch {
     // Without a network nobody knows; the call may still ring.
+    return { isHeard: false }
   }
 }
