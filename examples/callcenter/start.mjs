@@ -86,20 +86,12 @@ function vapidKeys() {
 
 /** Where Ringwire tells of calls: the endpoint of the last run, with a new secret, or a first one. Answers the secret. */
 async function webhookEndpoint(url) {
-  const headers = { 'Content-Type': 'application/json', 'X-SVC-Product-Key-ID': KEY_ID, 'X-SVC-Product-Secret': SECRET }
-  const ask = async (method, path = '', body = undefined) => {
-    const response = await fetch(`${serviceUrl}/v1/server/webhooks${path}`, {
-      ...{ method, headers, body: body && JSON.stringify(body) },
-    })
-    const answer = await response.json()
-    if (!response.ok) throw new Error(`No webhooks to ${url}: ${answer.error.message}`)
-    return answer
-  }
+  const { webhooks } = ringwire
   const description = 'The call centre'
-  const known = (await ask('GET')).data.find((endpoint) => endpoint.description === description)
-  if (known === undefined) return (await ask('POST', '', { url, description, events: steps })).secret
-  await ask('PATCH', `/${known.id}`, { url, enabled: true })
-  return (await ask('POST', `/${known.id}/rotate`)).secret
+  const known = (await webhooks.list()).find((endpoint) => endpoint.description === description)
+  if (known === undefined) return (await webhooks.create({ url, description, events: steps })).secret
+  await webhooks.change(known.id, { url, enabled: true })
+  return (await webhooks.rotate(known.id)).secret
 }
 
 /** Resolves with the URL of the service when it listens. It ends with this process. */
