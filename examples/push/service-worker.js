@@ -42,7 +42,7 @@ async function stop(call) {
   for (const notification of shown) notification.close()
 }
 
-/** Nobody answered: the caller gave up, or it rang to its end. A ticket that is over does not say what became of it. */
+/** Nobody answered: the caller gave up, or it rang to its end. A ticket that is over for a day does not say which (null). */
 const isMissed = ({ status }) => status === null || status === 'cancelled' || status === 'missed'
 
 /** Of the same tag: it takes the place of what rings. */
@@ -67,13 +67,13 @@ async function answer(call) {
   return open.focus()
 }
 
-/** Whether the service did what was asked, or knows better; `over`: what became of the call, where it does not ring any more. */
+/** `isHeard`: the service did so, or the call does not ring any more; then `over` says what became of it. */
 async function ask(call, method, path = '') {
   try {
     const headers = { Authorization: `Bearer ${call.ring_ticket}` }
     const response = await fetch(`${service}/v1/call/ring${path}`, { method, headers })
     if (response.status === 410) return { isHeard: true, over: { status: (await response.json()).error.status } }
-    // The ring is over, and with it the ticket. Any other answer says nothing about the call.
+    // The ring is over for long, and with it the ticket. Any other answer says nothing about the call.
     if (response.status === 401) return { isHeard: true, over: { status: null } }
     return { isHeard: response.ok }
   } catch {

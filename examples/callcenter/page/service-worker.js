@@ -51,7 +51,7 @@ async function stop(call) {
   for (const notification of shown) notification.close()
 }
 
-/** Nobody answered: the customer gave up, or it rang to its end. A ticket that is over does not say what became of it. */
+/** Nobody answered: the customer gave up, or it rang to its end. A ticket that is over for a day does not say which (null). */
 const isMissed = ({ status }) => status === null || status === 'cancelled' || status === 'missed'
 
 /** Of the same tag: it takes the place of what rings. */
