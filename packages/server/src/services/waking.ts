@@ -17,7 +17,7 @@ export interface WakingOptions {
   readonly now: () => number
   /** The call as this node has heard of it last. */
   readonly known: (ref: CallRef) => Call | undefined
-  /** Of a ring of which no device could hear in its sleep. */
+  /** A call rings, and the callee has no device that could be woken. */
   readonly onNoDevice: (call: Call) => void
   readonly onError: (error: unknown) => void
 }
@@ -46,13 +46,11 @@ export function createWaking(options: WakingOptions): Waking {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
 
-  async function asleep(call: Call, except?: string | null): Promise<readonly Device[]> {
+  /** Undefined where none is registered that this process has a push service for. */
+  async function asleep(call: Call, except: string | null): Promise<readonly Device[] | undefined> {
     const callee = participantOf(call, 'callee')
     const registered = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
-    if (registered.length === 0) {
-      if (except === undefined) onNoDevice(call)
-      return []
-    }
+    if (registered.length === 0) return undefined
     const live = new Set((await sessions.seen(callee)).map(({ deviceId }) => deviceId))
     return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
   }
@@ -62,8 +60,8 @@ export function createWaking(options: WakingOptions): Waking {
     call: Call,
     until: number,
     signal: AbortSignal,
-    except?: string | null,
-  ): Promise<readonly Device[]> {
+    except: string | null,
+  ): Promise<readonly Device[] | undefined> {
     for (;;) {
       try {
         return await asleep(call, except)
@@ -78,7 +76,9 @@ export function createWaking(options: WakingOptions): Waking {
   async function wake(call: RingingCall, signal: AbortSignal): Promise<void> {
     const { callUuid, ringExpiresAt: expiresAt } = call
     const callee = participantOf(call, 'callee')
-    const sent = (await asleepAtLast(call, expiresAt, signal)).map((device) => {
+    const found = await asleepAtLast(call, expiresAt, signal, null)
+    if (found === undefined) return onNoDevice(call)
+    const sent = found.map((device) => {
       const payload = {
         ...headingOf(call, 'call.wake'),
         expires_at: new Date(expiresAt).toISOString(),
@@ -98,9 +98,9 @@ export function createWaking(options: WakingOptions): Waking {
       status: call.status,
       end_reason: isLive(call) ? null : call.endReason,
     }
-    const reached = await asleepAtLast(call, expiresAt, stopping.signal, except)
+    const found = (await asleepAtLast(call, expiresAt, stopping.signal, except)) ?? []
     // A VoIP push has to ring, whatever it says.
-    const told = reached.filter(({ address }) => address.platform !== 'apns' || !address.voip)
+    const told = found.filter(({ address }) => address.platform !== 'apns' || !address.voip)
     await Promise.all(
       told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
     )

@@ -14,7 +14,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }))
 const rules = await readRules(dir)
 /** Of so many mutants `npm test` takes one, always the same; `npm run test:all` takes all. */
 const oneOf = 20
-/** A bound for failures: all of them take eleven minutes of a slow core, which others get first. */
+/** A bound for failures: all of them take a few minutes of a core, which others get first. */
 const limitMs = 3_000_000
 const chosen = rules.mutations.filter(({ name }) => isLong || Bun.hash.crc32(name) % oneOf === 0)
 const isEquivalent = ({ name }: Mutation) => name in equivalents || name in foundElsewhere
