@@ -67,12 +67,14 @@ test('[TRACE1] relays are counted by call and direction, and stored as one entry
   await recorder.flushAll()
   recorder.relayed(key, 'caller', 'webrtc.ice_candidate', candidate('relay'))
   recorder.relayed(key, 'caller', 'webrtc.ice_candidate', candidate('host'))
-  recorder.relayed(key, 'caller', 'webrtc.ice_candidate', { candidate: { candidate: '' } })
+  // None has a type, and the last one has it at its end.
+  for (const text of ['', 'a typ ', 'a typ hosts', 'a typ __proto__ b', 7, 'a typ prflx'])
+    recorder.relayed(key, 'caller', 'webrtc.ice_candidate', { candidate: { candidate: text } })
   await recorder.flushAll()
   const counts = async (ref: typeof call) =>
     (await store.of(ref)).map(({ what, side, detail: { until: _, ...detail } }) => [what, side, detail])
   expect(await counts(call)).toEqual([
-    ['relays', 'caller', { offers: 1, candidates: 3, candidate_types: { host: 2, relay: 1 } }],
+    ['relays', 'caller', { offers: 1, candidates: 8, candidate_types: { host: 2, prflx: 1, relay: 1 } }],
     ['relays', 'callee', { answers: 1, candidate_types: {} }],
   ])
   expect(await counts(other)).toEqual([['relays', 'callee', { media: 1, candidate_types: {} }]])

@@ -27,17 +27,21 @@ interface Counted {
   readonly ref: CallRef
   readonly caller: SideCounts
   readonly callee: SideCounts
-  isChanged: boolean
+  /** When it was found to have been used. */
   usedAt: number
 }
 
+/** A relay that is passed on pays for this: fields that are there from the start, and no clock. */
 interface SideCounts {
   id: string
   at: number
-  until: number
-  readonly kinds: Record<string, number>
-  readonly candidates: Record<string, number>
+  readonly kinds: { offers: number; answers: number; candidates: number; media: number }
+  readonly types: Record<CandidateType, number>
+  isChanged: boolean
 }
+
+/** RFC 8839 section 5.1. */
+type CandidateType = 'host' | 'srflx' | 'prflx' | 'relay'
 
 /** So many calls are counted at once; of others nothing is. */
 const mostCalls = 50_000
@@ -46,28 +50,34 @@ const idleMs = 60_000
 
 export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
   const calls = new Map<string, Counted>()
-  const noCounts = (): SideCounts => ({ id: '', at: 0, until: 0, kinds: {}, candidates: {} })
+  const noCounts = (): SideCounts => ({
+    id: '',
+    at: 0,
+    kinds: { offers: 0, answers: 0, candidates: 0, media: 0 },
+    types: { host: 0, srflx: 0, prflx: 0, relay: 0 },
+    isChanged: false,
+  })
 
   function begin(key: string, ref: CallRef): Counted | undefined {
     if (calls.size >= mostCalls) return undefined
-    const call: Counted = { ref, caller: noCounts(), callee: noCounts(), isChanged: false, usedAt: 0 }
+    const call: Counted = { ref, caller: noCounts(), callee: noCounts(), usedAt: 0 }
     calls.set(key, call)
     return call
   }
 
-  function writeSide({ product, callUuid }: CallRef, side: Side, counts: SideCounts): void {
-    if (counts.id === '') return
-    const { id, at, until, kinds, candidates } = counts
-    const detail = { ...kinds, candidate_types: { ...candidates }, until: new Date(until).toISOString() }
+  function writeSide({ product, callUuid }: CallRef, side: Side, counts: SideCounts, until: number): void {
+    const { id, at, kinds, types } = counts
+    counts.isChanged = false
+    const detail = { ...counted(kinds), candidate_types: counted(types), until: new Date(until).toISOString() }
     write({ product, callUuid, id, at, what: 'relays', side, detail })
   }
 
   function writeAll(): void {
+    const at = now()
     for (const call of calls.values()) {
-      if (!call.isChanged) continue
-      call.isChanged = false
-      writeSide(call.ref, 'caller', call.caller)
-      writeSide(call.ref, 'callee', call.callee)
+      if (call.caller.isChanged || call.callee.isChanged) call.usedAt = at
+      if (call.caller.isChanged) writeSide(call.ref, 'caller', call.caller, at)
+      if (call.callee.isChanged) writeSide(call.ref, 'callee', call.callee, at)
     }
   }
 
@@ -75,15 +85,18 @@ export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
     count(key, refOf, side, event, data) {
       const call = calls.get(key) ?? begin(key, refOf(key))
       if (call === undefined) return
-      const counts = call[side]
-      const at = now()
-      if (counts.id === '') Object.assign(counts, { id: nextId(), at })
-      counts.until = at
-      call.usedAt = at
-      call.isChanged = true
-      const kind = kindOf(event)
-      counts.kinds[kind] = (counts.kinds[kind] ?? 0) + 1
-      noteCandidates(counts.candidates, data)
+      const counts = side === 'caller' ? call.caller : call.callee
+      if (counts.id === '') {
+        counts.id = nextId()
+        counts.at = now()
+      }
+      counts.isChanged = true
+      const { kinds } = counts
+      if (event === 'webrtc.ice_candidate') kinds.candidates++
+      else if (event === 'webrtc.offer') kinds.offers++
+      else if (event === 'webrtc.answer') kinds.answers++
+      else kinds.media++
+      noteCandidates(counts.types, data)
     },
     write: writeAll,
     sweep() {
@@ -94,23 +107,32 @@ export function createTraffic({ now, nextId, write }: TrafficOptions): Traffic {
   }
 }
 
-function kindOf(event: string): string {
-  if (event === 'webrtc.offer') return 'offers'
-  if (event === 'webrtc.answer') return 'answers'
-  return event === 'webrtc.ice_candidate' ? 'candidates' : 'media'
+/** What was counted at all. */
+function counted(counts: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
 }
 
-const inCandidate = / typ (host|srflx|prflx|relay)\b/
 const inSdp = /^a=candidate:.* typ (host|srflx|prflx|relay)\b/gm
 
 /** The types of candidates that a message names; their addresses are nobody's business. */
-function noteCandidates(types: Record<string, number>, { candidate, sdp }: RelayedData): void {
+function noteCandidates(types: SideCounts['types'], { candidate, sdp }: RelayedData): void {
   const line = textIn(candidate, 'candidate')
-  const found = line === undefined ? undefined : inCandidate.exec(line)?.[1]
-  if (found !== undefined) types[found] = (types[found] ?? 0) + 1
-  const text = textIn(sdp, 'sdp')
+  const found = line === undefined ? undefined : typeIn(line)
+  if (found !== undefined) types[found]++
+  const text = sdp === undefined ? undefined : textIn(sdp, 'sdp')
   if (text === undefined || !text.includes('a=candidate:')) return
-  for (const [, type = ''] of text.matchAll(inSdp)) types[type] = (types[type] ?? 0) + 1
+  for (const [, type] of text.matchAll(inSdp)) types[type as CandidateType]++
+}
+
+const candidateTypes = ['host', 'srflx', 'prflx', 'relay'] as const satisfies CandidateType[]
+
+/** Without a regular expression, which costs as much as all of the rest. */
+function typeIn(candidate: string): CandidateType | undefined {
+  const at = candidate.indexOf(' typ ')
+  if (at < 0) return undefined
+  const end = candidate.indexOf(' ', at + 5)
+  const word = candidate.slice(at + 5, end < 0 ? undefined : end)
+  return candidateTypes.find((type) => type === word)
 }
 
 function textIn(value: unknown, name: string): string | undefined {
