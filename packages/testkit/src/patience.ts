@@ -6,9 +6,9 @@ export function busyness(): number {
 }
 
 /**
- * A bound for something that has to be soon, in ms: as it is where a core is free, and longer by as many times as more
+ * A bound for something that has to be soon, in whole ms: as it is where a core is free, and longer by as many times as more
  * processes want to run than there are cores. Whoever waits for a core waits longer, and that is nobody's fault.
  */
 export function soon(ms: number): number {
-  return ms * busyness()
+  return Math.ceil(ms * busyness())
 }
