@@ -3,7 +3,7 @@ import { participantKey } from '../call/call.ts'
 import { type AppendResult, isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity } from '../ports/sessions.ts'
 import type { Index } from './index.ts'
-import { finish, noteVersion, pass } from './news.ts'
+import { finish, knowsOf, noteVersion, pass } from './news.ts'
 import { accept, give, hold, type Parcel, settle, takeUnproven } from './places.ts'
 import { hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
 
@@ -27,6 +27,8 @@ export interface AcceptHow {
 
 /** What concerns several sessions of one participant: where a call rings, whose a place is, who hears of an end. */
 export interface Among {
+  /** To a session; what is last goes on to who of its device has come meanwhile. */
+  appendTo(session: Session, push: Push): AppendResult
   /** See `Sessions`. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): void
   move(call: string, from: string, to: string, settled: boolean, version?: number, gate?: boolean): boolean
@@ -39,6 +41,11 @@ export interface Among {
   accept(call: string, to: string, parcel: Parcel, how: AcceptHow): boolean
   /** A place passed on, or its call is over. */
   release(session: Session, call: string): void
+}
+
+/** Whether what waits in a session without a socket is for the device of another one. */
+function isForDevice({ identity: { deviceId, isNotOf } }: Session, { identity: other }: Session): boolean {
+  return deviceId === undefined ? isNotOf !== other.deviceId : deviceId === other.deviceId
 }
 
 export function createAmong({ sessions, live, detached, changed, append, forget }: AmongOptions): Among {
@@ -70,6 +77,36 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     }
   }
 
+  /** One dead socket's notice is for one session that comes back, and nobody hears the same twice. */
+  function giveFinals(source: Session, target: Session, matches: (push: Push) => boolean): void {
+    changed(source)
+    const isWanted = (push: Push) => isLast(push) && matches(push) && !target.places?.has(push.call)
+    // From before a restart: how many sockets it stands for is not known.
+    const isOne = source.identity.deviceId !== undefined
+    const entries = isOne ? takeUnproven(source, isWanted) : source.log?.find(({ push }) => isWanted(push))
+    for (const { push, at } of entries ?? []) append(target, push, at)
+    if (isForgettable(source)) forget(source)
+  }
+
+  function appendTo(session: Session, push: Push): AppendResult {
+    const result = append(session, push)
+    if (session.sink === undefined && isLast(push)) passFinalOn(session, push)
+    return result
+  }
+
+  /** A notice that came when its device was already back: whoever connected meanwhile has looked and found nothing [WS4]. */
+  function passFinalOn(source: Session, push: Push): void {
+    // Who may come back to its session finds it there.
+    if (source.identity.extended) return
+    for (const target of live.of(source.participantKey)) {
+      // One that has yet to look finds it.
+      const hasLooked = target.overSinceOpen === undefined && target.openedAt >= source.lostAt
+      if (!hasLooked || !isForDevice(source, target) || knowsOf(target, push)) continue
+      changed(target)
+      giveFinals(source, target, ({ call }) => call === push.call)
+    }
+  }
+
   return {
     appendRung(participant, push, except) {
       const key = participantKey(participant)
@@ -78,9 +115,10 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
         // It may have the place by now, from the session of before.
         const hasPlace = push.kind === 'stop' && session.places?.has(push.call) === true
         if (hasPlace || except.includes(session.identity.sessionId)) silence(session, push)
-        else append(session, push)
+        else appendTo(session, push)
       }
     },
+    appendTo,
     move(call, from, to, settled, version = newestVersion, gate = false) {
       const source = sessions.get(from)
       const target = sessions.get(to)
@@ -132,16 +170,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
       // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
       for (const kind of ['final', 'stop'] as const) {
         for (const source of detached.of(target.participantKey)) {
-          const { deviceId: device, isNotOf } = source.identity
-          if (device === undefined ? isNotOf === identity.deviceId : device !== identity.deviceId) continue
-          changed(source)
-          // One dead socket's notice is for one session that comes back, and nobody hears the same twice.
-          const isWanted = (push: Push) => push.kind === kind && !target.places?.has(push.call) && !known.has(push.call)
-          // From before a restart: how many sockets it stands for is not known.
-          const entries =
-            device === undefined ? source.log?.find(({ push }) => isWanted(push)) : takeUnproven(source, isWanted)
-          for (const { push, at } of entries ?? []) append(target, push, at)
-          if (isForgettable(source)) forget(source)
+          if (isForDevice(source, target)) giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
         }
       }
       target.overSinceOpen = undefined

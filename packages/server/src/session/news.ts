@@ -11,10 +11,8 @@ export function isNews(session: Session, push: Push): boolean {
   if (isForExtended && !session.identity.extended) return false
   if (isRelay(push)) return true
   if (push.kind === 'peer') return isPeerNews(session, push)
-  const { call, version } = push
-  const last = session.versions?.get(call)
-  if (version !== undefined && last !== undefined && version <= last) return false
-  if (session.over?.includes(call)) return false
+  if (knowsOf(session, push)) return false
+  const { call } = push
   if (push.kind === 'stop') {
     session.ringing?.delete(call)
     session.kept?.delete(call)
@@ -36,6 +34,13 @@ export function isNews(session: Session, push: Push): boolean {
   noteVersion(session, push)
   if (push.kind === 'stop') pass(session, call)
   return true
+}
+
+/** Whether it was told that version of the call, or a later one, or its end. */
+export function knowsOf(session: Session, { call, version }: Push): boolean {
+  const last = session.versions?.get(call)
+  if (version !== undefined && last !== undefined && version <= last) return true
+  return session.over?.includes(call) ?? false
 }
 
 function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {

@@ -41,7 +41,7 @@ type AtOnce = {
 }
 
 /** The sessions of one process, in its memory: no I/O, no clock, no random. */
-export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'release'> {
+export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'release' | 'appendTo'> {
   /** The time, as whoever uses this last said. */
   readonly now: number
   get(sessionId: string): Session | undefined
@@ -129,7 +129,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return session
   }
 
-  const { release, ...among } = createAmong({ sessions, live, detached, changed, append, forget })
+  const { release, appendTo, ...among } = createAmong({ sessions, live, detached, changed, append, forget })
 
   return {
     ...among,
@@ -229,7 +229,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     append(sessionId, push) {
       const session = sessions.get(sessionId)
-      return session === undefined ? 'gone' : append(session, push)
+      return session === undefined ? 'gone' : appendTo(session, push)
     },
     ring(sessionId, call) {
       const session = changing(sessionId)

@@ -208,6 +208,32 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
       expect(numbersOf(back.socket)).toEqual([1])
     })
 
+    for (const hadPlace of [false, true]) {
+      const who = hadPlace ? 'had the place' : 'rang'
+      test(`[WS4] an end that is told when the device of a dead socket that ${who} is back already is heard there, once`, async () => {
+        const dead = await openReady(sessions(), { extended: false })
+        const { participant, deviceId } = dead.identity
+        if (hadPlace) await sessions().hold(dead.id, 'c', true)
+        else await sessions().append(dead.id, ringing('c', 1, 1))
+        await given().settled()
+        await sessions().detach(dead.id, dead.socket, false, 0)
+        // They looked, and nothing was there: the end was committed, and nobody had been told.
+        const [other, back, next] = [
+          await openReady(sessions(), { participant, extended: false, deviceId: 'another' }),
+          await openReady(sessions(), { participant, extended: false, deviceId }),
+          await openReady(sessions(), { participant, extended: false, deviceId }),
+        ]
+        for (const { identity } of [other, back, next]) await sessions().collectFinals(identity)
+        if (hadPlace) await sessions().append(dead.id, final('c', 2, 2))
+        else await sessions().appendRung(participant, final('c', 2, 2), [])
+        const last = await openReady(sessions(), { participant, extended: false, deviceId })
+        await sessions().collectFinals(last.identity)
+        await given().settled()
+        const heard = [other, back, next, last].map(({ socket }) => numbersOf(socket).filter((n) => n === 2).length)
+        expect([heard[0], heard[1]! + heard[2]!, heard[3]]).toEqual([0, 1, 0])
+      })
+    }
+
     test('[WS4] where a socket of the device answered, its next one hears the end, not that another one answered', async () => {
       const rang = await openReady(sessions(), { extended: false })
       const { participant, deviceId } = rang.identity

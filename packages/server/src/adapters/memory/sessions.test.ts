@@ -371,3 +371,21 @@ test('[WS4] what stands for those that rang before a restart is for every device
   }
   expect(['phone', 'desk', null].map((device) => heard(`on ${device}`))).toEqual([[], ['stop'], ['stop']])
 })
+
+test('[WS4] who came back after a restart before the end was told hears it: each of them once', () => {
+  const before = { sessionId: 'before', participant, deviceId: undefined, isNotOf: 'phone', extended: false }
+  sessions.openDetached(before, 0)
+  sessions.ring('before', 'call')
+  for (const [it, device] of [
+    ['tab', null],
+    ['desk', 'desk'],
+    ['phone', 'phone'],
+  ] as const) {
+    connect(it, device)
+    sessions.collectFinals(identity(it, device))
+  }
+  sessions.appendRung(participant, event('final', 2), [])
+  connect('late')
+  sessions.collectFinals(identity('late'))
+  expect(['tab', 'desk', 'phone', 'late'].map(heard)).toEqual([['final'], ['final'], [], ['final']])
+})
