@@ -47,10 +47,13 @@ async function openCall(page: Page): Promise<string> {
 
 /** What the caller lacks, when it lacks this. */
 async function lacks(page: Page, errors: object): Promise<void> {
-  await page.waitForFunction(
-    (wanted) => JSON.stringify(window.pair.caller.state.errors) === wanted,
-    JSON.stringify(errors),
-  )
+  const wanted = JSON.stringify(errors)
+  const read = () => page.evaluate(() => JSON.stringify([window.pair.caller.state.errors, window.pair.errors]))
+  await page
+    .waitForFunction((wanted) => JSON.stringify(window.pair.caller.state.errors) === wanted, wanted)
+    .catch(async (error) => {
+      throw new Error(`lacks ${await read()}, not ${wanted}`, { cause: error })
+    })
 }
 
 const arrives = (page: Page, kind: 'audio' | 'video') =>
@@ -96,9 +99,15 @@ test('a camera that another program has, then one that is unplugged in the call'
     await page.waitForFunction(() => !window.pair.callee.state.receiving.video)
     expect(await page.evaluate(() => window.pair.callee.state.name)).toBe('flowing')
     camera.plug()
-    // This Chromium does not watch the file.
-    await page.evaluate(() => navigator.mediaDevices.dispatchEvent(new Event('devicechange')))
+    // This Chromium does not watch the file, and may not have let go of it yet; a webcam tells of each of its parts.
+    await page.evaluate(() => {
+      const tell = () => navigator.mediaDevices.dispatchEvent(new Event('devicechange'))
+      tell()
+      const telling = setInterval(tell, 1_000)
+      Object.assign(window, { told: () => clearInterval(telling) })
+    })
     await lacks(page, {})
+    await page.evaluate(() => (window as unknown as { told: () => void }).told())
     await arrives(page, 'video')
     expect(await page.evaluate(() => window.pair.caller.state.local.getTracks().map((it) => it.readyState))).toEqual([
       'live',
