@@ -283,7 +283,7 @@ export class ExtendedClient {
       const refuse = () =>
         reject(
           new Error(
-            `${this.options.userId} waited ${Math.round(ms)} ms for ${what}; unread: ${this.unread.map(({ event }) => event)}; ${this.lastOf()}`,
+            `${this.options.userId} waited ${ms} ms for ${what}; unread: ${this.unread.map(summaryOf)}; ${this.lastOf()}`,
           ),
         )
       const timer = setTimeout(refuse, ms)
@@ -293,4 +293,10 @@ export class ExtendedClient {
       })
     })
   }
+}
+
+/** What a failure says of a message: nothing of what peers say to each other. */
+function summaryOf({ event, data }: ExtendedMessage): string {
+  const { reason, ended_at } = data ?? {}
+  return reason === undefined ? event : `${event} (${reason}, ${ended_at})`
 }

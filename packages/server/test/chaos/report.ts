@@ -50,7 +50,7 @@ function enoughOf(header: Header, faults: Readonly<Record<string, number>>): str
   return `each kind of fault ${enough} times or more: ${isEnough ? 'yes' : 'NO'} (${listOf(Object.fromEntries(times))})`
 }
 
-function lineOf({ kind, text, user, call, at }: Violation): string {
+export function lineOf({ kind, text, user, call, at }: Violation): string {
   const where = [
     user,
     call === undefined ? undefined : `call ${call}`,

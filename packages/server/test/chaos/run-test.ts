@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test'
 import { check } from './check/check.ts'
+import type { Violation } from './check/findings.ts'
 import { hasEndpoints } from './fault-kinds.ts'
 import type { RunOptions } from './options.ts'
-import { printReport } from './report.ts'
+import type { Recording } from './recording.ts'
+import { lineOf, printReport } from './report.ts'
 import { runChaos } from './run.ts'
+import { visitsOf } from './story.ts'
 
 /** One seed, so that a failure is a change of the service; CHAOS_SEED takes another, `npm run chaos` a longer run. */
 const seed = Number(process.env.CHAOS_SEED ?? 20)
@@ -16,7 +19,7 @@ export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 're
     const verdict = check(recording)
     printReport(recording, verdict, say)
     console.log(lines.join('\n'))
-    expect(verdict.violations).toEqual([])
+    if (verdict.violations.length > 0) throw new Error(digestOf(recording, verdict.violations))
     // It was a run that shows something.
     const { calls, relays, resumes, faults, hooks } = verdict.counts
     expect(Object.keys(calls).sort()).toEqual(['cancelled', 'ended', 'missed', 'rejected'])
@@ -30,4 +33,12 @@ export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 're
       expect(hooks.cutOff).toBeGreaterThan(0)
     }
   }, 360_000)
+}
+
+/** What tells most of a failure where there is room for some lines: the first violations, and how their person's sockets went. */
+function digestOf(recording: Recording, violations: readonly Violation[]): string {
+  const { user, at = 0 } = violations.find((one) => one.user !== undefined) ?? {}
+  const visits = user === undefined ? [] : visitsOf(recording, user, at + 10_000)
+  const lines = [...violations.slice(0, 6).map(lineOf), ...visits.slice(-30)]
+  return [`${violations.length} violations`, ...lines.map((line) => `+ ${line}`)].join('\n')
 }

@@ -59,7 +59,7 @@ function lossesIn(known: Case): Loss[] {
  * where a node is killed, terminated, stopped or cut from Redis, or Redis stands still, the log is where it was, and its
  * session goes on, on whichever node (docs/operations.md). What a node that dies forgets of requests costs no log [EXT4].
  */
-function blowsTo(user: string, { nodes, faults, crashes }: Header): FaultRecord[] {
+export function blowsTo(user: string, { nodes, faults, crashes }: Header): FaultRecord[] {
   const ends: FaultRecord[] = crashes.map(({ node, at }) => {
     return { kind: 'node crashed', target: `node-${node}`, from: at, until: at }
   })

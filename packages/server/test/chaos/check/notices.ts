@@ -50,7 +50,10 @@ function owedFor({ type, by_user: by }: EventRow, { row, reached }: CallFacts): 
 }
 
 function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number, patience: Patience): boolean {
-  const stretch = reading.stretches.findLast(({ from }) => from + clockSlackMs < at)
+  const first = reading.stretches.findLastIndex(({ from }) => from + clockSlackMs < at)
+  const stretch = reading.stretches[first]
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
-  return stretch.pushes.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
+  // How a call ended may also be told to the session that comes after a loss [WS4].
+  const came = reading.stretches.slice(first).flatMap((each) => each.pushes)
+  return came.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
 }

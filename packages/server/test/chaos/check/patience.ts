@@ -1,5 +1,6 @@
 import type { FaultRecord, Header } from '../recording.ts'
 import { clockSlackMs, evictionShowsMs } from './findings.ts'
+import { blowsTo } from './losses.ts'
 import type { Reading, Stretch } from './reading.ts'
 
 /**
@@ -21,14 +22,16 @@ export interface Patience {
   heardBy(knownAt: number, user: string, nodes: readonly (number | undefined)[]): number
   /**
    * Whether something that was due at `at` may be missing in a part of a session: a loss was declared to its phone, soon
-   * enough to be that one, and the phone was not there all the time before.
+   * enough to be that one, and the phone was not there all the time before; or it was away until its log was lost, and
+   * could not have heard of it.
    */
   excuses(reading: Reading, stretch: Stretch, at: number): boolean
   /** Whether a loss was declared to a phone from `from` on, and soon enough to be one of `at`. */
   declared(reading: Reading, from: number, at: number): boolean
 }
 
-export function createPatience({ nodes, faults }: Header): Patience {
+export function createPatience(header: Header): Patience {
+  const { nodes, faults } = header
   const { online, back } = nodes === 1 ? news.oneNode : news.manyNodes
 
   /**
@@ -55,7 +58,8 @@ export function createPatience({ nodes, faults }: Header): Patience {
     excuses(reading, { until }, at) {
       const whole = wholeAfter(at, reading.user)
       // Where the log was lost under a socket, that socket says so.
-      return until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))
+      if (until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))) return true
+      return blowsTo(reading.user, header).some(({ from }) => wasAway(reading, at, from, until))
     },
     declared({ states, user }, from, at) {
       const latest = wholeAfter(at, user) + back
@@ -77,4 +81,14 @@ function wholeFor(user: string, { kind, from, until, evicted }: FaultRecord): nu
 /** Whether a phone had one and the same socket all that time. */
 export function isThere({ online }: Reading, from: number, until: number): boolean {
   return online.some((time) => time.from + clockSlackMs < from && time.until > until)
+}
+
+/**
+ * Whether what was due at `at` was lost with a log at `blow`, and its phone, which heard of a loss at `until`, had no socket
+ * meanwhile for as long as news needs. Where the log was lost before, the phone could not hear of that either until then.
+ */
+function wasAway({ online }: Reading, at: number, blow: number, until: number): boolean {
+  const [from, to] = blow < at ? [blow, until] : [at, blow]
+  if (blow > until || !Number.isFinite(until)) return false
+  return !online.some((time) => Math.min(time.until, to) - Math.max(time.from, from) > atOnceMs)
 }
