@@ -146,7 +146,7 @@ export async function runJobs(options: RunOptions): Promise<Total> {
       if (isInBrowser) browsing = false
     }
   }
-  const atOnce = Math.min(availableParallelism() + 1, mostAtOnce)
+  const atOnce = Math.min(availableParallelism(), mostAtOnce)
   try {
     const lanes = Array.from({ length: atOnce }, () => inTurn(takeNext))
     await Promise.all([...lanes, inTurn(() => beside.shift())])

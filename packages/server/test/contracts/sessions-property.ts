@@ -20,7 +20,7 @@ export function registerSessionProperties(given: () => SessionsHarness): void {
       })
       await fc.assert(property, { numRuns: walks })
       console.log(`${walks} walks of a session: ${JSON.stringify(total)}`)
-    }, 240_000)
+    }, 480_000)
 
     test('[PLACE2] [RES2] of a call nothing is lost, whoever takes the place, and each session hears it in order', async () => {
       const total = { taken: 0, resumed: 0, refused: 0, pushed: 0 }
@@ -30,6 +30,6 @@ export function registerSessionProperties(given: () => SessionsHarness): void {
       })
       await fc.assert(property, { numRuns: walks })
       console.log(`${walks} walks of a place: ${JSON.stringify(total)}`)
-    }, 240_000)
+    }, 480_000)
   })
 }
