@@ -1,6 +1,5 @@
-// Runs jobs, each in a process of its own: one that crashes or never ends fails alone. One more at a time than there are
-// cores, for most of them wait; and one beside them that takes no core from the others. A test that is skipped, left to
-// do or missing counts as failed.
+// Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
+// and one beside them that takes no core from the others. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
