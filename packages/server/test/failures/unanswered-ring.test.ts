@@ -41,37 +41,59 @@ const world = worldFor({
   atEnd: () => link?.stop(),
 })
 
-test('[PUSH2] a ring whose commit was not answered wakes, and so does its end', async () => {
-  const { one, two, postgres, databaseUrl } = world()
+/** A person with a browser that can be woken, and no socket. */
+async function registered() {
   const calleeId = someone('callee')
   const browser = push.subscribe()
+  const { two } = world()
   const token = await two.token({ user_id: calleeId, role: 'agent', device_id: 'browser' })
-  const registered = await fetch(`${two.url}/v1/call/device`, {
+  const response = await fetch(`${two.url}/v1/call/device`, {
     method: 'PUT',
     headers: { Authorization: `Bearer ${token}` },
     body: JSON.stringify({ platform: 'webpush', subscription: browser.subscription }),
   })
-  expect(registered.status).toBe(200)
-  const caller = await connectExtended(one, { user_id: someone('caller'), role: 'customer' })
+  expect(response.status).toBe(200)
+  return { calleeId, browser }
+}
+
+async function statusOf(callUuid: string): Promise<unknown> {
+  const { postgres, databaseUrl } = world()
+  const [row] = await postgres.query(`SELECT status FROM calls WHERE call_uuid = '${callUuid}'`, databaseUrl)
+  return row?.status
+}
+
+test('[PUSH2] a ring whose commit was not answered wakes, and so does its end', async () => {
+  const { calleeId, browser } = await registered()
+  const caller = await connectExtended(world().one, { user_id: someone('caller'), role: 'customer' })
   const callUuid = crypto.randomUUID()
-  const statusOf = async () => {
-    const [row] = await postgres.query(`SELECT status FROM calls WHERE call_uuid = '${callUuid}'`, databaseUrl)
-    return row?.status
-  }
   swallowed = callUuid
   await expectRefusal(caller, 'call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
-  expect(await statusOf()).toBe('ringing')
+  expect(await statusOf(callUuid)).toBe('ringing')
   swallowed = undefined
   expect((await browser.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
 
   swallowed = callUuid
   await expectRefusal(caller, 'call.cancel', { call_uuid: callUuid })
   swallowed = undefined
-  await until('it is over', async () => (await statusOf()) === 'cancelled')
+  await until('it is over', async () => (await statusOf(callUuid)) === 'cancelled')
   expect((await browser.inbox.next()).payload).toMatchObject({
     type: 'call.wake_cancelled',
     call_uuid: callUuid,
     status: 'cancelled',
   })
+  caller.stop()
+}, 60_000)
+
+test('[PUSH2] a node is killed between the commit of a ring and its push: another one wakes', async () => {
+  const { calleeId, browser } = await registered()
+  const caller = await connectExtended(world().one, { user_id: someone('caller'), role: 'customer' })
+  const callUuid = crypto.randomUUID()
+  swallowed = callUuid
+  caller.send('call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
+  await until('it is committed', async () => (await statusOf(callUuid)) === 'ringing')
+  // Its node does not know of the commit, and is gone before it can ask.
+  await world().one.kill()
+  swallowed = undefined
+  expect((await browser.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
   caller.stop()
 }, 60_000)
