@@ -18,8 +18,9 @@ import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { OpenSession, ResumedSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
-import type { Calls, ClientSession } from './calls.ts'
+import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
+import type { ClientSession } from './request.ts'
 import type { Recorder } from './timeline.ts'
 
 export interface ArrivalsOptions {

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { errorBody } from '@ringwire/protocol/errors'
 import type { Call } from '../call/call.ts'
-import type { Waiter } from '../services/calls.ts'
+import type { Waiter } from '../services/request.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'

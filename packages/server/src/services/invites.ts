@@ -1,0 +1,178 @@
+import type { ErrorBody } from '@ringwire/protocol/errors'
+import type { CallInvite, CallInvited } from '@ringwire/protocol/events/call'
+import { inviteLimits } from '@ringwire/protocol/events/call'
+import { type LiveCall, type OverCall, type Participant, sideOf } from '../call/call.ts'
+import type { Refusal } from '../call/decide.ts'
+import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { Nodes } from '../ports/nodes.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
+import type { Delivery } from './delivery.ts'
+import type { WithQuality } from './end-quality.ts'
+import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
+import type { Recorder } from './timeline.ts'
+import type { Transitions } from './transitions.ts'
+
+/** The limits that an invite has to pass [INV8]. */
+export interface InviteLimits {
+  invite(caller: Participant, callee: Participant): Promise<InviteRate>
+  refundInvite(caller: Participant, callee: Participant): Promise<void>
+}
+
+export interface InvitesOptions {
+  readonly store: CallStore
+  readonly products: ProductStore
+  readonly sessions: Sessions
+  readonly nodes: Nodes
+  readonly delivery: Delivery
+  readonly transitions: Transitions
+  readonly limits: InviteLimits
+  readonly recorder: Pick<Recorder, 'record'>
+  readonly withQuality: WithQuality
+  readonly clock: SteadyClock
+  readonly ringTimeoutMs: number
+  readonly maxRinging: number
+}
+
+export type Invite = (session: ClientSession, data: CallInvite, waiter?: Waiter) => Promise<Outcome<CallInvited>>
+
+/** How a call begins: who may call whom, whom it rings, and what else it ends [INV1 to INV8]. */
+export function createInvite(options: InvitesOptions): Invite {
+  const { store, products, sessions, nodes, delivery, transitions, limits, recorder, withQuality, clock } = options
+  const { run, commit, handOn, losesDeadHolder } = transitions
+
+  /** A redial names the call that it would take or end: who holds its place is asked first [INV7, PLACE4]. */
+  async function askHolderOfRinging(
+    session: ClientSession,
+    callee: Participant,
+    waiter: Waiter | undefined,
+  ): Promise<void> {
+    for (const call of await store.liveCallsOf(session.participant)) {
+      if (call.status !== 'ringing' || sideOf(call, session.participant) !== 'caller') continue
+      if (sideOf(call, callee) === 'callee') await losesDeadHolder(session, call, waiter)
+    }
+  }
+
+  /** What was refused before there was a call is in the timeline of the uuid that was named [TRACE1]. */
+  async function invite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
+    const outcome = await tryInvite(session, data, waiter)
+    // Who is busy was called, and that is a call.
+    if (outcome.ok || !data.call_uuid || outcome.error.code === 'CALLEE_BUSY') return outcome
+    noteRefused(session, data.call_uuid.toLowerCase(), data.callee_role, outcome.error)
+    return outcome
+  }
+
+  /** Any uuid can be named: what names a call of others is left out where it is written [UUID1]. */
+  function noteRefused(
+    { participant, sessionId, deviceId }: ClientSession,
+    callUuid: string,
+    peerRole: string,
+    { code, limit }: ErrorBody,
+  ): void {
+    const { product, role, userId } = participant
+    recorder.record(
+      { product, callUuid },
+      {
+        what: 'refused',
+        side: 'caller',
+        asker: { role, userId },
+        sessionId,
+        deviceId: deviceId ?? undefined,
+        detail: { code, ...(limit !== undefined && { limit }), peer_role: peerRole },
+      },
+    )
+  }
+
+  async function tryInvite(session: ClientSession, data: CallInvite, waiter?: Waiter): Promise<Outcome<CallInvited>> {
+    const caller = session.participant
+    const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
+    const refused = checkInvite(session, caller, callee, data.call_type)
+    if (refused !== undefined) return { ok: false, error: errorOf(refused) }
+
+    await askHolderOfRinging(session, callee, waiter)
+    const settings = await products.settings(caller.product)
+    const longest = settings.ringTimeoutMs ?? options.ringTimeoutMs
+    const rate = await limits.invite(caller, callee)
+    // Whom nobody can reach is not called: nothing is written before it is clear that it can be told.
+    const rung = await sessions.liveOf(callee, undefined, clock.now())
+    const freshUuid = crypto.randomUUID()
+    const callUuid = data.call_uuid?.toLowerCase() ?? freshUuid
+    const command: InviteCommand = {
+      actor: session,
+      callee: { userId: callee.userId, role: callee.role },
+      callUuid,
+      freshUuid,
+      contextType: data.context_type ?? session.contextType,
+      contextId: data.context_id ?? session.contextId,
+      callType: typeof data.call_type === 'string' ? data.call_type : inviteLimits.defaultCallType,
+      ringTimeoutMs: Math.min(data.ring_timeout_ms ?? longest, longest),
+      metadata: data.metadata ?? null,
+      rate,
+      maxRinging: options.maxRinging,
+      busy: settings.busy,
+    }
+    const decision = await withQuality<InviteDecision>((seen) =>
+      commit(
+        store.invite(caller, callee, callUuid, (situation) => seen(decideInvite(situation, command, clock.now()))),
+      ),
+    )
+    // What the invite ended is told before it is answered, and what it began after that: whatever others make of the new
+    // call, its inviter has heard of it.
+    const isNew = decision.ok && decision.created
+    const older = handOn({ ...decision, steps: decision.steps.slice(0, isNew ? -1 : undefined) })
+    const handedOn = isNew
+      ? handOn(
+          { ...decision, steps: decision.steps.slice(-1) },
+          older.then(() => {}),
+        )
+      : older
+    await older
+    // What counts is what leaves a call behind, ringing or busy [INV8].
+    const counts = decision.ok ? decision.created : decision.steps.length > 0
+    if (rate.ok && !counts) await limits.refundInvite(caller, callee)
+    if (!decision.ok) {
+      if (decision.code === 'CALL_GLARE' && (await isWaitingInVain(session, decision, waiter)))
+        return tryInvite(session, data, waiter)
+      return { ok: false, error: errorOf(decision) }
+    }
+    const invited = invitedData(decision.call, rung.length > 0)
+    const value = settings.revealBusy ? { ...invited, callee_busy: decision.calleeBusy } : invited
+    return { ok: true, value, handedOn: handedOn.then(() => {}) }
+  }
+
+  /**
+   * The call that waits rings before the inviter hears of it, also where another node is just handing it on. True where
+   * its caller is gone with its node: then it does not count [INV6].
+   */
+  async function isWaitingInVain(
+    { participant }: ClientSession,
+    { details }: Refusal,
+    waiter: Waiter | undefined,
+  ): Promise<boolean> {
+    const waiting = await store.load({ product: participant.product, callUuid: details.call_uuid ?? '' })
+    if (waiting === undefined) return false
+    await delivery.catchUp(waiting)
+    const { node, sessionId } = waiting.callerPlace
+    if (node === nodes.self || waiting.status !== 'ringing') return false
+    const holder = await sessions.sinkOf(sessionId, node)
+    if (holder !== undefined) waiter?.waitsFor(waiting)
+    if ((await holder?.probe()) === true) return false
+    await run(waiting, { type: 'lose', sessionId, node })
+    return true
+  }
+
+  return invite
+}
+
+function invitedData(call: LiveCall | OverCall, delivered: boolean): CallInvited {
+  return {
+    call_uuid: call.callUuid,
+    status: call.status,
+    call_type: call.callType,
+    ring_timeout_ms: call.ringTimeoutMs,
+    expires_at: new Date(call.ringExpiresAt).toISOString(),
+    delivered,
+  }
+}

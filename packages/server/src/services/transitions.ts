@@ -1,0 +1,147 @@
+import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf, sideOf } from '../call/call.ts'
+import { type CallCommand, type Decision, decide, lateRelayMs } from '../call/decide.ts'
+import type { Step } from '../call/effects.ts'
+import type { InviteDecision } from '../call/invite.ts'
+import type { CallStore } from '../ports/call-store.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
+import type { Nodes, Uptime } from '../ports/nodes.ts'
+import type { Sessions } from '../ports/sessions.ts'
+import { StoreError } from '../ports/store-error.ts'
+import type { SteadyClock } from '../time/steady-clock.ts'
+import type { Delivery } from './delivery.ts'
+import type { WithQuality } from './end-quality.ts'
+import { isShareOf, isUnheld } from './holders.ts'
+import { inBatches } from './in-batches.ts'
+import type { ClientSession, Waiter } from './request.ts'
+
+export interface TransitionsOptions {
+  readonly store: CallStore
+  readonly sessions: Sessions
+  readonly nodes: Nodes
+  readonly delivery: Delivery
+  readonly uptime: Uptime
+  /** Adds to a decision how the media of the calls was that it ends [STAT1]. */
+  readonly withQuality: WithQuality
+  readonly clock: SteadyClock
+  readonly durations: CallDurations
+  /** Called with every version that this process has committed [LOG2]. */
+  readonly onCommitted: (step: Step) => void
+  /** Called with each of them that everybody was told of. */
+  readonly onTold: (step: Step) => void
+}
+
+/** Every change of a call: it is decided on, committed, and handed on, in that order. */
+export interface Transitions {
+  /** A command for one call. */
+  run(ref: CallRef, command: CallCommand): Promise<Decision>
+  /** A commit by the store; where nobody knows whether it was one, its row in the outbox says so once that is clear. */
+  commit<T>(work: MaybePromise<T>): Promise<T>
+  /** Hands on what was committed, after `first`. Resolves when everybody was told, or nobody can be told now. */
+  handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D>
+  /**
+   * Vacates the place that the session could take, where its holder gives no sign of life [PLACE4]. True where the place is
+   * vacant then, false where it stays held.
+   */
+  losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean>
+  /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
+  makeUpFor(live: readonly Call[]): Promise<void>
+  makeUpForEnds(): Promise<void>
+}
+
+/** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
+const reconcileMarginMs = 10_000
+
+export function createTransitions(options: TransitionsOptions): Transitions {
+  const { store, sessions, nodes, delivery, uptime, withQuality, clock, durations, onCommitted, onTold } = options
+
+  async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
+    const wasGone = isGone(command)
+    const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
+    return handOn(
+      await withQuality((seen) =>
+        commit(
+          store.transition(ref, (call) =>
+            // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
+            call !== undefined && wasGone && !isGone(command)
+              ? { ok: true as const, call, steps: [] }
+              : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
+          ),
+        ),
+      ),
+    )
+  }
+
+  /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
+  async function wasClosed({ sessionId, node }: Extract<CallCommand, { type: 'lose' }>): Promise<boolean> {
+    try {
+      return await sessions.wasClosed(sessionId, node)
+    } catch (error) {
+      if (error instanceof StoreError) return false
+      throw error
+    }
+  }
+
+  /** Whether a session is to lose its places that has no socket; one that gives no sign of life still has its own. */
+  function isGone(command: CallCommand): boolean {
+    return command.type === 'lose' && command.node === nodes.self && sessions.heldHere(command.sessionId) === undefined
+  }
+
+  async function commit<T>(work: MaybePromise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof StoreError) uptime.doubt()
+      throw error
+    }
+  }
+
+  /** Each living node has its share; what that one leaves behind, too, the others find by its death. */
+  async function makeUpFor(stored: readonly Call[]): Promise<void> {
+    await inBatches(
+      stored.filter((call) => isShareOf(call, nodes)),
+      (call) => delivery.catchUp(call),
+    )
+  }
+
+  async function makeUpForEnds(): Promise<void> {
+    const pages = store.overPages(clock.now() - lateRelayMs + reconcileMarginMs)
+    for await (const page of pages) await makeUpFor(page.map(({ call }) => call))
+  }
+
+  /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
+  async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
+    for (const step of decision.steps) {
+      onCommitted(step)
+      const told = delivery.apply(step, first)
+      if (told instanceof Promise ? await told : told) onTold(step)
+      if (isLive(step.call)) loseDeadHolders(step.call)
+    }
+    return decision
+  }
+
+  /** A holder whose socket closed while its request was being committed: nobody else will observe that close [END3]. */
+  function loseDeadHolders(call: LiveCall): void {
+    for (const place of [placeOf(call, 'caller'), placeOf(call, 'callee')]) {
+      if (place?.state !== 'held' || !isUnheld(place, nodes, sessions)) continue
+      void run(call, { type: 'lose', sessionId: place.sessionId, node: place.node }).catch(() => {
+        // The store is away: the sweep finds the holder dead again.
+      })
+    }
+  }
+
+  async function losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean> {
+    const side = sideOf(call, session.participant)
+    const place = side === undefined ? null : placeOf(call, side)
+    if (place === null || place.deviceId !== session.deviceId) return false
+    // Its holder was seen to be gone while this one asked.
+    if (place.state === 'vacant') return true
+    if (place.sessionId === session.sessionId) return false
+    const holder = await sessions.sinkOf(place.sessionId, place.node)
+    if (holder !== undefined) waiter?.waitsFor(call)
+    const alive = (await holder?.probe()) ?? false
+    if (!alive) await run(call, { type: 'lose', sessionId: place.sessionId, node: place.node })
+    return !alive
+  }
+
+  return { run, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds }
+}
