@@ -136,6 +136,27 @@ export function registerCallRules(given: () => SessionsHarness): void {
 /** What 0.1.0 did not do: its places passed on without a gate, it kept relays of who had rejected, and sent some after the end. */
 export function registerLaterRules(given: () => SessionsHarness): void {
   const sessions = () => given().sessions
+  // By 0.1.0 it hears that another one answered, where a node of that looks for what was left.
+  test('[WS4] where a socket of the device answered, its next one hears the end, not that another one answered', async () => {
+    const rang = await openReady(sessions(), { extended: false })
+    const { participant, deviceId } = rang.identity
+    await sessions().append(rang.id, ringing('c', 1, 1))
+    await given().settled()
+    await sessions().detach(rang.id, rang.socket, false, 0)
+    const answered = await openReady(sessions(), { participant, deviceId, extended: false })
+    await sessions().append(answered.id, ringing('c', 1, 1))
+    await sessions().hold(answered.id, 'c', true)
+    await sessions().appendRung(participant, stop('c', 2, 2), [answered.id])
+    await given().settled()
+    await sessions().detach(answered.id, answered.socket, false, 0)
+    await sessions().append(answered.id, final('c', 3, 3))
+    await sessions().release(answered.id, 'c')
+    const back = await openReady(sessions(), { participant, deviceId, extended: false })
+    await sessions().collectFinals(back.identity)
+    await given().settled()
+    expect(numbersOf(back.socket)).toEqual([3])
+  })
+
   test('[SRV2] a session that goes on is shown with the version that its client has now', async () => {
     const participant = somebody()
     const before = await openReady(sessions(), { participant, appVersion: '7.1' })

@@ -11,7 +11,7 @@ import {
   upTo,
 } from './session-parts.ts'
 
-const { ringing, state, final, stop, notice, relay } = pushes
+const { ringing, state, final, notice, relay } = pushes
 
 /** What is sent, kept, dropped or has nowhere to go. */
 export function registerDeliveryRules(given: () => SessionsHarness): void {
@@ -233,26 +233,6 @@ export function registerDeliveryRules(given: () => SessionsHarness): void {
         expect([heard[0], heard[1]! + heard[2]!, heard[3]]).toEqual([0, 1, 0])
       })
     }
-
-    test('[WS4] where a socket of the device answered, its next one hears the end, not that another one answered', async () => {
-      const rang = await openReady(sessions(), { extended: false })
-      const { participant, deviceId } = rang.identity
-      await sessions().append(rang.id, ringing('c', 1, 1))
-      await given().settled()
-      await sessions().detach(rang.id, rang.socket, false, 0)
-      const answered = await openReady(sessions(), { participant, deviceId, extended: false })
-      await sessions().append(answered.id, ringing('c', 1, 1))
-      await sessions().hold(answered.id, 'c', true)
-      await sessions().appendRung(participant, stop('c', 2, 2), [answered.id])
-      await given().settled()
-      await sessions().detach(answered.id, answered.socket, false, 0)
-      await sessions().append(answered.id, final('c', 3, 3))
-      await sessions().release(answered.id, 'c')
-      const back = await openReady(sessions(), { participant, deviceId, extended: false })
-      await sessions().collectFinals(back.identity)
-      await given().settled()
-      expect(numbersOf(back.socket)).toEqual([3])
-    })
 
     test('[PLACE1] a state goes to all that rang, and they ring on', async () => {
       const participant = somebody()
