@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { someone } from '@ringwire/testkit/flows'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
-import { startWebPushServer, type WebPushServer } from '../push/web-push-server.ts'
+import { type Browser, startWebPushServer, type WebPushServer } from '../push/web-push-server.ts'
 import { connectExtended } from '../support/extended-flows.ts'
 import { inviteOf } from '../support/sessions.ts'
 import { expectRefusal, until, worldFor } from './world.ts'
@@ -56,6 +56,23 @@ async function registered() {
   return { calleeId, browser }
 }
 
+/** What its browser is sent next; without it, what the nodes said of what they did. */
+async function pushTo({ inbox }: Browser): Promise<object> {
+  const { one, two } = world()
+  const said = () =>
+    [one, two].flatMap(({ log }) =>
+      log
+        .trim()
+        .split('\n')
+        .slice(-15)
+        .map((line) => `+ ${line}`),
+    )
+  const { payload } = await inbox.next().catch((error: Error) => {
+    throw new Error([error.message, ...said()].join('\n'))
+  })
+  return payload
+}
+
 async function statusOf(callUuid: string): Promise<unknown> {
   const { postgres, databaseUrl } = world()
   const [row] = await postgres.query(`SELECT status FROM calls WHERE call_uuid = '${callUuid}'`, databaseUrl)
@@ -70,19 +87,19 @@ test('[PUSH2] a ring whose commit was not answered wakes, and so does its end', 
   await expectRefusal(caller, 'call.invite', inviteOf(calleeId, { call_uuid: callUuid }))
   expect(await statusOf(callUuid)).toBe('ringing')
   swallowed = undefined
-  expect((await browser.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
+  expect(await pushTo(browser)).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
 
   swallowed = callUuid
   await expectRefusal(caller, 'call.cancel', { call_uuid: callUuid })
   swallowed = undefined
   await until('it is over', async () => (await statusOf(callUuid)) === 'cancelled')
-  expect((await browser.inbox.next()).payload).toMatchObject({
+  expect(await pushTo(browser)).toMatchObject({
     type: 'call.wake_cancelled',
     call_uuid: callUuid,
     status: 'cancelled',
   })
   caller.stop()
-}, 60_000)
+}, 240_000)
 
 test('[PUSH2] a node is killed between the commit of a ring and its push: another one wakes', async () => {
   const { calleeId, browser } = await registered()
@@ -94,6 +111,6 @@ test('[PUSH2] a node is killed between the commit of a ring and its push: anothe
   // Its node does not know of the commit, and is gone before it can ask.
   await world().one.kill()
   swallowed = undefined
-  expect((await browser.inbox.next()).payload).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
+  expect(await pushTo(browser)).toMatchObject({ type: 'call.wake', call_uuid: callUuid })
   caller.stop()
-}, 60_000)
+}, 240_000)

@@ -1,3 +1,8 @@
+import { soon } from '@ringwire/testkit/patience'
+
+/** How long something is waited for, in ms. A bound for failures, never a pace. */
+const patienceMs = 40_000
+
 /** Waits for things as they come, in order. */
 export class Inbox<T> {
   readonly all: T[] = []
@@ -19,6 +24,10 @@ export class Inbox<T> {
   next(matches: (it: T) => boolean = () => true): Promise<T> {
     const index = this.unread.findIndex(matches)
     if (index >= 0) return Promise.resolve(this.unread.splice(index, 1)[0] as T)
-    return new Promise((resolve) => this.waiters.push({ matches, resolve }))
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const ms = soon(patienceMs)
+    const timer = setTimeout(() => reject(new Error(`waited ${ms} ms; ${this.all.length} came before`)), ms)
+    this.waiters.push({ matches, resolve })
+    return promise.finally(() => clearTimeout(timer))
   }
 }
