@@ -62,16 +62,9 @@ async function registered() {
 /** What its browser is sent next; without it, what the nodes said of what they did. */
 async function pushTo({ inbox }: Browser): Promise<object> {
   const { one, two } = world()
-  const said = () =>
-    [one, two].flatMap(({ log }) =>
-      log
-        .trim()
-        .split('\n')
-        .slice(-15)
-        .map((line) => `+ ${line}`),
-    )
   const { payload } = await inbox.next().catch((error: Error) => {
-    throw new Error([error.message, ...said()].join('\n'))
+    const said = [one, two].flatMap(({ log }) => log.trim().split('\n').slice(-15))
+    throw new Error([error.message, ...said].join('\n+ '))
   })
   return payload
 }

@@ -26,8 +26,12 @@ export class Inbox<T> {
     if (index >= 0) return Promise.resolve(this.unread.splice(index, 1)[0] as T)
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const ms = soon(patienceMs)
-    const timer = setTimeout(() => reject(new Error(`waited ${ms} ms; ${this.all.length} came before`)), ms)
-    this.waiters.push({ matches, resolve })
+    const waiter = { matches, resolve }
+    const timer = setTimeout(() => {
+      this.waiters = this.waiters.filter((each) => each !== waiter)
+      reject(new Error(`waited ${ms} ms; ${this.all.length} came before`))
+    }, ms)
+    this.waiters.push(waiter)
     return promise.finally(() => clearTimeout(timer))
   }
 }

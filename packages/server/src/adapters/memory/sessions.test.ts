@@ -389,3 +389,34 @@ test('[WS4] who came back after a restart before the end was told hears it: each
   sessions.collectFinals(identity('late'))
   expect(['tab', 'desk', 'phone', 'late'].map(heard)).toEqual([['final'], ['final'], [], ['final']])
 })
+
+test('[WS4] [RES1] a late end waits for who may come back to its session, and is none of who was there before', () => {
+  for (const extended of [true, false]) {
+    const device = `of ${extended}`
+    const [dead, tab] = [`dead ${extended}`, `tab ${extended}`]
+    const openTab = (at: number) => sessions.open(identity(tab, device), sink(tab), at)
+    sessions.open({ ...identity(dead, device), extended }, sink(dead), 0)
+    sessions.append(dead, event('ringing', 1))
+    // It is there when the other one dies, and knows nothing of the call.
+    if (!extended) openTab(0)
+    disconnect(dead, false, 5)
+    if (extended) openTab(10)
+    sessions.ready(tab)
+    sessions.collectFinals(identity(tab, device))
+    sessions.appendRung(participant, event('final', 2), [])
+    expect(heard(tab)).toEqual([])
+  }
+})
+
+test('[WS4] what a dead socket left is still for who comes next, where the one that is back has heard of it itself', () => {
+  connect('dead')
+  sessions.append('dead', event('ringing', 1))
+  disconnect('dead', false, 0)
+  connect('back')
+  sessions.append('back', event('ringing', 1))
+  sessions.collectFinals(identity('back'))
+  sessions.appendRung(participant, event('final', 2), [])
+  connect('next')
+  sessions.collectFinals(identity('next'))
+  expect(['back', 'next'].map(heard)).toEqual([['ringing', 'final'], ['final']])
+})

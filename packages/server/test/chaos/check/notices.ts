@@ -53,7 +53,9 @@ function isHeard(reading: Reading, { pushes }: Owed, event: EventRow, at: number
   const first = reading.stretches.findLastIndex(({ from }) => from + clockSlackMs < at)
   const stretch = reading.stretches[first]
   if (stretch === undefined || patience.excuses(reading, stretch, at)) return true
-  // How a call ended may also be told to the session that comes after a loss [WS4].
-  const came = reading.stretches.slice(first).flatMap((each) => each.pushes)
+  // How a call ended, and that alone, may also be told to the session that comes after a loss [WS4].
+  const isEnd = overStatuses.includes(event.type)
+  const told = isEnd ? reading.stretches.slice(first) : [stretch]
+  const came = told.flatMap((each) => each.pushes)
   return came.some(({ frame }) => frame.data?.call_uuid === event.call_uuid && pushes.includes(frame.event))
 }

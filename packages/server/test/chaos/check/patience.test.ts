@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Entry, Header } from '../recording.ts'
+import { factsOf } from './facts.ts'
+import { checkNotices } from './notices.ts'
 import { createPatience } from './patience.ts'
 import { read } from './reading.ts'
 
@@ -27,11 +29,11 @@ function socket(number: number, from: number, until: number, recovered = true): 
   ]
 }
 
-/** Whether what was due at 25 s may be missing, where the phone had these sockets, and one with a new session at the end. */
-function isExcused(online: readonly (readonly [from: number, until: number])[], lostAt = 90_000): boolean {
+/** Whether what was due, at 25 s, may be missing, where the phone had these sockets, and one with a new session at the end. */
+function isExcused(online: readonly (readonly [from: number, until: number])[], lostAt = 90_000, at = 25_000): boolean {
   const entries = online.flatMap(([from, until], i) => socket(i, from, until, i > 0))
   const reading = read({ user: 'user-1', entries: [...entries, ...socket(online.length, lostAt, 99_000, false)] })
-  return createPatience(header).excuses(reading, reading.stretches[0]!, 25_000)
+  return createPatience(header).excuses(reading, reading.stretches[0]!, at)
 }
 
 test('what waited for a phone that was away until its log was lost may be missing', () => {
@@ -58,5 +60,38 @@ test('not where the phone was there in between, or no log was lost', () => {
       [26_600, 40_000],
     ]),
   ).toBe(false)
+  expect(
+    isExcused([
+      [10_000, 24_000],
+      [30_000, 31_500],
+      [40_000, 41_500],
+    ]),
+  ).toBe(false)
   expect(isExcused([[10_000, 24_000]], 55_000)).toBe(false)
+  // The log that was lost is one of before.
+  expect(isExcused([[61_500, 62_000]], 90_000, 70_000)).toBe(false)
+})
+
+/** What is reported where a call of the phone's came to that at 25 s, and its phone, which was there, heard `told` in its next session. */
+function reportsOf(type: 'accepted' | 'missed', told: string): string[] {
+  const call = { call_uuid: 'c', caller: 'user-1', callee: 'user-2', version: 2, status: 'missed' }
+  const times = { started_at: 20_000, ring_expires_at: 26_000, accepted_at: null, connected_at: null, ended_at: 26_000 }
+  const facts = factsOf({
+    calls: [{ ...call, ...times, end_reason: 'no_answer' }],
+    events: [{ call_uuid: 'c', version: 2, type, at: 25_000, by_user: null }],
+  })
+  const next = socket(2, 90_000, 99_000, false)
+  const frame = { event: told, seq: 1, version: 2, data: { call_uuid: 'c' } }
+  next.splice(2, 0, { kind: 'in', at: 90_001, socket: 2, frame })
+  const entries = [...socket(0, 10_000, 24_000, false), ...socket(1, 30_000, 40_000), ...next]
+  const reports: string[] = []
+  const report = (_: string, text: string) => void reports.push(text)
+  checkNotices([read({ user: 'user-1', entries })], facts, 0, createPatience(header), report)
+  return reports
+}
+
+test('how a call ended may be told to the next session; that it was answered may not', () => {
+  expect(reportsOf('missed', 'call.missed')).toEqual([])
+  expect(reportsOf('missed', 'call.status')).toEqual(['user-1 never got call.missed of version 2'])
+  expect(reportsOf('accepted', 'call.accepted')).toEqual(['user-1 never got call.accepted of version 2'])
 })

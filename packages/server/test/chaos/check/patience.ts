@@ -55,11 +55,12 @@ export function createPatience(header: Header): Patience {
       })
       return ends.length === 0 ? soon : Math.max(...ends) + online
     },
-    excuses(reading, { until }, at) {
+    excuses(reading, stretch, at) {
+      const { until } = stretch
       const whole = wholeAfter(at, reading.user)
       // Where the log was lost under a socket, that socket says so.
       if (until <= whole + online || (until <= whole + back && !isThere(reading, at, whole + online))) return true
-      return blowsTo(reading.user, header).some(({ from }) => wasAway(reading, at, from, until))
+      return blowsTo(reading.user, header).some(({ from }) => wasAway(reading, stretch, at, from))
     },
     declared({ states, user }, from, at) {
       const latest = wholeAfter(at, user) + back
@@ -84,11 +85,12 @@ export function isThere({ online }: Reading, from: number, until: number): boole
 }
 
 /**
- * Whether what was due at `at` was lost with a log at `blow`, and its phone, which heard of a loss at `until`, had no socket
- * meanwhile for as long as news needs. Where the log was lost before, the phone could not hear of that either until then.
+ * Whether what was due at `at` was lost with the log of this part of a session, at `blow`, and its phone had no socket until
+ * then for as long as news needs. Where the log was lost before, that counts until the phone heard of the loss.
  */
-function wasAway({ online }: Reading, at: number, blow: number, until: number): boolean {
+function wasAway({ online }: Reading, { from: begun, until }: Stretch, at: number, blow: number): boolean {
+  if (blow < begun || blow > until || !Number.isFinite(until)) return false
   const [from, to] = blow < at ? [blow, until] : [at, blow]
-  if (blow > until || !Number.isFinite(until)) return false
-  return !online.some((time) => Math.min(time.until, to) - Math.max(time.from, from) > atOnceMs)
+  const there = online.map((time) => Math.max(0, Math.min(time.until, to) - Math.max(time.from, from)))
+  return there.reduce((sum, ms) => sum + ms, 0) <= atOnceMs
 }
