@@ -115,10 +115,11 @@ export interface WebhookStore {
   add(deliveries: readonly Delivery[]): MaybePromise<void>
   /** Takes deliveries whose time has come: of each endpoint so many at the most. */
   claim(wanted: ReadonlyMap<string, number>): MaybePromise<Taken>
+  /** What waits behind one that failed is due again with that one: until then no claim has to look past it. */
   settle(attempted: readonly Attempted[]): MaybePromise<void>
   /**
-   * What waits behind one that failed is due again with that one: until then no claim has to look past it. Of each endpoint it
-   * looks at some of what is due first; true where it put anything off, and there may be more.
+   * The same for what was committed after one had failed. Of each endpoint it looks at some of what is due first; true where it
+   * put anything off, and there may be more.
    */
   putOff(endpointIds: readonly string[]): MaybePromise<boolean>
   /** The newest first. */

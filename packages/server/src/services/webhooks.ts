@@ -33,8 +33,8 @@ const jitter = 0.2
 /** So many requests to one endpoint at once, from one node: a slow one keeps no other one waiting. */
 const atOnce = 10
 /**
- * Calls come first: while the event loop is further behind than this, which webhooks alone do not bring about, they come in
- * rounds with a pause between them. In ms.
+ * Calls come first: while this process commits steps of them and the event loop is further behind than this, webhooks come in
+ * rounds with a pause between them. In ms. Lag alone says too little: on a slow machine, webhooks make it themselves.
  */
 const behindMs = 1.5
 export const pauseMs = 40
@@ -112,6 +112,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   let results: { readonly endpointId: string; readonly attempted: Attempted }[] = []
   let isWorking = false
   let isAgain = false
+  /** Whether a step was committed since the last round. */
+  let isCalled = false
   let isPolling = false
   let isStopped = false
   let isAway = false
@@ -180,7 +182,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     try {
       while (isAgain) {
         isAgain = false
-        if ((await lag.look()) > behindMs && !isStopped) await Bun.sleep(pauseMs)
+        const isBehind = (await lag.look()) > behindMs
+        if (isBehind && isCalled && !isStopped) await Bun.sleep(pauseMs)
+        isCalled = false
         await storeResults()
         if (!isStopped) await takeOn()
       }
@@ -323,6 +327,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       void lookAtAll()
     },
     committed({ call }) {
+      isCalled = true
       const told = ofProduct.get(call.product)
       if (told === undefined) return
       for (const { id } of told) asked.add(id)

@@ -126,7 +126,7 @@ describe('every read finds its rows through an index', () => {
     ['[SRV2] how far a page looks', edgeSql('product'), ofProduct],
     ['[SRV2] how far one of a participant looks', edgeSql('participant'), [...ofProduct, ...busiest.slice(0, 2)]],
     ['[HOOK3] webhooks that are due', claimHooksSql, ['[{"endpoint_id":"e","count":10}]', 30_000]],
-    ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"delivered","after_ms":0,"at":1}]']],
+    ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"pending","after_ms":1,"at":1}]']],
     ['[HOOK3] webhooks that wait behind another', putOffSql, ['["e"]']],
     ['[HOOK1] webhooks of an endpoint', deliveriesSql, ['e', '~', '', 50]],
     ['calls that are old enough', oldestCallsSql, [1_051_000, 500, 1_000]],

@@ -23,7 +23,7 @@ import {
   refusedSql,
   replaceSql,
 } from '../../src/adapters/sqlite/timeline.ts'
-import { claimSql, deliveriesSql, pruneSql, putOffSql } from '../../src/adapters/sqlite/webhooks.ts'
+import { claimSql, deliveriesSql, followSql, pruneSql, putOffSql } from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -100,6 +100,10 @@ describe('every read finds its rows through an index', () => {
     expect(steps).toEqual([
       search('one USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
       search('older USING COVERING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?'),
+    ])
+    expect(plan(followSql)).toEqual([
+      search('webhook_deliveries USING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?'),
+      search('webhook_deliveries USING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version>?'),
     ])
     // What stands before it is looked at twice: to choose it, and to write it.
     const head = search('older USING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?')

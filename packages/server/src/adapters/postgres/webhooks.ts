@@ -53,19 +53,26 @@ export const claimSql = `
   )
   UPDATE webhook_deliveries u SET claimed_until = clock_timestamp() + $2::float8 * interval '1 ms'
   FROM due WHERE u.id = due.id RETURNING ${selected(claimedColumns, 'u')}`
+/** What waits behind one that failed is due again with that one. */
 export const settleSql = `
-  UPDATE webhook_deliveries d SET
-    status = CASE s.outcome WHEN 'released' THEN 'pending' ELSE s.outcome END,
-    attempts = d.attempts + CASE s.outcome WHEN 'released' THEN 0 ELSE 1 END,
-    due_at = CASE WHEN s.outcome IN ('released', 'pending') THEN clock_timestamp() + s.after_ms * interval '1 ms' END,
-    claimed_until = NULL,
-    ended_at = CASE WHEN s.outcome = 'released' THEN d.ended_at WHEN s.outcome <> 'pending' THEN s.at END,
-    response_status = CASE s.outcome WHEN 'released' THEN d.response_status ELSE s.response_status END,
-    response = CASE s.outcome WHEN 'released' THEN d.response ELSE s.response END
-  FROM json_to_recordset($1::text::json) AS s (
-    id text, outcome text, after_ms float8, at bigint, response_status integer, response text
+  WITH settled AS (
+    UPDATE webhook_deliveries d SET
+      status = CASE s.outcome WHEN 'released' THEN 'pending' ELSE s.outcome END,
+      attempts = d.attempts + CASE s.outcome WHEN 'released' THEN 0 ELSE 1 END,
+      due_at = CASE WHEN s.outcome IN ('released', 'pending') THEN clock_timestamp() + s.after_ms * interval '1 ms' END,
+      claimed_until = NULL,
+      ended_at = CASE WHEN s.outcome = 'released' THEN d.ended_at WHEN s.outcome <> 'pending' THEN s.at END,
+      response_status = CASE s.outcome WHEN 'released' THEN d.response_status ELSE s.response_status END,
+      response = CASE s.outcome WHEN 'released' THEN d.response ELSE s.response END
+    FROM json_to_recordset($1::text::json) AS s (
+      id text, outcome text, after_ms float8, at bigint, response_status integer, response text
+    )
+    WHERE d.id = s.id AND d.status = 'pending'
+    RETURNING d.endpoint_id, d.subject, d.version, d.due_at, s.outcome
   )
-  WHERE d.id = s.id AND d.status = 'pending'`
+  UPDATE webhook_deliveries later SET due_at = settled.due_at FROM settled
+  WHERE settled.outcome = 'pending' AND later.endpoint_id = settled.endpoint_id AND later.subject = settled.subject
+    AND later.status = 'pending' AND later.version > settled.version AND later.due_at < settled.due_at`
 export const putOffSql = `
   WITH late AS MATERIALIZED (
     SELECT one.id, head.due_at AS behind

@@ -61,6 +61,13 @@ export const claimSql = `
     WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
       AND older.version < one.version
   ) ORDER BY due_at LIMIT ?`
+/** What waits behind one that failed is due again with that one; `+`: no index by time, which all of an endpoint is in. */
+export const followSql = `
+  UPDATE webhook_deliveries SET due_at = ?1 FROM (
+    SELECT endpoint_id, subject, version FROM webhook_deliveries WHERE id = ?2
+  ) AS failed
+  WHERE webhook_deliveries.endpoint_id = failed.endpoint_id AND webhook_deliveries.subject = failed.subject
+    AND status = 'pending' AND webhook_deliveries.version > failed.version AND +due_at < ?1`
 export const putOffSql = `
   UPDATE webhook_deliveries SET due_at = late.behind FROM (
     SELECT one.id, (
@@ -303,6 +310,7 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
   )
   const spread = createSpreading(db)
   const putOff = db.query<unknown, [string, number, number]>(putOffSql)
+  const follow = db.query<unknown, [number, string]>(followSql)
   const release = db.query<unknown, [number, string]>('UPDATE webhook_deliveries SET due_at = ? WHERE id = ?')
   const prune = db.query<unknown, [string, number, number]>(pruneSql)
   // What ended before has another attempt, which somebody asked for.
@@ -315,8 +323,9 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
 
   function settleOne({ id, outcome, dueAt, at, responseStatus, response }: SettledRow): void {
     const isOver = outcome !== 'pending'
-    if (outcome === 'released') release.run(dueAt, id)
-    else settle.run(outcome, isOver ? null : dueAt, isOver ? at : null, responseStatus, response, id)
+    if (outcome === 'released') return void release.run(dueAt, id)
+    settle.run(outcome, isOver ? null : dueAt, isOver ? at : null, responseStatus, response, id)
+    if (!isOver) follow.run(dueAt, id)
   }
 
   const run = db.transaction((errand: HookErrand) => {
