@@ -44,6 +44,10 @@ export interface Stores {
 export interface Backend {
   readonly stores: Stores
   readonly sessions: Sessions
+  /**
+   * Resolves when everything that has changed in sessions until now is saved; undefined where there is nothing to wait for.
+   */
+  readonly save: () => Promise<void> | undefined
   readonly counters: Counters
   /** Counters of this process alone, which answer at once. */
   readonly localCounters: LocalCounters
@@ -145,6 +149,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   return {
     stores,
     sessions,
+    save: () => undefined,
     counters,
     localCounters: counters,
     nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
@@ -166,7 +171,7 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 
 /** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
-  const { config, logger, onLogLost, onDeath, onCall } = options
+  const { config, logger, onDeath, onCall } = options
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,
@@ -184,7 +189,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     fallback: localCounters,
-    onLogLost,
+    isDead: (node) => heartbeats.isDead(node),
     onCall,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
@@ -205,10 +210,10 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await close()
     throw error
   }
-  const { sessions, counters, tell, tryWrite: tryRedis } = redis
+  const { sessions, save, counters, tell, tryWrite: tryRedis } = redis
   const { self, isDead, others, uptime, clock, serve } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell }
   const countAway = () => undefined
   const shared = { isShared: true, tryRedis, countAway, serve, close }
-  return { stores, sessions, counters, localCounters, nodes, uptime, clock, ...shared }
+  return { stores, sessions, save, counters, localCounters, nodes, uptime, clock, ...shared }
 }

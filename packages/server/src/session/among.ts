@@ -34,6 +34,8 @@ export interface Among {
   move(call: string, from: string, to: string, settled: boolean, version?: number, gate?: boolean): boolean
   owing(identity: SessionIdentity): readonly string[]
   collectFinals(identity: SessionIdentity): void
+  /** The same from these sessions, in this order, as far as they have no socket. */
+  collectFrom(identity: SessionIdentity, sessionIds: readonly string[]): void
   /** A place passes on to a session of another process: what goes along. Again the same, until `gave` [PLACE2]. */
   give(sessionId: string, call: string, version: number): Parcel | undefined
   gave(sessionId: string, call: string): void
@@ -107,6 +109,21 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     }
   }
 
+  /** Hands what sockets of the same device did not hear to one that comes back [WS4]. */
+  function collect(identity: SessionIdentity, sources: readonly Session[]): void {
+    const target = sessions.get(identity.sessionId)
+    const known = target?.overSinceOpen
+    if (target === undefined || known === undefined) return
+    changed(target)
+    // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
+    for (const kind of ['final', 'stop'] as const) {
+      for (const source of sources) {
+        if (isForDevice(source, target)) giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
+      }
+    }
+    target.overSinceOpen = undefined
+  }
+
   return {
     appendRung(participant, push, except) {
       const key = participantKey(participant)
@@ -163,18 +180,14 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
         .map(({ identity }) => identity.sessionId)
     },
     collectFinals(identity) {
-      const target = sessions.get(identity.sessionId)
-      const known = target?.overSinceOpen
-      if (target === undefined || known === undefined) return
-      changed(target)
-      // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
-      for (const kind of ['final', 'stop'] as const) {
-        for (const source of detached.of(target.participantKey)) {
-          if (isForDevice(source, target))
-            giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
-        }
-      }
-      target.overSinceOpen = undefined
+      collect(identity, detached.of(participantKey(identity.participant)))
+    },
+    collectFrom(identity, sessionIds) {
+      const sources = sessionIds.map((id) => sessions.get(id)).filter((source) => source !== undefined)
+      collect(
+        identity,
+        sources.filter(({ sink }) => sink === undefined),
+      )
     },
     release,
   }

@@ -8,10 +8,14 @@ export interface Change {
   readonly isGone: boolean
   /** More than its log has changed: all of that is written. */
   readonly isChanged: boolean
+  /** It was never saved, or is to be saved once more: all of it is written. */
+  readonly isWhole: boolean
+  /** Somebody else may have to go on with it: what it is told is written, and not only that it is there. */
+  readonly hasCopy: boolean
   readonly log: LogChange | undefined
 }
 
-/** Which sessions have changed since the last save. */
+/** Which sessions have changed since the last save. `onFirst`: one has, and none had before. */
 export interface Changes {
   /** More of it than its log has changed. */
   changed(session: Session): void
@@ -21,19 +25,26 @@ export interface Changes {
   dropped(session: Session): void
   /** The next save writes it whole. */
   tear(session: Session): void
+  /** It could not be written: the next save does. */
+  failed(change: Change): void
   readonly isEmpty: boolean
   /** What a save has to write; it counts as saved then. */
   take(): Change[]
 }
 
-export function createChanges(isNoted: boolean): Changes {
+export function createChanges(isNoted: boolean, onFirst: () => void = () => {}): Changes {
   let listed: Session[] = []
   let gone: Session[] = []
+
+  function list(session: Session, list: Session[]): void {
+    if (listed.length + gone.length === 0) onFirst()
+    list.push(session)
+  }
 
   function logged(session: Session): void {
     if (!isNoted || session.isListed) return
     session.isListed = true
-    listed.push(session)
+    list(session, listed)
   }
 
   function changed(session: Session): void {
@@ -42,37 +53,45 @@ export function createChanges(isNoted: boolean): Changes {
     logged(session)
   }
 
-  /** Nothing is written of a base session that is idle: nobody needs it elsewhere. */
-  function isWorthSaving({ identity, isSaved, log, places, ringing, kept }: Session): boolean {
-    if (identity.extended || isSaved || (log?.size ?? 0) > 0) return true
+  /** Of a base session that is idle only that it is there: nobody goes on with it elsewhere. */
+  function needsCopy({ identity, log, places, ringing, kept }: Session): boolean {
+    if (identity.extended || (log?.size ?? 0) > 0) return true
     return (places?.size ?? 0) > 0 || (ringing?.size ?? 0) > 0 || (kept?.size ?? 0) > 0
   }
 
-  function changeOf(session: Session): Change | undefined {
+  function changeOf(session: Session): Change {
     session.isListed = false
-    if (!isWorthSaving(session)) return undefined
     const { log } = session
+    const isWhole = !session.isSaved || session.isStale
+    if (isWhole) log?.tear()
     // What is gone of a log is in the rest of its state: which requests were taken, and up to where it is proven.
-    const isChanged = session.isChanged || !session.isSaved || log?.isDueToTrim === true
+    const isChanged = session.isChanged || isWhole || log?.isDueToTrim === true
     const change = log?.takeChange(isChanged)
     session.isChanged = false
     session.isSaved = true
-    return { session, isGone: false, isChanged, log: change }
+    session.isStale = false
+    return { session, isGone: false, isChanged, isWhole, hasCopy: needsCopy(session), log: change }
+  }
+
+  function tear(session: Session): void {
+    session.isStale = true
+    changed(session)
   }
 
   return {
     changed,
     logged,
+    tear,
     forgotten(session) {
-      if (isNoted && session.isSaved) gone.push(session)
+      if (isNoted && session.isSaved) list(session, gone)
       session.isListed = false
     },
     dropped(session) {
       session.isListed = false
     },
-    tear(session) {
-      session.log?.tear()
-      changed(session)
+    failed({ session, isGone }) {
+      if (isGone) list(session, gone)
+      else tear(session)
     },
     get isEmpty() {
       return listed.length === 0 && gone.length === 0
@@ -80,10 +99,17 @@ export function createChanges(isNoted: boolean): Changes {
     take() {
       // Not what was forgotten, or went elsewhere, meanwhile.
       const due = listed.filter(({ isListed }) => isListed)
-      const over = gone.map((session) => ({ session, isGone: true, isChanged: false, log: undefined }))
+      const over = gone.map((session) => ({
+        session,
+        isGone: true,
+        isChanged: false,
+        isWhole: false,
+        hasCopy: false,
+        log: undefined,
+      }))
       listed = []
       gone = []
-      return [...over, ...due.map(changeOf).filter((change) => change !== undefined)]
+      return [...over, ...due.map(changeOf)]
     },
   }
 }

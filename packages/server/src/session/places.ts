@@ -114,7 +114,12 @@ export function openGate(session: Session, call: string, first: readonly Push[],
   // Who tells of the same answer late does not close it again.
   session.gates?.set(call, null)
   for (const push of first) append(session, push)
-  for (const push of held) append(session, push)
+  appendHeld(session, held, append)
+}
+
+/** Their requests were taken when they came to the gate [EXT4]. */
+function appendHeld(session: Session, held: readonly Push[], append: Append): void {
+  for (const push of held) append(session, { ...push, source: undefined })
 }
 
 /** Whether it took a request before [EXT4]. */
@@ -180,7 +185,7 @@ function acceptGate(target: Session, call: string, from: Parcel['gate'], closes:
   const own = target.gates?.get(call)
   if (own === null) {
     // Opened here already: nobody will open it again.
-    for (const push of from ?? []) append(target, push)
+    appendHeld(target, from ?? [], append)
     return
   }
   if (from === undefined || (from === null && own !== undefined)) {

@@ -66,10 +66,14 @@ export interface Session {
   parcels: Map<string, Parcel> | undefined
   /** Which requests of each sender it has taken [EXT4]. */
   taken: Map<string, Taken> | undefined
-  /** What a save has to write: whether it is in the list of those, whether more than its log has changed, whether it has a copy. */
+  /** What a save has to write: whether it is in the list of those, whether more than its log has changed, whether it was saved. */
   isListed: boolean
   isChanged: boolean
   isSaved: boolean
+  /** What the store has of it is worth nothing: all of it is written. */
+  isStale: boolean
+  /** How often it has changed its owner: what an owner of before saves is refused. */
+  fence: number
 }
 
 export function createSession(
@@ -116,6 +120,8 @@ export function createSession(
     isListed: false,
     isChanged: false,
     isSaved: false,
+    isStale: false,
+    fence: 1,
   }
 }
 
@@ -149,6 +155,11 @@ export function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
 export function hasUndeliveredFinal(session: Session): boolean {
   const from = session.identity.extended ? session.provenSeq : 0
   return session.log?.all().some(({ seq, push }) => seq > from && isLast(push)) ?? false
+}
+
+/** Whether something waits in its log that says how a call ended: for who comes back [WS4]. */
+export function hasLast({ log }: Session): boolean {
+  return log?.all().some(({ push }) => isLast(push)) ?? false
 }
 
 /** Its socket is gone, and with it what nobody will ask for. */

@@ -28,6 +28,8 @@ export interface SessionTableOptions {
   readonly newEpoch: () => string
   /** Whether other processes have sessions, too: what changes is noted for a save, and relays are taken once [EXT4]. */
   readonly isShared?: boolean
+  /** Something has changed that a save has to write, and nothing had before. */
+  readonly onChanged?: () => void
 }
 
 /** What a session table does not do: how far calls were told, and what becomes of logs that are lost. */
@@ -70,7 +72,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
   let now = 0
   const longestMs = Math.max(options.windowMs, options.resumeWindowMs)
   const isWorthTelling = (at: number) => now - at < options.windowMs
-  const changes = createChanges(isShared)
+  const changes = createChanges(isShared, options.onChanged)
   const { changed } = changes
   const { append, handOut } = createSending({ isShared, now: () => now, changed, logged: changes.logged })
 

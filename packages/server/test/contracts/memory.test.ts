@@ -1,8 +1,9 @@
 import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
-import { resetText, type SessionsHarness } from './session-parts.ts'
+import { resetText, resumeWindowMs, type SessionsHarness, windowMs } from './session-parts.ts'
 import { registerSessionsContract } from './sessions.ts'
+import { registerLostLogRules } from './sessions-lost-logs.ts'
 
-registerSessionsContract('memory', async (windows): Promise<SessionsHarness> => {
+const open = async (windows: { windowMs: number; resumeWindowMs: number }): Promise<SessionsHarness> => {
   const lost: { sessionId: string; epoch: string }[] = []
   const sessions = createMemorySessions({
     ...windows,
@@ -13,4 +14,8 @@ registerSessionsContract('memory', async (windows): Promise<SessionsHarness> => 
     },
   })
   return { sessions, lost, loseLogs: async () => sessions.loseLogs(), settled: async () => {}, close: async () => {} }
-})
+}
+
+registerSessionsContract('memory', open)
+// Logs are lost for everybody: each test has a store of its own.
+registerLostLogRules('memory', () => open({ windowMs, resumeWindowMs }))

@@ -1,10 +1,9 @@
 import { Redis } from 'ioredis'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import type { MaybePromise } from '../../src/ports/maybe.ts'
 import type { Sessions, Sink } from '../../src/ports/sessions.ts'
 import type { RedisDatabases } from '../support/redis.ts'
-import { type OpenSessions, resetText, type SessionsHarness } from './session-parts.ts'
+import type { OpenSessions, SessionsHarness } from './session-parts.ts'
 
 /** What a node sends its commands through, where it is not what this build has. */
 export type WrapStore = (store: Store) => Store
@@ -12,9 +11,6 @@ type Windows = Parameters<OpenSessions>[0]
 
 interface Nodes {
   readonly nodes: readonly RedisSessions[]
-  readonly lost: { sessionId: string; epoch: string }[]
-  /** Whoever lost its log has been told. */
-  told(): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -22,9 +18,7 @@ interface Nodes {
 /** Nodes on a database of their own, because a suite may empty it. */
 async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], windows: Windows): Promise<Nodes> {
   const url = await server.database()
-  const lost: { sessionId: string; epoch: string }[] = []
   const failures: unknown[] = []
-  const resets: MaybePromise<void>[] = []
   const onError = (error: unknown) => void failures.push(error)
   const nodes: RedisSessions[] = wraps.map((wrap) =>
     createRedisSessions({
@@ -32,11 +26,6 @@ async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], w
       url,
       store: wrap(createStore(url, onError)),
       node: crypto.randomUUID(),
-      onLogLost({ sessionId, extended }, epoch) {
-        if (!extended) return
-        lost.push({ sessionId, epoch })
-        for (const { sessions } of nodes) resets.push(sessions.reset(sessionId, epoch, resetText))
-      },
       onError,
     }),
   )
@@ -44,8 +33,6 @@ async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], w
   const client = new Redis(url)
   return {
     nodes,
-    lost,
-    told: async () => void (await Promise.all(resets)),
     flush: async () => void (await client.flushdb()),
     async close() {
       await Promise.all(nodes.map((node) => node.close()))
@@ -55,18 +42,18 @@ async function startNodes(server: RedisDatabases, wraps: readonly WrapStore[], w
   }
 }
 
-function harnessOf({ nodes, lost, told, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
+function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): SessionsHarness {
   const settled = async () => {
     await Promise.all(nodes.map((node) => node.settled()))
-    await told()
   }
+  /** The store is emptied: what sessions with an owner have told is in its memory. */
   const loseLogs = async () => {
     await settled()
     await flush()
-    for (const node of nodes) await node.compareHeads()
-    await told()
+    for (const node of nodes) await node.look()
+    await settled()
   }
-  return { sessions, lost, loseLogs, settled, close }
+  return { sessions, lost: [], loseLogs, settled, close }
 }
 
 /**

@@ -3,14 +3,13 @@ import { type OpenSessions, resumeWindowMs, type SessionsHarness, windowMs } fro
 import { registerCallRules, registerLaterRules } from './sessions-calls.ts'
 import { registerDeliveryRules } from './sessions-delivery.ts'
 import { registerClosedRules, registerLogRules } from './sessions-log.ts'
-import { registerLostLogRules } from './sessions-lost-logs.ts'
 import { registerPeerRules } from './sessions-peers.ts'
 import { registerPlaceRules } from './sessions-places.ts'
 import { registerSessionProperties } from './sessions-property.ts'
 import { registerResumeRules, registerSeenRingRules } from './sessions-resume.ts'
 
-/** What every adapter of Sessions guarantees, to base and to extended sessions; `isOld`: a part of it is of 0.1.0. */
-export function registerSessionsContract(name: string, open: OpenSessions, isOld = false): void {
+/** What every adapter of Sessions guarantees, to base and to extended sessions. */
+export function registerSessionsContract(name: string, open: OpenSessions): void {
   describe(`${name}: Sessions`, () => {
     let harness: SessionsHarness
     const given = () => harness
@@ -21,17 +20,13 @@ export function registerSessionsContract(name: string, open: OpenSessions, isOld
 
     registerDeliveryRules(given)
     registerCallRules(given)
-    if (!isOld) {
-      registerLaterRules(given)
-      registerClosedRules(given)
-      registerPeerRules(given)
-      registerSeenRingRules(given)
-    }
+    registerLaterRules(given)
+    registerClosedRules(given)
+    registerPeerRules(given)
+    registerSeenRingRules(given)
     registerLogRules(given)
     registerPlaceRules(given)
     registerResumeRules(given)
     registerSessionProperties(given)
   })
-  // Logs are lost for everybody: each test has a store of its own.
-  registerLostLogRules(name, () => open({ windowMs, resumeWindowMs }))
 }

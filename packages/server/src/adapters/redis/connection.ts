@@ -126,6 +126,8 @@ export interface Store {
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
   /** Answers how many heard it; on a cluster, at least 1 is answered. */
   publish(channel: string, message: string): Promise<number>
+  /** Names what each master has, and whose it was: another name where one was promoted, or began again. */
+  origin(): Promise<string>
   /**
    * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
    * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
@@ -136,39 +138,23 @@ export interface Store {
   close(): void
 }
 
-/** What scripts answer: texts and numbers, and lists of them. */
-export type Reply = (string | number | Entry[])[]
-/** An entry of a log: its id, and fields and values. */
-export type Entry = [string, string[]]
+/** What scripts answer: texts and numbers, and lists of texts. */
+export type Reply = (string | number | string[])[]
 
 const scriptNames = [
-  'append',
-  'collect',
+  'claim',
   'consume',
-  'detach',
-  'gate',
-  'head',
-  'keep',
-  'live',
-  'look',
-  'move',
   'nodes',
-  'open',
-  'park',
-  'read',
-  'ready',
+  'post',
   'refund',
-  'resume',
-  'rung',
+  'renew',
+  'row',
+  'rows',
+  'save',
   'since',
-  'take',
   'told',
-  'touch',
-  'wait',
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
-/** Those that know nothing of sessions. */
-const alone: readonly ScriptName[] = ['consume', 'nodes', 'refund', 'since', 'told']
 
 interface Pending {
   readonly until: number
@@ -260,6 +246,10 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       const heard = await within(() => client.publish(channel, message))
       // Each server of a cluster counts its own subscribers alone.
       return client instanceof Cluster ? Math.max(1, heard) : heard
+    },
+    async origin() {
+      const texts = await within(() => Promise.all(mastersOf(client).map((server) => server.info('replication'))))
+      return texts.map((text) => /master_replid:(\w+)/.exec(text)?.[1] ?? '').join()
     },
     async ready() {
       await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
@@ -375,22 +365,10 @@ function storeError(cause: unknown): unknown {
 }
 
 function readScripts(): Map<ScriptName, { text: string; sha: string }> {
-  const texts = assembleScripts((name) =>
-    readFileSync(new URL(`src/adapters/redis/lua/${name}.lua`, packageRoot), 'utf8'),
-  )
-  return new Map(
-    [...texts].map(([name, text]) => [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]),
-  )
-}
-
-/** The scripts as they are sent: each with what it shares with others. */
-export function assembleScripts(read: (name: string) => string): Map<ScriptName, string> {
-  const log = read('log')
-  const session = read('session')
   return new Map(
     scriptNames.map((name) => {
-      const shared = alone.includes(name) ? [] : name === 'append' ? [log] : [log, session]
-      return [name, [...shared, read(name)].join('\n')]
+      const text = readFileSync(new URL(`src/adapters/redis/lua/${name}.lua`, packageRoot), 'utf8')
+      return [name, { text, sha: new Bun.CryptoHasher('sha1').update(text).digest('hex') }]
     }),
   )
 }

@@ -18,6 +18,8 @@ export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
 export interface RedisBackend {
   readonly sessions: Sessions
   readonly counters: Counters
+  /** See `RedisSessions`. */
+  save(): Promise<void> | undefined
   /** See `Nodes`. */
   tell(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
@@ -36,11 +38,12 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, tell, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, save, tell, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
     counters,
+    save,
     tell,
     isGone,
     isReady,
@@ -56,7 +59,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
 function timedStore(store: Store, timed: RedisOptions['timed']): Store {
   return {
     ...store,
-    run: (name, keys, args) => timed(name === 'append' ? name : 'script', store.run(name, keys, args)),
+    run: (name, keys, args) => timed(name === 'save' ? name : 'script', store.run(name, keys, args)),
     publish: (channel, message) => timed('publish', store.publish(channel, message)),
     tryWrite: () => timed('check', store.tryWrite()),
   }

@@ -1,6 +1,5 @@
 import { forgetOldest } from '../oldest.ts'
 import type { Store } from './connection.ts'
-import { nameOf } from './held.ts'
 
 /** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
 const liveMs = 86_400_000
@@ -78,4 +77,4 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   }
 }
 
-const keyOf = (call: string) => `rw:t:${nameOf({ call })}`
+const keyOf = (call: string) => `rw:t:${encodeURIComponent(call)}`

@@ -1,0 +1,134 @@
+import { type Participant, participantKey } from '../../call/call.ts'
+import type { SessionIdentity, Sessions } from '../../ports/sessions.ts'
+import { participantHash } from '../../session/session-id.ts'
+import type { Session } from '../../session/session.ts'
+import type { SessionTable } from '../../session/table.ts'
+import { type Directory, deviceField, deviceOf, type Row } from './directory.ts'
+import type { Inbox } from './inbox.ts'
+import type { Living } from './living.ts'
+import { changing, type Owner, pauseOf } from './owner.ts'
+
+export interface AroundOptions {
+  readonly node: string
+  readonly table: SessionTable
+  readonly directory: Directory
+  readonly owner: Owner
+  readonly inbox: Pick<Inbox, 'ask'>
+  readonly living: Living
+}
+
+/** A session with a socket. */
+export interface Live extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | 'extended'> {
+  readonly appVersion: string | null
+  readonly openedAt: number
+  readonly expiresAt: number
+}
+
+/** What concerns several sessions of one participant, whose owners may be several nodes. */
+export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'appendRung'> & {
+  live(participant: Participant): Promise<readonly Live[]>
+}
+
+const mostTries = 8
+
+export function createAround({ node, table, directory, owner, inbox, living }: AroundOptions): Around {
+  const { isHere, isFree } = owner
+
+  const rowsOf = (participant: Participant) => directory.rowsOf(participantHash(participant))
+
+  /** Those that are not this node's; what it owns itself it knows better than the directory. */
+  async function rowsElsewhere(participant: Participant): Promise<readonly Row[]> {
+    return (await rowsOf(participant)).filter(({ sessionId }) => !isHere(sessionId))
+  }
+
+  /** Oldest first. */
+  async function live(participant: Participant): Promise<readonly Live[]> {
+    const rows = await rowsOf(participant)
+    const all: Live[] = []
+    for (const row of rows) {
+      const own = table.get(row.sessionId)
+      if (own !== undefined) {
+        if (own.sink !== undefined) all.push(liveOf(own))
+      } else if (row.hasSocket && row.owner !== node && row.owner !== '' && (await living.isThere(row.owner)))
+        all.push(liveOfRow(row))
+    }
+    // The store may have lost what it knew of its own.
+    const known = new Set(rows.map(({ sessionId }) => sessionId))
+    for (const session of table.ofParticipant(participantKey(participant)))
+      if (session.sink !== undefined && !known.has(session.identity.sessionId)) all.push(liveOf(session))
+    return all.sort((one, other) => one.openedAt - other.openedAt)
+  }
+
+  /** What a dead node has left is taken over; true where that changed something. */
+  async function takeFree(rows: readonly Row[]): Promise<boolean> {
+    const free = rows.filter(isFree)
+    const claimed = await Promise.all(free.map(owner.claim))
+    return claimed.includes(true)
+  }
+
+  return {
+    live,
+    async seen(participant) {
+      return (await live(participant)).map(({ expiresAt: _, ...seen }) => seen)
+    },
+    async appendRung(participant, push, except) {
+      table.appendRung(participant, push, except)
+      let left: ReadonlySet<string> | undefined
+      for (let tries = 0; tries < mostTries; tries++) {
+        const rows = (await rowsElsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
+        if (rows.length === 0) return table.appendRung(participant, push, except)
+        if (await takeFree(rows)) table.appendRung(participant, push, except)
+        const owners = Map.groupBy(rows.filter((row) => !isFree(row)), (row) => row.owner)
+        const missed = await Promise.all(
+          Array.from(owners, ([at, theirs]) => {
+            const ids = theirs.map(({ sessionId }) => sessionId)
+            return inbox.ask(at, ['rung', participant, push, except, ids]) as Promise<string[]>
+          }),
+        )
+        // They went to another node, or are over, since they were looked for.
+        left = new Set(missed.flat())
+        if (left.size === 0) return
+        await Bun.sleep(pauseOf(tries))
+      }
+      throw changing()
+    },
+    async owing(identity) {
+      const rows = await rowsElsewhere(identity.participant)
+      const due = rows.filter((row) => row.hasSocket && row.hasLast && row.device === deviceField(identity) && !isFree(row))
+      const owners = new Set(due.map((row) => row.owner))
+      const theirs = await Promise.all([...owners].map((at) => inbox.ask(at, ['owing', identity]) as Promise<string[]>))
+      return [...table.owing(identity), ...theirs.flat()]
+    },
+    async collectFinals(identity) {
+      if (!isHere(identity.sessionId)) {
+        const at = await owner.ownerOf(identity.sessionId)
+        if (at !== undefined && at !== node) await inbox.ask(at, ['collect', identity])
+        if (at !== node) return
+      }
+      if (table.get(identity.sessionId)?.overSinceOpen === undefined) return
+      const rows = await rowsOf(identity.participant)
+      const due = rows.filter((row) => {
+        return isHere(row.sessionId) || (row.hasLast && isOfDevice(row, identity) && (!row.hasSocket || isFree(row)))
+      })
+      await Promise.all(due.map(({ sessionId }) => owner.acquire(sessionId)))
+      const own = table.ofParticipant(participantKey(identity.participant)).map((each) => each.identity.sessionId)
+      table.collectFrom(identity, [...new Set([...due.map(({ sessionId }) => sessionId), ...own])])
+    },
+  }
+}
+
+function liveOf({ identity, openedAt }: Session): Live {
+  const { sessionId, deviceId, extended, appVersion = null, expiresAt = Number.POSITIVE_INFINITY } = identity
+  return { sessionId, deviceId, extended, appVersion, openedAt, expiresAt }
+}
+
+function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt }: Row): Live {
+  const version = appVersion === '' ? null : appVersion
+  return { sessionId, deviceId: deviceOf(device), extended, appVersion: version, openedAt, expiresAt }
+}
+
+/** Whether what a session left behind is for who comes back with this device [WS4]. */
+function isOfDevice({ device, isNotOf }: Row, identity: SessionIdentity): boolean {
+  const own = deviceField(identity)
+  return device === '' ? isNotOf !== (identity.deviceId ?? '') || isNotOf === '' : device === own
+}

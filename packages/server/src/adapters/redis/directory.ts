@@ -1,0 +1,109 @@
+import type { SessionIdentity } from '../../ports/sessions.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
+import { hasLast, type Session } from '../../session/session.ts'
+import type { Store } from './connection.ts'
+
+/** What the directory says of a session: every node reads it, its owner alone writes it. */
+export interface Row {
+  readonly sessionId: string
+  /** The run of a node that has the session in memory; '' where a node that stopped has left it to whoever needs it. */
+  readonly owner: string
+  /** How often the owner has changed. */
+  readonly fence: string
+  readonly hasSocket: boolean
+  readonly device: string
+  /** Of one whose device is not known any more: which one it was not; '' where nothing is known. */
+  readonly isNotOf: string
+  readonly extended: boolean
+  readonly openedAt: number
+  readonly expiresAt: number
+  readonly appVersion: string
+  /** It has yet to hear how a call ended. */
+  readonly hasLast: boolean
+  /** Whose it is. */
+  readonly hash: string
+}
+
+/** A copy of a session, for the node that takes it over. */
+export interface Copy {
+  readonly fence: number
+  readonly state: string
+  /** False: a server that took over, or began again, may have lost the end of it. */
+  readonly isWhole: boolean
+  readonly entries: readonly string[]
+}
+
+export interface Directory {
+  /** Undefined where there is no such session. */
+  row(sessionId: string): Promise<Row | undefined>
+  /** The rows of the sessions of a participant, in the order in which they were written first. */
+  rowsOf(hash: string): Promise<readonly Row[]>
+  /**
+   * Takes a session over, if its fence is still that; its owner of before can write nothing more of it. `gone`: there is
+   * nothing to go on with. Undefined where another one was faster.
+   */
+  claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
+}
+
+export function createDirectory(store: Store, node: string): Directory {
+  return {
+    async row(sessionId) {
+      if (tagOfSessionId(sessionId) === undefined) return undefined
+      const fields = (await store.run('row', [rowKey(sessionId)], [])) as string[]
+      return fields.length === 0 ? undefined : rowOf(sessionId, fields)
+    },
+    async rowsOf(hash) {
+      const tag = tagOfHash(hash)
+      const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tag}}:o:`])) as string[]
+      const rows: Row[] = []
+      for (let i = 0; i < all.length; i += 12) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 12)))
+      return rows
+    },
+    async claim(sessionId, fence) {
+      const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], [node, fence])
+      const [next, state, isWhole, entries] = reply
+      if (next === undefined) return undefined
+      if (next === '') return 'gone'
+      return { fence: Number(next), state: String(state), isWhole: isWhole === 1, entries: entries as unknown as string[] }
+    },
+  }
+}
+
+function rowOf(sessionId: string, fields: readonly string[]): Row {
+  const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] = fields
+  const [last, hash = ''] = fields.slice(9)
+  return {
+    ...{ sessionId, owner, fence, device, isNotOf, appVersion, hash },
+    hasSocket: socket === '1',
+    extended: extended === '1',
+    openedAt: Number(openedAt),
+    expiresAt: expiresAt === '' ? Number.POSITIVE_INFINITY : Number(expiresAt),
+    hasLast: last === '1',
+  }
+}
+
+export const rowKey = (sessionId: string) => `rw:{${tagOfSessionId(sessionId)}}:o:${sessionId}`
+export const logKey = (sessionId: string) => `rw:{${tagOfSessionId(sessionId)}}:e:${sessionId}`
+export const indexKey = (hash: string) => `rw:{${tagOfHash(hash)}}:i:${hash}`
+
+/** What the row says of a session; of what never changes only where it is written for the first time. */
+export function rowFields(session: Session, isWhole: boolean): (string | number)[] {
+  const { identity, openedAt, sink } = session
+  const { extended, expiresAt = '', appVersion } = identity
+  const now = ['xp', expiresAt, 'av', appVersion ?? '', 'k', sink === undefined ? '0' : '1', 'w', hasLast(session) ? '1' : '0']
+  if (!isWhole) return now
+  const about = ['d', deviceField(identity), 'n', identity.isNotOf ?? '', 'x', extended ? '1' : '0', 'op', openedAt]
+  return [...now, ...about, 'ph', participantHash(identity.participant)]
+}
+
+/** A device as it is compared: one without a name, one that is not known any more, or a name. */
+export function deviceField({ deviceId }: Pick<SessionIdentity, 'deviceId'>): string {
+  if (deviceId === undefined) return ''
+  return deviceId === null ? 'n' : `s${deviceId}`
+}
+
+/** The device that a field means. */
+export function deviceOf(field: string): string | null | undefined {
+  if (field === '') return undefined
+  return field === 'n' ? null : field.slice(1)
+}

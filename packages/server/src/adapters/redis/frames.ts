@@ -1,0 +1,29 @@
+import type { Push } from '../../ports/push.ts'
+import type { SessionIdentity } from '../../ports/sessions.ts'
+import type { Operation } from './operations.ts'
+
+/** What one node asks another for, or lets it know. */
+export type Frame =
+  /** Something to do with a session that it owns; answers `notHere` where it does not. */
+  | readonly ['do', operation: Operation, sessionId: string, args: readonly unknown[]]
+  /** A place passes from one session to another, both of which it owns. */
+  | readonly ['move', call: string, from: string, to: string, settled: boolean, version: number, gate: boolean]
+  /** To each session of a participant where a call rings; answers those of the named ones that it does not own. */
+  | readonly [
+      'rung',
+      participant: SessionIdentity['participant'],
+      push: Push,
+      except: readonly string[],
+      sessionIds: readonly string[],
+    ]
+  | readonly ['owing' | 'collect', identity: SessionIdentity]
+  /** Lets go of a session: for its client, which came back elsewhere, or, where none is named, if it has no socket. */
+  | readonly ['yield', sessionId: string, identity: SessionIdentity | null]
+  | readonly ['probe' | 'retire', sessionId: string]
+  | readonly ['close', sessionId: string, code: number, reason: string]
+  /** What was just committed to a call, under the mark of its shape. */
+  | readonly ['call', mark: string, call: unknown]
+  | readonly ['heard']
+
+/** The session is not this node's, or not any more. */
+export const notHere = 'not here'

@@ -1,0 +1,235 @@
+import { connectionName, idOf } from '../../ports/node-name.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { forgetOldest } from '../oldest.ts'
+import { type Client, connect, type Store, tellErrors } from './connection.ts'
+import type { Frame } from './frames.ts'
+
+export interface InboxOptions {
+  readonly url: string
+  readonly store: Store
+  readonly node: string
+  /** Does what another node asks for; undefined answers nothing in particular. */
+  readonly onFrame: (frame: Frame, from: string) => unknown
+  /** Resolves when what was done is saved: nobody is answered before. */
+  readonly saved: () => Promise<void> | undefined
+  /** This process stood still: others may have taken what it owns. */
+  readonly onStall: () => Promise<void>
+  readonly onError: (error: unknown) => void
+}
+
+/** Frames from node to node: a stream in the store for each, read in order, and trimmed by who reads it. */
+export interface Inbox {
+  start(): Promise<void>
+  /** The answer of another node, when it has saved what it did. Rejects with a `StoreError` where none comes in time. */
+  ask(node: string, frame: Frame): Promise<unknown>
+  /** Lets a node know; it may be lost. */
+  tell(node: string, frame: Frame): void
+  /** The store may have lost what was written: it is read from its begin. */
+  readAgain(): void
+  /** Resolves when everything that was sent to this node before is read and done; false where that is not so within 3 s. */
+  heard(): Promise<boolean>
+  stop(): void
+}
+
+/** A holder is asked for a sign of life within 3 s [PLACE4]. */
+const askMs = 4_500
+const heardMs = 3_000
+/** Less than a connection may be silent, in ms. */
+const blockMs = 1_500
+const againMs = 100
+/** Longer than one read: who did not read for so long may be taken for dead. In ms. */
+const stallMs = 3_000
+const mostRead = 200
+/** Of what was read it is forgotten in the store after so many reads. */
+const trimEvery = 32
+/** Senders whose counts are known. */
+const mostSenders = 1_000
+
+type Answer = { readonly ok: unknown } | { readonly failed: 'unavailable' | 'unknown'; readonly why: string }
+/** A question, or, where `to` is given, the answer to one. */
+type Message = readonly [id: number, frame: Frame | null, answer?: Answer]
+interface Batch {
+  readonly from: string
+  /** Counts the batches of a sender: what is read twice is done once. */
+  readonly n: number
+  readonly messages: readonly Message[]
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: StoreError) => void
+  readonly timer: Timer
+}
+
+export const inboxOf = (node: string) => `rw:n:{${node}}`
+
+export function createInbox(options: InboxOptions): Inbox {
+  const { url, store, node, onFrame, saved, onStall, onError } = options
+  const mine = inboxOf(node)
+  const outgoing = new Map<string, Message[]>()
+  const waiting = new Map<number, Waiting>()
+  const counts = new Map<string, number>()
+  let reader: Client | undefined
+  let lastId = '0-0'
+  let lastN = 0
+  let lastAsked = 0
+  let reads = 0
+  let readAt = performance.now()
+  let isStopped = false
+
+  function post(to: string, message: Message): void {
+    const batch = outgoing.get(to)
+    if (batch !== undefined) return void batch.push(message)
+    outgoing.set(to, [message])
+    if (outgoing.size === 1) setImmediate(postAll)
+  }
+
+  function postAll(): void {
+    const all = [...outgoing]
+    outgoing.clear()
+    for (const [to, messages] of all) {
+      lastN++
+      const batch: Batch = { from: node, n: lastN, messages }
+      store.run('post', [inboxOf(to)], [JSON.stringify(batch)]).catch((error) => notPosted(messages, error))
+    }
+  }
+
+  function notPosted(messages: readonly Message[], error: unknown): void {
+    if (!(error instanceof StoreError)) return onError(error)
+    for (const [id, frame] of messages) if (frame !== null) settle(id)?.reject(error)
+  }
+
+  function settle(id: number): Waiting | undefined {
+    const known = waiting.get(id)
+    clearTimeout(known?.timer)
+    waiting.delete(id)
+    return known
+  }
+
+  async function read(): Promise<void> {
+    while (!isStopped) {
+      try {
+        if (reader === undefined || reader.status !== 'ready') {
+          await Bun.sleep(againMs)
+          continue
+        }
+        const from = lastId
+        const found = await reader.xread('COUNT', mostRead, 'BLOCK', blockMs, 'STREAMS', mine, from)
+        const entries = found?.[0]?.[1] ?? []
+        await lookForStall()
+        const last = entries.at(-1)?.[0]
+        if (last === undefined || from !== lastId) continue
+        lastId = last
+        for (const [, [, text = '']] of entries) take(JSON.parse(text))
+        trim()
+      } catch (error) {
+        if (isStopped) return
+        if (error instanceof Error && error.name === 'ReplyError') onError(error)
+        await Bun.sleep(againMs)
+      }
+    }
+  }
+
+  async function lookForStall(): Promise<void> {
+    const now = performance.now()
+    const isStall = now - readAt > stallMs
+    readAt = now
+    if (isStall) await onStall()
+  }
+
+  function trim(): void {
+    reads++
+    if (reads % trimEvery !== 0) return
+    const [ms = '0', count = '0'] = lastId.split('-')
+    store.client.xtrim(mine, 'MINID', `${ms}-${BigInt(count) + 1n}`).catch(() => {
+      // What stays there is passed over.
+    })
+  }
+
+  function take({ from, n, messages }: Batch): void {
+    if (n <= (counts.get(from) ?? 0)) return
+    counts.delete(from)
+    counts.set(from, n)
+    forgetOldest(counts, mostSenders)
+    const atOnce: Message[] = []
+    for (const [id, frame, answer] of messages) {
+      if (frame === null) answered(id, answer)
+      else {
+        const done = run(frame, from)
+        if (id === 0) continue
+        if (done instanceof Promise) void done.then((answer) => reply(from, [[id, null, answer]]))
+        else atOnce.push([id, null, done])
+      }
+    }
+    if (atOnce.length > 0) reply(from, atOnce)
+  }
+
+  function run(frame: Frame, from: string): Answer | Promise<Answer> {
+    try {
+      const done = onFrame(frame, from)
+      return done instanceof Promise ? done.then((ok) => ({ ok }), failed) : { ok: done }
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  function failed(error: unknown): Answer {
+    if (!(error instanceof StoreError)) onError(error)
+    return { failed: error instanceof StoreError ? error.kind : 'unknown', why: String(error) }
+  }
+
+  function reply(to: string, answers: readonly Message[]): void {
+    const postThem = () => {
+      for (const answer of answers) post(to, answer)
+    }
+    const saving = saved()
+    if (saving === undefined) return postThem()
+    saving.then(postThem, (error) => {
+      for (const [id] of answers) post(to, [id, null, failed(error)])
+    })
+  }
+
+  function answered(id: number, answer: Answer | undefined): void {
+    const asked = settle(id)
+    if (asked === undefined || answer === undefined) return
+    if ('failed' in answer) asked.reject(new StoreError(answer.failed, answer.why))
+    else asked.resolve(answer.ok)
+  }
+
+  function ask(to: string, frame: Frame, ms = askMs): Promise<unknown> {
+    lastAsked++
+    const id = lastAsked
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const expire = () => settle(id)?.reject(new StoreError('unknown', 'the node of the session did not answer in time'))
+    waiting.set(id, { resolve, reject, timer: setTimeout(expire, ms) })
+    post(to, [id, frame])
+    return promise
+  }
+
+  return {
+    async start() {
+      const connection = connect(url, connectionName(idOf(node)))
+      reader = connection
+      tellErrors(connection, onError)
+      void read()
+      if (!(await ask(node, ['heard'], 10_000).then(() => true, () => false))) {
+        throw new Error('the inbox of this node cannot be read')
+      }
+    },
+    ask,
+    tell: (to, frame) => post(to, [0, frame]),
+    readAgain() {
+      lastId = '0-0'
+    },
+    heard: () =>
+      ask(node, ['heard'], heardMs).then(
+        () => true,
+        () => false,
+      ),
+    stop() {
+      isStopped = true
+      for (const id of [...waiting.keys()]) settle(id)?.reject(new StoreError('unavailable', 'this node stops'))
+      reader?.disconnect()
+    },
+  }
+}

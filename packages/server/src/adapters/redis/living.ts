@@ -1,0 +1,122 @@
+import { isReplacedBy } from '../../ports/node-name.ts'
+import type { Store } from './connection.ts'
+
+export interface LivingOptions {
+  readonly store: Store
+  readonly node: string
+  /** The store may not have what this node has written: it was emptied, or another server took over. */
+  readonly onForgotten: () => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Which nodes say in the store that they live. */
+export interface Living {
+  start(): Promise<void>
+  isAlive(node: string): boolean
+  /** Whether it is known for sure that a node does not say that it lives, though it could: nobody lost what it said. */
+  isGone(node: string): boolean
+  /** The same as `isAlive`, after another look where it is not known to live: it may have started a moment ago. */
+  isThere(node: string): Promise<boolean>
+  /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
+  isSilent(node: string): boolean
+  /** How long ago the store was there for sure, in ms. */
+  awayMs(): number
+  /** Says that this node lives, and looks who else does. */
+  beat(): Promise<void>
+  stop(): Promise<void>
+}
+
+const beatMs = 1_000
+/** A node that could not look for so long does not know who is gone. */
+const blindMs = 3_000
+const deadMs = 5_000
+/** A holder is asked for a sign of life within 3 s [PLACE4]. */
+const silentMs = 3_000
+
+export function createLiving({ store, node, onForgotten, onError }: LivingOptions): Living {
+  /** When each node was last known to live; when this one began to listen for that, and last could. */
+  const seen = new Map<string, number>()
+  /** When each of those that the store knows to live said so last. */
+  const saidAt = new Map<string, number>()
+  let listensSince = 0
+  let beatAt = 0
+  /** When the list of who lives was found without this node. */
+  let emptiedAt = 0
+  let origin = ''
+  let timer: Timer | undefined
+  let isStopped = false
+  /** The later run under the id of this one that was told of. */
+  let replacedBy: string | undefined
+
+  async function beat(): Promise<void> {
+    if (isStopped) return
+    const [[isNew, at, ...saying], from] = await Promise.all([
+      store.run('nodes', ['rw:nodes'], [node, deadMs]),
+      store.origin(),
+    ])
+    const isFirst = beatAt === 0
+    const isOther = origin !== from
+    origin = from
+    // Somebody emptied the store, or it forgot this node while it could not beat.
+    if (isNew === 1 && !isFirst) emptiedAt = performance.now()
+    if (!isFirst && (isNew === 1 || isOther)) onForgotten()
+    const now = performance.now()
+    // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
+    if (now - beatAt > 2 * beatMs) {
+      listensSince = now
+      for (const other of seen.keys()) seen.set(other, now)
+    }
+    beatAt = now
+    saidAt.clear()
+    for (let i = 0; i < saying.length; i += 2) saidAt.set(String(saying[i]), now - (Number(at) - Number(saying[i + 1])))
+    warnIfReplaced()
+    for (const other of saidAt.keys()) seen.set(other, now)
+    for (const [other, at] of seen) if (now - at > deadMs) seen.delete(other)
+  }
+
+  /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
+  function warnIfReplaced(): void {
+    const successor = [...saidAt.keys()].find((each) => isReplacedBy(node, each))
+    if (successor === undefined || successor === replacedBy) return
+    replacedBy = successor
+    onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
+  }
+
+  function isReplaced(other: string): boolean {
+    // An earlier run of this node, or of one that has started again.
+    if (isReplacedBy(other, node)) return true
+    for (const each of saidAt.keys()) if (isReplacedBy(other, each)) return true
+    return false
+  }
+
+  function isAlive(other: string): boolean {
+    if (isReplaced(other)) return false
+    return seen.has(other) || performance.now() - listensSince < deadMs
+  }
+
+  return {
+    async start() {
+      await beat()
+      timer = setInterval(() => void beat().catch(onError), beatMs)
+    },
+    isAlive,
+    isGone(other) {
+      if (isReplaced(other)) return true
+      const now = performance.now()
+      // All had the time to say it since the list was emptied, or this node could not look.
+      return !saidAt.has(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
+    },
+    async isThere(other) {
+      if (!isAlive(other)) await beat()
+      return isAlive(other)
+    },
+    isSilent: (other) => !isAlive(other) || performance.now() - (saidAt.get(other) ?? 0) > silentMs,
+    awayMs: () => performance.now() - beatAt,
+    beat,
+    async stop() {
+      isStopped = true
+      clearInterval(timer)
+      await store.client.zrem('rw:nodes', node).catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,44 @@
+-- KEYS: of each session its row, its log and the index of its participant. 1 owner, and then of each session: its fence,
+-- 'all', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values, '1' where its log is written
+-- anew, so many that leave its begin, and so many entries that come to its end. Answers what was refused: which one, and why.
+-- 'all' begins a row that is not there, or takes it from an owner of before; 'part' needs the row as this owner left it.
+local owner, refused, i = ARGV[1], {}, 2
+local origin, order = false, 0
+for k = 1, #KEYS, 3 do
+  local row, log = KEYS[k], KEYS[k + 1]
+  local fence, what, ttl, fields = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
+  local from = i + 4
+  local at = from + fields
+  local leaving, coming = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  i = at + 3 + coming
+  local known = redis.call('HMGET', row, 'f', 'o')
+  local last = tonumber(known[1] or '0')
+  if last > fence or (last == fence and known[2] ~= owner) then
+    refused[#refused + 1] = (k - 1) / 3
+    refused[#refused + 1] = 'other'
+  elseif what == 'gone' then
+    redis.call('DEL', row, log)
+    redis.call('ZREM', KEYS[k + 2], string.match(row, ':o:(.*)$'))
+  elseif what == 'part' and last < fence then
+    refused[#refused + 1] = (k - 1) / 3
+    refused[#refused + 1] = 'missing'
+  else
+    if what == 'all' then
+      -- A log that a server has from another one, or from a file, may lack what came last.
+      origin = origin or string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+      redis.call('DEL', log)
+      redis.call('HSET', row, 'o', owner, 'f', fence, 'r', origin)
+      local t = redis.call('TIME')
+      order = order + 1
+      redis.call('ZADD', KEYS[k + 2], 'NX', t[1] * 1000000 + t[2] + order, string.match(row, ':o:(.*)$'))
+      redis.call('PEXPIRE', KEYS[k + 2], 90000000)
+    elseif ARGV[at] == '1' then redis.call('DEL', log) end
+    if fields > 0 then redis.call('HSET', row, unpack(ARGV, from, at - 1)) end
+    if leaving > 0 then redis.call('LTRIM', log, leaving, -1) end
+    local isNew = false
+    if coming > 0 then isNew = redis.call('RPUSH', log, unpack(ARGV, at + 3, at + 2 + coming)) == coming end
+    if ttl ~= '' then redis.call('PEXPIRE', row, ttl) end
+    if ttl ~= '' or isNew then redis.call('PEXPIRE', log, math.max(redis.call('PTTL', row), 1)) end
+  end
+end
+return refused

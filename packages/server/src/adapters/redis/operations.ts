@@ -1,0 +1,26 @@
+import type { SessionTable } from '../../session/table.ts'
+
+/** What can be done with a session by its id, wherever its owner is. What they take and answer is plain data. */
+export function createOperations(table: SessionTable) {
+  return {
+    append: table.append,
+    keep: table.keep,
+    takeKept: table.takeKept,
+    hold: table.hold,
+    openGate: table.openGate,
+    release: table.release,
+    ring: table.ring,
+    inCall: table.inCall,
+    holdsAny: table.holdsAny,
+    wasClosed: (sessionId: string) => table.wasClosed(sessionId, ''),
+    give: table.give,
+    gave: table.gave,
+    accept: (to: string, call: string, ...how: AcceptArgs) => table.accept(call, to, ...how),
+    exists: (sessionId: string) => table.get(sessionId) !== undefined,
+  }
+}
+
+type AcceptArgs = Parameters<SessionTable['accept']> extends [string, string, ...infer Rest] ? Rest : never
+
+export type Operations = ReturnType<typeof createOperations>
+export type Operation = keyof Operations

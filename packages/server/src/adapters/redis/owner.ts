@@ -1,0 +1,202 @@
+import type { SessionIdentity, Sink } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { readSession } from '../../session/copy.ts'
+import { sameParticipant } from '../../call/call.ts'
+import type { Session } from '../../session/session.ts'
+import type { SessionTable } from '../../session/table.ts'
+import type { Directory, Row } from './directory.ts'
+import { forgetOldest } from '../oldest.ts'
+import { notHere } from './frames.ts'
+import type { Inbox } from './inbox.ts'
+import type { Saves } from './saves.ts'
+
+export interface OwnerOptions {
+  readonly node: string
+  readonly table: SessionTable
+  readonly directory: Directory
+  readonly saves: Saves
+  readonly ask: Inbox['ask']
+  /** Known for sure not to serve any more. */
+  readonly isDead: (node: string) => boolean
+}
+
+/** What a node that gives a session away answers. */
+export type Yielded = { readonly fence: string; readonly hadSocket: boolean } | 'refused' | typeof notHere
+
+/** Which sessions this node owns, and how others become its own. At most one node owns a session: who saves under an old fence is refused. */
+export interface Owner {
+  isHere(sessionId: string): boolean
+  /** The node that owns a session, after it was taken over here where its owner is gone; undefined where there is none. */
+  ownerOf(sessionId: string): Promise<string | undefined>
+  /** That was wrong: the directory is asked the next time. */
+  forgetRoute(sessionId: string): void
+  /** Where a session was seen last. */
+  noteRoute(sessionId: string, node: string): void
+  /** Makes a session this node's own, for its client that came back here, or because it has no socket. False where it cannot be. */
+  acquire(sessionId: string, comesBack?: SessionIdentity): Promise<boolean>
+  /** The same of one whose row was just read; false where another one was faster. */
+  claim(row: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean>
+  /** Another node wants it. */
+  yieldTo(sessionId: string, identity: SessionIdentity | null): Promise<Yielded>
+  isFree(row: Row): boolean
+}
+
+/** A session that changes its owner that often while it is looked for has to wait. */
+const mostTries = 8
+const mostRoutes = 50_000
+
+export function createOwner(options: OwnerOptions): Owner {
+  const { node, table, directory, saves, ask, isDead } = options
+  /** Sessions that are just being taken over, or given away. */
+  const claiming = new Map<string, Promise<boolean>>()
+  const leaving = new Map<string, Promise<void>>()
+  const routes = new Map<string, string>()
+
+  const isHere = (id: string) => table.get(id) !== undefined && !leaving.has(id)
+
+  function isFree({ owner }: Row): boolean {
+    return owner === '' || owner === node || isDead(owner)
+  }
+
+  function claim({ sessionId, fence }: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean> {
+    const known = claiming.get(sessionId)
+    if (known !== undefined) return known
+    const mine = claimNow(sessionId, fence).finally(() => claiming.delete(sessionId))
+    claiming.set(sessionId, mine)
+    return mine
+  }
+
+  async function claimNow(id: string, fence: string): Promise<boolean> {
+    const copy = await directory.claim(id, fence)
+    if (copy === undefined || copy === 'gone' || table.get(id) !== undefined) return false
+    const session = readSession(copy.state, copy.entries, table.now)
+    // Of a version that this one does not know.
+    if (session === undefined) return false
+    session.fence = copy.fence
+    // What its client saw may not be in it.
+    if (!copy.isWhole) session.broken = true
+    session.isSaved = true
+    session.isStale = true
+    table.adopt(session)
+    routes.delete(id)
+    saves.save()?.catch(() => {
+      // It is saved when the store is back.
+    })
+    return true
+  }
+
+  /** What is under way is waited for: a session that was just forgotten has to be gone from the directory, too. */
+  async function settle(id: string): Promise<void> {
+    await leaving.get(id)
+    await claiming.get(id)?.catch(() => false)
+    if (!isHere(id)) await saves.save()
+  }
+
+  async function ownerOf(id: string): Promise<string | undefined> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      await settle(id)
+      if (isHere(id)) return node
+      const route = routes.get(id)
+      if (route !== undefined) return route
+      const row = await directory.row(id)
+      if (isHere(id)) return node
+      if (row === undefined) return undefined
+      if (!isFree(row)) {
+        noteRoute(id, row.owner)
+        return row.owner
+      }
+      await claim(row)
+    }
+    throw changing()
+  }
+
+  function noteRoute(id: string, owner: string): void {
+    routes.delete(id)
+    routes.set(id, owner)
+    forgetOldest(routes, mostRoutes)
+  }
+
+  async function acquire(id: string, comesBack?: SessionIdentity): Promise<boolean> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      await settle(id)
+      if (isHere(id)) return true
+      const row = await directory.row(id)
+      if (isHere(id)) return true
+      if (row === undefined) return false
+      if (isFree(row)) await claim(row)
+      else {
+        const answer = (await ask(row.owner, ['yield', id, comesBack ?? null])) as Yielded
+        if (answer === 'refused') return false
+        if (answer === notHere) await Bun.sleep(pauseOf(tries))
+        else if ((await claim({ sessionId: id, fence: answer.fence })) && answer.hadSocket) {
+          // No time counts against who had a socket until now [RES1].
+          const session = table.get(id)
+          if (session !== undefined) session.lostAt = Number.MAX_SAFE_INTEGER
+        }
+      }
+    }
+    throw changing()
+  }
+
+  async function yieldTo(id: string, identity: SessionIdentity | null): Promise<Yielded> {
+    if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
+    const session = table.get(id)
+    if (session === undefined || leaving.has(id)) return notHere
+    if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
+    const hadSocket = session.sink !== undefined
+    if (!(await retireAll(session))) return notHere
+    const fence = await letGo(session)
+    return fence === undefined ? notHere : { fence, hadSocket }
+  }
+
+  /** Nothing that came on a socket of before takes effect any more. */
+  async function retireAll(session: Session): Promise<boolean> {
+    const { sessionId } = session.identity
+    let retired: Sink | undefined
+    for (let sink = session.sink ?? session.lostSink; sink !== undefined && sink !== retired; ) {
+      await sink.retire()
+      retired = sink
+      if (table.get(sessionId) !== session || leaving.has(sessionId)) return false
+      sink = session.sink ?? session.lostSink
+    }
+    if (session.sink !== undefined) table.detach(sessionId, session.sink, false, table.now)
+    return table.get(sessionId) === session
+  }
+
+  async function letGo(session: Session): Promise<string | undefined> {
+    const { sessionId } = session.identity
+    const { promise, resolve } = Promise.withResolvers<void>()
+    leaving.set(sessionId, promise)
+    try {
+      // What its client asked for is written, too.
+      table.changes.changed(session)
+      for (let saving = saves.save(); saving !== undefined && table.get(sessionId) === session; ) {
+        await saving
+        saving = session.isListed ? saves.save() : undefined
+      }
+      if (table.get(sessionId) !== session) return undefined
+      table.drop(sessionId)
+      return String(session.fence)
+    } finally {
+      leaving.delete(sessionId)
+      resolve()
+    }
+  }
+
+  return { isHere, ownerOf, forgetRoute: (id) => void routes.delete(id), noteRoute, acquire, claim, yieldTo, isFree }
+}
+
+export function changing(): StoreError {
+  return new StoreError('unavailable', 'the session changes its node again and again')
+}
+
+/** Whoever changes the owner gets a moment for it, in ms. */
+export function pauseOf(tries: number): number {
+  return Math.min(200, 5 * 2 ** tries)
+}
+
+/** Nobody else touches a session, or its socket [RES2]. */
+export function isOwn(session: Session, identity: SessionIdentity): boolean {
+  const { participant, extended, deviceId } = session.identity
+  return extended && deviceId === identity.deviceId && sameParticipant(participant, identity.participant)
+}

@@ -1,0 +1,53 @@
+import type { Sink } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { forgetOldest } from '../oldest.ts'
+import type { Frame } from './frames.ts'
+import type { Inbox } from './inbox.ts'
+import type { Living } from './living.ts'
+
+/** Objects for sockets of other nodes that are kept. */
+const mostRemotes = 1_000
+
+/** Sockets of other nodes, as the port sees them: the same object for the same one. */
+export function createRemoteSinks({ ask }: Pick<Inbox, 'ask'>, living: Living, onError: (error: unknown) => void) {
+  const remotes = new Map<string, Sink>()
+
+  /** Undefined where no answer came. */
+  async function answerOf(node: string, frame: Frame): Promise<unknown> {
+    try {
+      return await ask(node, frame)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      return undefined
+    }
+  }
+
+  return function remoteSink(node: string, sessionId: string): Sink {
+    const key = `${node} ${sessionId}`
+    const known = remotes.get(key)
+    if (known !== undefined) return known
+    const sink: Sink = {
+      send: () => {},
+      pushed: () => {},
+      writtenSeq: 0,
+      // Only its node knows.
+      isBusy: true,
+      isClosed: false,
+      // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
+      async probe() {
+        if (!(await living.isThere(node))) return false
+        const answer = await answerOf(node, ['probe', sessionId])
+        return answer === undefined ? !living.isSilent(node) : answer === true
+      },
+      close: (code, reason) => void ask(node, ['close', sessionId, code, reason]).catch(onError),
+      async retire() {
+        const answer = await answerOf(node, ['retire', sessionId])
+        if (answer !== undefined || !living.isAlive(node)) return
+        throw new StoreError('unavailable', 'the node that holds the socket does not answer')
+      },
+    }
+    remotes.set(key, sink)
+    forgetOldest(remotes, mostRemotes)
+    return sink
+  }
+}

@@ -1,0 +1,226 @@
+import { Cluster } from 'ioredis'
+import { StoreError } from '../../ports/store-error.ts'
+import type { Change } from '../../session/changes.ts'
+import { writeEntry, writeState } from '../../session/copy.ts'
+import { participantHash, tagOfSessionId } from '../../session/session-id.ts'
+import type { Session } from '../../session/session.ts'
+import type { SessionTable } from '../../session/table.ts'
+import type { Store } from './connection.ts'
+import { indexKey, logKey, rowFields, rowKey } from './directory.ts'
+
+export interface SavesOptions {
+  readonly store: Store
+  readonly node: string
+  readonly table: SessionTable
+  /** How long a session that nobody comes back to is remembered, in ms. */
+  readonly longestMs: number
+  /** Another node has the session by now. */
+  readonly onRefused: (session: Session) => void
+}
+
+/** What changed in the sessions of this node, on its way to the store: all of a turn of the event loop in one write. */
+export interface Saves {
+  /**
+   * Resolves when everything that has changed until now is saved; undefined where nothing waits for that. Rejects with a
+   * `StoreError` where the store is away: it is saved when the store is back.
+   */
+  save(): Promise<void> | undefined
+  /** The last save failed, and none has succeeded since. */
+  readonly isAway: boolean
+  /** Gives sessions of this node to whoever needs them: it stops. */
+  release(): Promise<void>
+  /** Sessions with a socket are remembered for longer. */
+  renew(): Promise<void>
+  start(): void
+  stop(): void
+}
+
+/** A session with a socket is renewed by its owner; what a dead one leaves behind goes after that. In ms. */
+const socketMs = 900_000
+/** Longer than a call lasts. */
+const placeMs = 90_000_000
+const marginMs = 60_000
+/** What one script writes at the most: others wait as long. */
+const mostSessions = 200
+const mostBytes = 512 * 1024
+/** A store that was away is tried again so much later, in ms. */
+const againMs = 100
+const renewals = 500
+
+interface Written {
+  readonly change: Change
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+  readonly bytes: number
+}
+
+export function createSaves(options: SavesOptions): Saves {
+  const { store, node, table, longestMs, onRefused } = options
+  const { changes } = table
+  const isCluster = store.client instanceof Cluster
+  let current: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  let isAway = false
+  let timer: Timer | undefined
+  let isReleased = false
+
+  function save(): Promise<void> | undefined {
+    if (isAway) return away()
+    if (changes.isEmpty) return current
+    if (current === undefined) return begin()
+    next ??= current.then(follow, follow)
+    return next
+  }
+
+  /** What waits for the store that is away is not written again and again: the timer tries. */
+  function away(): Promise<void> | undefined {
+    if (changes.isEmpty) return undefined
+    return Promise.reject(new StoreError('unavailable', 'Redis is away: sessions are saved when it is back'))
+  }
+
+  function follow(): Promise<void> {
+    next = undefined
+    return save() ?? Promise.resolve()
+  }
+
+  function begin(): Promise<void> {
+    const mine = write(changes.take()).finally(() => {
+      if (current === mine) current = undefined
+    })
+    current = mine
+    return mine
+  }
+
+  async function write(taken: readonly Change[]): Promise<void> {
+    const parts = partsOf(taken.map(written))
+    const results = await Promise.allSettled(parts.map(send))
+    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+    if (failures.length > 0) {
+      isAway = true
+      throw failures[0]
+    }
+    isAway = false
+    // What the store does not have any more is written whole.
+    if (results.some((result) => result.status === 'fulfilled' && result.value)) await write(changes.take())
+  }
+
+  /** Answers whether some have to be written once more. */
+  async function send(part: readonly Written[]): Promise<boolean> {
+    const keys = part.flatMap((each) => each.keys)
+    const args = part.flatMap((each) => each.args)
+    let refused: (string | number)[]
+    try {
+      refused = (await store.run('save', keys, [node, ...args])) as (string | number)[]
+    } catch (error) {
+      for (const { change } of part) failed(change)
+      throw error
+    }
+    let isMissing = false
+    for (let i = 0; i < refused.length; i += 2) {
+      const { change } = part[Number(refused[i])] as Written
+      if (table.get(change.session.identity.sessionId) !== change.session) continue
+      if (refused[i + 1] === 'missing') {
+        changes.tear(change.session)
+        isMissing = true
+      } else onRefused(change.session)
+    }
+    return isMissing
+  }
+
+  function failed(change: Change): void {
+    const { session, isGone } = change
+    if (isGone || table.get(session.identity.sessionId) === session) changes.failed(change)
+  }
+
+  function written(change: Change): Written {
+    const { session, isGone, isChanged, isWhole, hasCopy, log } = change
+    const { sessionId } = session.identity
+    const row = rowKey(sessionId)
+    // The index changes with the first and the last that is written.
+    const index = isGone || isWhole ? indexKey(participantHash(session.identity.participant)) : row
+    const keys = [row, logKey(sessionId), index]
+    if (isGone) return { change, keys, args: [session.fence, 'gone', '', 0, '', 0, 0], bytes: 0 }
+    const state = isChanged && hasCopy ? writeState(session) : ''
+    const entries = log?.added.map(writeEntry) ?? []
+    const owner = isReleased && session.sink === undefined ? ['o', ''] : []
+    const fields = isChanged ? [...rowFields(session, isWhole), 'c', state, ...owner] : []
+    const ttl = isChanged ? ttlOf(session) : ''
+    const how = [session.fence, isWhole ? 'all' : 'part', ttl, fields.length]
+    const args = [...how, ...fields, log?.whole === true ? '1' : '', log?.dropped ?? 0, entries.length, ...entries]
+    const bytes = entries.reduce((sum, entry) => sum + entry.length, state.length)
+    return { change, keys, args, bytes }
+  }
+
+  function ttlOf({ sink, places, ringing, kept }: Session): number {
+    if ((places?.size ?? 0) > 0 || (ringing?.size ?? 0) > 0 || (kept?.size ?? 0) > 0) return placeMs
+    return sink === undefined ? longestMs + marginMs : socketMs
+  }
+
+  /** On a cluster a script writes what is in one slot. */
+  function partsOf(all: readonly Written[]): Written[][] {
+    if (!isCluster) return inParts(all)
+    const tags = Map.groupBy(all, ({ change }) => tagOfSessionId(change.session.identity.sessionId))
+    return [...tags.values()].flatMap(inParts)
+  }
+
+  function inParts(all: readonly Written[]): Written[][] {
+    const parts: Written[][] = []
+    let bytes = mostBytes
+    for (const each of all) {
+      const last = parts.at(-1)
+      if (last === undefined || bytes + each.bytes > mostBytes || last.length >= mostSessions) {
+        parts.push([each])
+        bytes = each.bytes
+      } else {
+        last.push(each)
+        bytes += each.bytes
+      }
+    }
+    return parts
+  }
+
+  async function renewPart(part: readonly Session[]): Promise<void> {
+    const keys = part.flatMap(({ identity }) => [rowKey(identity.sessionId), logKey(identity.sessionId)])
+    const args = part.flatMap((session) => [session.fence, ttlOf(session)])
+    const lost = await store.run('renew', keys, [node, ...args])
+    for (let i = 0; i < lost.length; i += 2) {
+      const session = part[Number(lost[i])] as Session
+      if (table.get(session.identity.sessionId) !== session || session.isListed) continue
+      if (lost[i + 1] === 'missing') changes.tear(session)
+      else onRefused(session)
+    }
+  }
+
+  function tryAgain(): void {
+    if (!isAway || store.client.status !== 'ready' || current !== undefined) return
+    const again = changes.isEmpty ? undefined : begin()
+    if (again === undefined) isAway = false
+    else again.catch(() => {})
+  }
+
+  return {
+    save,
+    get isAway() {
+      return isAway
+    },
+    async release() {
+      isReleased = true
+      for (const session of table.all()) changes.changed(session)
+      await (isAway ? begin() : save())
+    },
+    async renew() {
+      const saved = [...table.all()].filter(({ isSaved }) => isSaved)
+      const tags = isCluster ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()] : [saved]
+      for (const all of tags)
+        for (let i = 0; i < all.length; i += renewals) await renewPart(all.slice(i, i + renewals))
+      await save()
+    },
+    start() {
+      timer = setInterval(tryAgain, againMs)
+      timer.unref()
+    },
+    stop() {
+      clearInterval(timer)
+    },
+  }
+}
