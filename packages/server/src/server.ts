@@ -326,6 +326,7 @@ function createFront(parts: FrontDeps) {
     node: backend.nodes.self,
     isRevoked,
     sessions: backend.sessions,
+    save: backend.save,
     arrivals,
     presence,
     online,

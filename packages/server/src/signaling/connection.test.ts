@@ -35,6 +35,7 @@ let now: number
 let proven: number[]
 let rung: string[]
 let flushes: number
+let isSaved: boolean
 let causes: string[]
 /** Texts that the dispatch was given, and how it answers. */
 let handled: string[]
@@ -52,6 +53,7 @@ beforeEach(() => {
   proven = []
   rung = []
   flushes = 0
+  isSaved = true
   handled = []
   hasMoved = false
   room = Number.POSITIVE_INFINITY
@@ -89,11 +91,18 @@ function connection(messageRate: { perSecond: number; burst: number } | null = n
     senders: messageRate === null ? undefined : createSenders(messageRate),
     now: () => now,
     hasMoved: () => hasMoved,
+    isSaved: () => isSaved,
     requestFlush: () => void flushes++,
     onProven: (_, seq) => void proven.push(seq),
     onRung: (_, call, isProven) => void rung.push(`${isProven ? 'proven' : 'told'} ${call}`),
     onClosing: (_, code, cause) => void causes.push(`${code} ${cause}`),
   })
+}
+
+/** As the gateway does where nothing has to be saved. */
+function flush(it: Connection): void {
+  it.seal()
+  it.flush(now)
 }
 
 const limited = (retry_after_ms: number, requestId: string | undefined) =>
@@ -105,13 +114,13 @@ test('[TRACE1] it says which calls ring there, and which the client was proven t
   it.pushed(1)
   it.pushed(2, 'call a')
   now += 1_000
-  it.flush(now)
+  flush(it)
   it.pushed(3, 'call b')
   expect(rung).toEqual(['told call a', 'told call b'])
   pong(it)
   expect([proven, rung.slice(2)]).toEqual([[2], ['proven call a']])
   now += 1_000
-  it.flush(now)
+  flush(it)
   pong(it)
   expect(rung.slice(3)).toEqual(['proven call b'])
 })
@@ -121,9 +130,9 @@ test('texts of one turn go out together, in order, and ask for one flush', () =>
   it.send('1')
   it.send('2')
   expect([wire, flushes]).toEqual([[], 1])
-  it.flush(now)
+  flush(it)
   expect(wire).toEqual(['1', '2'])
-  it.flush(now)
+  flush(it)
   it.send('3')
   expect(flushes).toBe(2)
 })
@@ -237,7 +246,7 @@ test('[WS7] over the rate the message is not handled, its refusal says when', ()
   const it = connection({ perSecond: 10, burst: 1 })
   it.receive('1')
   it.receive('2')
-  it.flush(now)
+  flush(it)
   expect(handled).toEqual(['1'])
   expect(wire.at(-1)).toBe(limited(100, 'r'))
   for (now = 20; now < 10_000; now += 20) it.receive('on and on')
@@ -251,7 +260,7 @@ test('[WS7] over the rate the message is not handled, its refusal says when', ()
 test('[WS7] what is over the refusals, too, is not read: a base session hears so, an extended one is closed', () => {
   const base = connection({ perSecond: 10, burst: 1 })
   for (let i = 0; i < 6; i++) base.receive('x'.repeat(100))
-  base.flush(now)
+  flush(base)
   expect([handled.length, wire.slice(1)]).toEqual([1, [limited(100, 'r'), limited(100, undefined)]])
   wire = []
   const extended = connection({ perSecond: 10, burst: 1 }, { ...session, extended: true })
@@ -300,14 +309,14 @@ test('[WS7] a mebibyte unsent is fine, a byte more closes with 4008', () => {
   const it = connection()
   unsent = 1024 * 1024
   it.send('1')
-  it.flush(now)
+  flush(it)
   expect(wire).toEqual(['1'])
   unsent++
   it.send('2')
-  it.flush(now)
+  flush(it)
   expect(wire).toEqual(['1', '2', 'close 4008'])
   it.send('3')
-  it.flush(now)
+  flush(it)
   expect(wire).toHaveLength(3)
 })
 
@@ -361,7 +370,7 @@ test('[PLACE5] call pushes are followed by a ping, at most one a second, and its
   const push = (seq: number) => {
     it.send(`push ${seq}`)
     it.pushed(seq)
-    it.flush(now)
+    flush(it)
   }
   now = 1_000
   push(1)
@@ -387,7 +396,7 @@ test('[PLACE5] within a second every 32 pushes are followed by a ping', () => {
     for (let seq = from; seq <= to; seq++) {
       it.send(`push ${seq}`)
       it.pushed(seq)
-      it.flush(now)
+      flush(it)
     }
   }
   now = 1_000
@@ -404,14 +413,33 @@ test('[PLACE5] within a second every 32 pushes are followed by a ping', () => {
   expect(pings).toHaveLength(3)
 })
 
-test('[PLACE5] what a ping would prove is on its way before it', () => {
+test('[PLACE5] a ping proves what was written before it, and nothing that waits to be saved', () => {
   const it = connection()
   it.send('push')
   it.pushed(7)
+  it.seal()
   it.tick(25_000)
-  expect([wire, pings.length]).toEqual([['push'], 1])
+  expect([wire, pings.length]).toEqual([[], 1])
+  pong(it)
+  expect(proven).toEqual([])
+  it.send('another')
+  it.pushed(8)
+  it.flush(25_000)
+  expect([wire, it.writtenSeq]).toEqual([['push'], 7])
+  it.tick(27_000)
   pong(it)
   expect(proven).toEqual([7])
+  it.seal()
+  it.flush(27_000)
+  expect([wire, it.writtenSeq]).toEqual([['push', 'another'], 8])
+})
+
+test('[EXT1] what was not saved is not told to an extended client before its socket is closed', () => {
+  isSaved = false
+  const it = connection()
+  it.send('push')
+  it.close(4400, 'malformed messages')
+  expect(wire).toEqual(it.session.extended ? ['close 4400'] : ['push', 'close 4400'])
 })
 
 test('[PLACE5] a push after the ping is not proven by its pong', () => {
@@ -462,7 +490,7 @@ test('[LOG2] three causes of 4408 are told apart', async () => {
   now = 1_000
   pushed.send('push')
   pushed.pushed(1)
-  pushed.flush(now)
+  flush(pushed)
   pushed.tick(11_000)
   expect(await connection().probe()).toBe(false)
   expect(causes).toEqual(['4408 no pong to a keep-alive', '4408 no pong after a push', '4408 no answer to a probe'])
@@ -483,7 +511,7 @@ test('[CLOSE] what waited goes out before the close; nothing after it', () => {
   it.close(1012, 'restart')
   it.close(4408, 'no pong')
   it.send('more')
-  it.flush(now)
+  flush(it)
   it.tick(100_000)
   expect(wire).toEqual(['last words', 'close 1012'])
   expect(pings).toHaveLength(0)

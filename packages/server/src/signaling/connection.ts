@@ -26,6 +26,8 @@ export interface ConnectionOptions {
   readonly now: () => number
   /** Asks for a `flush` at the end of this turn of the event loop. */
   readonly requestFlush: (connection: Connection) => void
+  /** Whether everything that clients are told of is where another node finds it. */
+  readonly isSaved: () => boolean
   /** Whether the session is another socket's by now, wherever that is. */
   readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
   /** The client of this session has received every call push up to `seq` [PLACE5]. */
@@ -278,7 +280,12 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.options.requestFlush(this)
   }
 
-  /** Writes everything that this turn of the event loop had for the client, in one go. */
+  /** What the client is owed until now is written with the next flush, once it is saved. */
+  seal(): void {
+    this.outlet.seal()
+  }
+
+  /** Writes what was sealed, in one go. */
   flush(now: number): void {
     this.outlet.flush(now)
   }
@@ -319,7 +326,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   close(code: CloseCode, reason: string, cause = reason): void {
     if (this.state !== 'open') return
-    this.outlet.write()
+    // An extended client that is told what another node does not find would miss what gets the same number there.
+    if (!this.session.extended || this.options.isSaved()) this.outlet.writeAll()
     // Who reads too slowly was closed just now.
     if (!this.isOpen) return
     this.state = 'closing'

@@ -47,6 +47,8 @@ export interface GatewayOptions {
   readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt' | 'key'>) => boolean
   readonly localLimits: LocalLimits
   readonly sessions: Sessions
+  /** Resolves when what clients are told of until now is saved; undefined where nothing has to be waited for. */
+  readonly save: () => Promise<void> | undefined
   readonly arrivals: Arrivals
   readonly dispatch: Dispatch
   readonly presence: Pick<Presence, 'end'>
@@ -128,6 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
   let dirty: Connection[] = []
+  let isSaving = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
   let lastTick = clock.monotonic()
@@ -136,13 +139,37 @@ export function createGateway(options: GatewayOptions): Gateway {
   })
 
   function requestFlush(connection: Connection): void {
-    if (dirty.length === 0) setImmediate(flushAll)
+    if (dirty.length === 0 && !isSaving) setImmediate(flushAll)
     dirty.push(connection)
   }
+
+  /** Saves before anybody is told. One save is under way at a time: what comes meanwhile goes with the next one. */
   function flushAll(): void {
-    const now = clock.monotonic()
     const due = dirty
     dirty = []
+    for (const connection of due) connection.seal()
+    const saving = options.save()
+    if (saving === undefined) return flush(due)
+    isSaving = true
+    const goOn = () => {
+      isSaving = false
+      flush(due)
+      if (dirty.length > 0) flushAll()
+    }
+    // Where the store is away, who is here is served all the same [EXT3].
+    saving.then(goOn, goOn)
+  }
+
+  function isSaved(): boolean {
+    const saving = options.save()
+    saving?.catch(() => {
+      // Whoever waits for it hears of it.
+    })
+    return saving === undefined
+  }
+
+  function flush(due: readonly Connection[]): void {
+    const now = clock.monotonic()
     for (const connection of due) connection.flush(now)
   }
 
@@ -170,6 +197,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       senders,
       now: clock.monotonic,
       requestFlush,
+      isSaved,
       hasMoved,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
       onRung,
@@ -193,7 +221,10 @@ export function createGateway(options: GatewayOptions): Gateway {
         return undefined
       })
       if (arrival instanceof Promise) admission.arrival = wait(connection, arrival)
-      else if (session.extended) connection.flush(clock.monotonic())
+      else if (session.extended) {
+        connection.seal()
+        connection.flush(clock.monotonic())
+      }
     } catch (error) {
       failed(connection, error)
     }

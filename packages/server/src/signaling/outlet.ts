@@ -59,11 +59,16 @@ export class Outlet {
   private readonly socket: Socket
   private readonly timing: ConnectionTiming
   private texts: string[] = []
+  /** What waits until it is saved, and up to which push and which reply it goes. */
+  private sealed: string[] = []
+  private sealedSeq = 0
+  private sealedReply = 0
   private pingCounter = 0
   private pings: OutstandingPing[] = []
   private lastPingAt: number
   private pushedSeq = 0
   private written = 0
+  private writtenReply = 0
   private provenSeq = 0
   /** The last push before the last ping. */
   private pingedSeq = 0
@@ -86,6 +91,7 @@ export class Outlet {
       // The log began again [RES4]: what is under way proves nothing of it.
       this.provenSeq = 0
       this.written = 0
+      this.sealedSeq = 0
       this.pingedSeq = 0
       this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
     }
@@ -97,19 +103,39 @@ export class Outlet {
     return this.written
   }
 
-  /** Writes everything that this turn of the event loop had for the client, in one go. */
+  /** What there is until now is written with the next flush; what comes later is not. */
+  seal(): void {
+    if (this.texts.length > 0) {
+      if (this.sealed.length === 0) this.sealed = this.texts
+      // It may be asked to twice before a save is through.
+      else this.sealed.push(...this.texts)
+      this.texts = []
+    }
+    this.sealedSeq = this.pushedSeq
+    this.sealedReply = this.owner.upstream.handled
+  }
+
+  /** Writes what was sealed, in one go. */
   flush(now: number): void {
     this.write()
     if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
   }
 
-  write(): void {
-    const { texts, socket } = this
-    if (!this.owner.isOpen || texts.length === 0) return
-    this.texts = []
-    if (texts.length === 1) socket.send(texts[0]!)
-    else socket.cork(() => texts.forEach((text) => void socket.send(text)))
-    this.written = this.pushedSeq
+  /** Writes all that there is, before the socket is closed. */
+  writeAll(): void {
+    this.seal()
+    this.write()
+  }
+
+  private write(): void {
+    const { sealed, socket } = this
+    if (!this.owner.isOpen) return
+    this.written = this.sealedSeq
+    this.writtenReply = this.sealedReply
+    if (sealed.length === 0) return
+    this.sealed = []
+    if (sealed.length === 1) socket.send(sealed[0]!)
+    else socket.cork(() => sealed.forEach((text) => void socket.send(text)))
     this.checkUnsent()
   }
 
@@ -119,8 +145,8 @@ export class Outlet {
   }
 
   private needsProof(now: number): boolean {
-    const isOwed = this.pushedSeq > this.provenSeq || this.owner.upstream.replies.length > 0
-    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.pushedSeq - this.pingedSeq >= proofPushes)
+    const isOwed = this.written > this.provenSeq || this.owner.upstream.replies.length > 0
+    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.written - this.pingedSeq >= proofPushes)
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
@@ -140,18 +166,17 @@ export class Outlet {
 
   private isProofUnderWay(): boolean {
     const last = this.pings.at(-1)
-    return last !== undefined && last.seq === this.pushedSeq && last.replied === this.owner.upstream.handled
+    return last !== undefined && last.seq === this.written && last.replied === this.writtenReply
   }
 
-  /** Pings; what the ping would prove has to be on its way before it. */
+  /** Pings; that proves what was written before it. */
   private ping(now: number, cause: string): void {
-    this.write()
     if (!this.owner.isOpen) return
     this.pingCounter++
     this.lastPingAt = now
-    this.pingedSeq = this.pushedSeq
-    const { handled } = this.owner.upstream
-    this.pings.push({ counter: this.pingCounter, seq: this.pushedSeq, replied: handled, sentAt: now, cause })
+    this.pingedSeq = this.written
+    const proves = { seq: this.written, replied: this.writtenReply }
+    this.pings.push({ counter: this.pingCounter, ...proves, sentAt: now, cause })
     const payload = new Uint8Array(4)
     new DataView(payload.buffer).setUint32(0, this.pingCounter)
     this.socket.ping(payload)
@@ -210,6 +235,7 @@ export class Outlet {
   /** The socket is gone: what was not written never is. */
   close(): void {
     this.texts = []
+    this.sealed = []
     this.settleProbe(false)
   }
 }
