@@ -182,6 +182,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Each session's own are in this order; the order between sessions is nobody's concern. */
   function tellOf(key: string, step: Step, before: Call | undefined, gate: boolean): MaybePromise<void> {
+    // It waits in a log for who comes back, perhaps because the peer has heard how the call ended.
+    const left = (step.event.moved ?? []).map((move) => tellLeft(key, step, move))
+    return andThen(allDone(left), () => tellOthers(key, step, before, gate))
+  }
+
+  function tellOthers(key: string, step: Step, before: Call | undefined, gate: boolean): MaybePromise<void> {
     const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
@@ -189,8 +195,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const notices = event.notices.map((notice) => deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
     const peers = (event.peers ?? []).map((news) => tellPeer(key, call, news))
-    const left = (event.moved ?? []).map((move) => tellLeft(key, step, move))
-    return andThen(allDone([...holds, ...notices, ...peers, ...left]), () => {
+    return andThen(allDone([...holds, ...notices, ...peers]), () => {
       const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
       return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
     })

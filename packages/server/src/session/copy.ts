@@ -19,7 +19,8 @@ interface State {
   readonly epoch: string
   readonly upstream: Upstream
   readonly hasSocket: boolean
-  readonly seqs: readonly [last: number, proven: number, readyFrom: number, lost: number]
+  /** `first`: of its log; 0 where that is empty. */
+  readonly seqs: readonly [last: number, proven: number, readyFrom: number, lost: number, first: number]
   readonly times: readonly [openedAt: number, lostAt: number, idleSince: number]
   readonly flags: readonly [closed: boolean, closedByClient: boolean, broken: boolean]
   readonly ringing?: readonly string[] | undefined
@@ -47,7 +48,7 @@ export function writeState(session: Session): string {
     epoch,
     upstream,
     hasSocket: session.sink !== undefined,
-    seqs: [log?.last ?? 0, session.provenSeq, session.readyFrom, session.lostSeq],
+    seqs: [log?.last ?? 0, session.provenSeq, session.readyFrom, session.lostSeq, log?.all()[0]?.seq ?? 0],
     times: [session.openedAt, session.lostAt, session.idleSince],
     flags: [session.closed, session.closedByClient, session.broken],
     ringing: listOf(session.ringing),
@@ -76,12 +77,15 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   const read: State = JSON.parse(state)
   if (read.shape !== shape) return undefined
   const [openedAt, lostAt, idleSince] = read.times
-  const [last, provenSeq, readyFrom, lostSeq] = read.seqs
+  const [last, provenSeq, readyFrom, lostSeq, first] = read.seqs
   const [closed, closedByClient, broken] = read.flags
   const session = createSession(read.identity, undefined, read.epoch, read.upstream, openedAt)
   const log = entries.map(readEntry)
   if (last > 0 || log.length > 0) session.log = SessionLog.of(log, last, provenSeq)
   Object.assign(session, { provenSeq, readyFrom, lostSeq, lostAt, idleSince, closed, closedByClient, broken })
+  // Its log was lost, and perhaps began again: what its client has missed is not in it.
+  const found = log[0]?.seq ?? 0
+  if (first === 0 ? found > last + 1 : found !== first) session.broken = true
   session.ringing = setOf(read.ringing)
   session.places = setOf(read.places)
   session.unsettled = setOf(read.unsettled)

@@ -126,6 +126,10 @@ export interface Store {
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
   /** Answers how many heard it; on a cluster, at least 1 is answered. */
   publish(channel: string, message: string): Promise<number>
+  /** Whether a sorted set has a member. */
+  knows(key: string, member: string): Promise<boolean>
+  /** How many of these keys there are; of one slot, on a cluster. */
+  exists(keys: readonly string[]): Promise<number>
   /** Names what each master has, and whose it was: another name where one was promoted, or began again. */
   origin(): Promise<string>
   /**
@@ -247,6 +251,8 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       // Each server of a cluster counts its own subscribers alone.
       return client instanceof Cluster ? Math.max(1, heard) : heard
     },
+    knows: async (key, member) => (await within(() => client.zscore(key, member))) !== null,
+    exists: (keys) => within(() => client.exists(...keys)),
     async origin() {
       const texts = await within(() => Promise.all(mastersOf(client).map((server) => server.info('replication'))))
       return texts.map((text) => /master_replid:(\w+)/.exec(text)?.[1] ?? '').join()

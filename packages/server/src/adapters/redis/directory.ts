@@ -45,19 +45,30 @@ export interface Directory {
   claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
 }
 
-export function createDirectory(store: Store, node: string): Directory {
+/** `isWhole`: what is not found in the store was not there before; where it was emptied, that is a while later. */
+export function createDirectory(store: Store, node: string, isWhole: () => Promise<boolean>): Directory {
+  async function rowOfSession(sessionId: string): Promise<Row | undefined> {
+    const fields = (await store.run('row', [rowKey(sessionId)], [])) as string[]
+    return fields.length === 0 ? undefined : rowOf(sessionId, fields)
+  }
+
+  async function rowsOf(hash: string): Promise<Row[]> {
+    const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tagOfHash(hash)}}:o:`])) as string[]
+    const rows: Row[] = []
+    for (let i = 0; i < all.length; i += 12) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 12)))
+    return rows
+  }
+
   return {
     async row(sessionId) {
       if (tagOfSessionId(sessionId) === undefined) return undefined
-      const fields = (await store.run('row', [rowKey(sessionId)], [])) as string[]
-      return fields.length === 0 ? undefined : rowOf(sessionId, fields)
+      const row = await rowOfSession(sessionId)
+      return row !== undefined || (await isWhole()) ? row : rowOfSession(sessionId)
     },
     async rowsOf(hash) {
-      const tag = tagOfHash(hash)
-      const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tag}}:o:`])) as string[]
-      const rows: Row[] = []
-      for (let i = 0; i < all.length; i += 12) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 12)))
-      return rows
+      // Some may be there again, and others not yet.
+      const [rows, isSure] = await Promise.all([rowsOf(hash), isWhole()])
+      return isSure ? rows : rowsOf(hash)
     },
     async claim(sessionId, fence) {
       const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], [node, fence])

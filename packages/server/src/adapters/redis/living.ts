@@ -19,6 +19,11 @@ export interface Living {
   isThere(node: string): Promise<boolean>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
+  /**
+   * Resolves with whether what the store knew before could be believed: it has not been emptied. Where it was, that is after
+   * the nodes that live had the time to write again what they own.
+   */
+  isWhole(): Promise<boolean>
   /** How long ago the store was there for sure, in ms. */
   awayMs(): number
   /** Says that this node lives, and looks who else does. */
@@ -32,6 +37,8 @@ const blindMs = 3_000
 const deadMs = 5_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const silentMs = 3_000
+/** Each node finds by its next word that the store was emptied, and writes what it owns. In ms. */
+const rewriteMs = 1_500
 
 export function createLiving({ store, node, onForgotten, onError }: LivingOptions): Living {
   /** When each node was last known to live; when this one began to listen for that, and last could. */
@@ -41,7 +48,7 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
   let listensSince = 0
   let beatAt = 0
   /** When the list of who lives was found without this node. */
-  let emptiedAt = 0
+  let emptiedAt = Number.NEGATIVE_INFINITY
   let origin = ''
   let timer: Timer | undefined
   let isStopped = false
@@ -111,6 +118,13 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
       return isAlive(other)
     },
     isSilent: (other) => !isAlive(other) || performance.now() - (saidAt.get(other) ?? 0) > silentMs,
+    async isWhole() {
+      if (performance.now() - emptiedAt > rewriteMs && (await store.knows('rw:nodes', node))) return true
+      await beat()
+      const left = rewriteMs - (performance.now() - emptiedAt)
+      if (left > 0) await Bun.sleep(left)
+      return false
+    },
     awayMs: () => performance.now() - beatAt,
     beat,
     async stop() {

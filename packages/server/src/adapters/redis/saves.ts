@@ -29,14 +29,16 @@ export interface Saves {
   readonly isAway: boolean
   /** Gives sessions of this node to whoever needs them: it stops. */
   release(): Promise<void>
-  /** Sessions with a socket are remembered for longer. */
+  /** Sessions with a socket are remembered for longer; those that others have by now are let go. */
   renew(): Promise<void>
+  /** Looks whether everything is still there: it takes one command for hundreds. */
+  check(): Promise<void>
   start(): void
   stop(): void
 }
 
 /** A session with a socket is renewed by its owner; what a dead one leaves behind goes after that. In ms. */
-const socketMs = 900_000
+const socketMs = 3_600_000
 /** Longer than a call lasts. */
 const placeMs = 90_000_000
 const marginMs = 60_000
@@ -191,6 +193,38 @@ export function createSaves(options: SavesOptions): Saves {
     }
   }
 
+  function keysOf(session: Session): string[] {
+    const { sessionId, participant } = session.identity
+    const hasLog = session.log !== undefined && session.log.size > 0
+    return [rowKey(sessionId), indexKey(participantHash(participant)), ...(hasLog ? [logKey(sessionId)] : [])]
+  }
+
+  async function areThere(part: readonly Session[]): Promise<boolean> {
+    // A key that is named twice counts twice.
+    const keys = part.flatMap(keysOf)
+    return (await store.exists(keys)) === keys.length
+  }
+
+  /** Of sessions whose keys are in one slot, or on one server. */
+  async function checkPart(part: readonly Session[]): Promise<void> {
+    if (await areThere(part)) return
+    for (const session of part) {
+      // What has changed meanwhile is written anyway, and says so itself.
+      if (table.get(session.identity.sessionId) !== session || session.isListed || (await areThere([session]))) continue
+      if (table.get(session.identity.sessionId) === session) changes.tear(session)
+    }
+  }
+
+  function groups(): Session[][] {
+    const saved = [...table.all()].filter(({ isSaved, isListed }) => isSaved && !isListed)
+    const slots = isCluster ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()] : [saved]
+    return slots.flatMap((all) => {
+      const parts: Session[][] = []
+      for (let i = 0; i < all.length; i += renewals) parts.push(all.slice(i, i + renewals))
+      return parts
+    })
+  }
+
   function tryAgain(): void {
     if (!isAway || store.client.status !== 'ready' || current !== undefined) return
     const again = changes.isEmpty ? undefined : begin()
@@ -209,10 +243,11 @@ export function createSaves(options: SavesOptions): Saves {
       await (isAway ? begin() : save())
     },
     async renew() {
-      const saved = [...table.all()].filter(({ isSaved }) => isSaved)
-      const tags = isCluster ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()] : [saved]
-      for (const all of tags)
-        for (let i = 0; i < all.length; i += renewals) await renewPart(all.slice(i, i + renewals))
+      for (const part of groups()) await renewPart(part)
+      await save()
+    },
+    async check() {
+      for (const part of groups()) await checkPart(part)
       await save()
     },
     start() {

@@ -61,7 +61,9 @@ export interface RedisSessions {
 /** A beat a second, and the way of one. */
 const readyMs = 2_000
 /** Sessions with a socket are remembered for three times as long. */
-const renewMs = 300_000
+const renewMs = 1_200_000
+/** What was evicted, or lost with one master of several, is written again within this time. */
+const checkMs = 20_000
 /** Each waits for 3 s. */
 const settleRounds = 10
 const mostTries = 8
@@ -72,7 +74,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const store = options.store ?? createStore(options.url, onError)
   const newEpoch = () => randomBytes(8).toString('base64url')
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
-  const directory = createDirectory(store, node)
+  const directory = createDirectory(store, node, () => living.isWhole())
   const longestMs = Math.max(windowMs, resumeWindowMs)
   const saves = createSaves({ store, node, table, longestMs, onRefused: (session) => void refused(session) })
   const living = createLiving({ store, node, onForgotten: writeAgain, onError })
@@ -92,6 +94,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const operations = createOperations(table)
   const around = createAround({ node, table, directory, owner, inbox, living })
   let renewing: Timer | undefined
+  let checking: Timer | undefined
+  let isChecking = false
 
   /** At the end of this turn of the event loop, whether somebody waits for it or not. */
   function saveSoon(): void {
@@ -103,6 +107,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** It is tried again; that the store is away is told of by its connection. */
   function onSaveFailed(error: unknown): void {
     if (!(error instanceof StoreError)) onError(error)
+  }
+
+  async function check(): Promise<void> {
+    if (isChecking || saves.isAway) return
+    isChecking = true
+    await saves.check().catch(onSaveFailed)
+    isChecking = false
   }
 
   /** Somebody else has it: what this node has of it is worth nothing any more. */
@@ -353,7 +364,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await inbox.start()
       await living.start()
       renewing = setInterval(() => void saves.renew().catch(onError), renewMs)
-      renewing.unref()
+      checking = setInterval(() => void check(), checkMs)
+      for (const timer of [renewing, checking]) timer.unref()
     },
     look: living.beat,
     async settled() {
@@ -362,7 +374,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await saves.save()
     },
     async close() {
-      clearInterval(renewing)
+      for (const timer of [renewing, checking]) clearInterval(timer)
       await saves.release().catch(onError)
       saves.stop()
       inbox.stop()
