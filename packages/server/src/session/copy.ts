@@ -37,6 +37,7 @@ interface State {
   readonly passed?: readonly string[] | undefined
   readonly parcels?: Pairs<Parcel> | undefined
   readonly taken?: Pairs<string> | undefined
+  readonly turn?: number | undefined
 }
 
 /** All of a session but its log. */
@@ -65,6 +66,7 @@ export function writeState(session: Session): string {
     passed: session.passed,
     parcels: listOf(session.parcels),
     taken: session.taken && [...session.taken].map(([sender, taken]) => [sender, taken.write()] as const),
+    turn: session.turn === 0 ? undefined : session.turn,
   }
   return JSON.stringify(state)
 }
@@ -100,6 +102,7 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   session.passed = read.passed && [...read.passed]
   session.parcels = mapOf(read.parcels)
   session.taken = takenOf(read.taken, log)
+  session.turn = read.turn ?? 0
   if (read.hasSocket) loseSocket(session, false, at, false)
   return session
 }

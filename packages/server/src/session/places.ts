@@ -117,9 +117,13 @@ export function openGate(session: Session, call: string, first: readonly Push[],
   appendHeld(session, held, append)
 }
 
-/** Their requests were taken when they came to the gate [EXT4]. */
 function appendHeld(session: Session, held: readonly Push[], append: Append): void {
-  for (const push of held) append(session, { ...push, source: undefined })
+  for (const push of held) append(session, untaken(push))
+}
+
+/** The session is told it in any case: the request behind it was taken when it first came [EXT4]. */
+export function untaken(push: Push): Push {
+  return { ...push, source: undefined }
 }
 
 /** Whether it took a request before [EXT4]. */
@@ -170,7 +174,7 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
     else own.join(from)
   }
   acceptGate(target, call, parcel.gate, gate, append)
-  if (parcel.media !== undefined) append(target, parcel.media)
+  if (parcel.media !== undefined) append(target, untaken(parcel.media))
 }
 
 function acceptKept(target: Session, call: string, kept: Kept | undefined): void {

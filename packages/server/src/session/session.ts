@@ -66,6 +66,8 @@ export interface Session {
   parcels: Map<string, Parcel> | undefined
   /** Which requests of each sender it has taken [EXT4]. */
   taken: Map<string, Taken> | undefined
+  /** Whose turn it was last of those that came back: of several at once the newest wins [RES1]. */
+  turn: number
   /** What a save has to write: whether it is in the list of those, whether more than its log has changed, whether it was saved. */
   isListed: boolean
   isChanged: boolean
@@ -117,6 +119,7 @@ export function createSession(
     placeVersions: undefined,
     parcels: undefined,
     taken: undefined,
+    turn: 0,
     isListed: false,
     isChanged: false,
     isSaved: false,

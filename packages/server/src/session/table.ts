@@ -6,7 +6,7 @@ import { type Among, createAmong, newestVersion } from './among.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
 import { finish, untoldMedia } from './news.ts'
-import { closeGate, hold, keep, openGate, takeKept } from './places.ts'
+import { closeGate, hold, keep, openGate, takeKept, untaken } from './places.ts'
 import { createSending } from './sending.ts'
 import {
   canResume,
@@ -176,7 +176,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       live.add(session)
       const rings = ringsUntil(session, request.seq)
       prove(session, request.seq)
-      for (const push of untoldMedia(session, request.seq)) append(session, push)
+      for (const push of untoldMedia(session, request.seq)) append(session, untaken(push))
       return { epoch: session.epoch, upstream: session.upstream, rings }
     },
     ready(sessionId, sink) {

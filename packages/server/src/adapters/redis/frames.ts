@@ -17,8 +17,11 @@ export type Frame =
       sessionIds: readonly string[],
     ]
   | readonly ['owing' | 'collect', identity: SessionIdentity]
-  /** Lets go of a session: for its client, which came back elsewhere, or, where none is named, if it has no socket. */
-  | readonly ['yield', sessionId: string, identity: SessionIdentity | null]
+  /**
+   * Lets go of a session: for its client, which came back elsewhere, in its turn (0: it has none yet), or, where none is
+   * named, if it has no socket.
+   */
+  | readonly ['yield', sessionId: string, identity: SessionIdentity | null, turn: number]
   | readonly ['probe' | 'retire', sessionId: string]
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */

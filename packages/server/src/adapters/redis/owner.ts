@@ -21,7 +21,12 @@ export interface OwnerOptions {
 }
 
 /** What a node that gives a session away answers. */
-export type Yielded = { readonly fence: string; readonly hadSocket: boolean } | 'refused' | typeof notHere
+export type Yielded =
+  | { readonly fence: string; readonly hadSocket: boolean; readonly turn: number }
+  /** A newer one has come back meanwhile. */
+  | 'late'
+  | 'refused'
+  | typeof notHere
 
 /** Which sessions this node owns, and how others become its own. At most one node owns a session: who saves under an old fence is refused. */
 export interface Owner {
@@ -33,12 +38,18 @@ export interface Owner {
   /** Where a session was seen last. */
   noteRoute(sessionId: string, node: string): void
   /** Makes a session this node's own, for its client that came back here, or because it has no socket. False where it cannot be. */
-  acquire(sessionId: string, comesBack?: SessionIdentity): Promise<boolean>
+  acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
   /** The same of one whose row was just read; false where another one was faster. */
   claim(row: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean>
   /** Another node wants it. */
-  yieldTo(sessionId: string, identity: SessionIdentity | null): Promise<Yielded>
+  yieldTo(sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
   isFree(row: Row): boolean
+}
+
+/** Whoever comes back; its turn, once it was given one, or 0. */
+export interface ComesBack {
+  readonly identity: SessionIdentity
+  turn: number
 }
 
 /** A session that changes its owner that often while it is looked for has to wait. */
@@ -116,7 +127,7 @@ export function createOwner(options: OwnerOptions): Owner {
     forgetOldest(routes, mostRoutes)
   }
 
-  async function acquire(id: string, comesBack?: SessionIdentity): Promise<boolean> {
+  async function acquire(id: string, comesBack?: ComesBack): Promise<boolean> {
     for (let tries = 0; tries < mostTries; tries++) {
       await settle(id)
       if (isHere(id)) return true
@@ -125,28 +136,33 @@ export function createOwner(options: OwnerOptions): Owner {
       if (row === undefined) return false
       if (isFree(row)) await claim(row)
       else {
-        const answer = (await ask(row.owner, ['yield', id, comesBack ?? null])) as Yielded
+        const answer = (await ask(row.owner, ['yield', id, comesBack?.identity ?? null, comesBack?.turn ?? 0])) as Yielded
         if (answer === 'refused') return false
+        if (answer === 'late') throw new LateError()
         if (answer === notHere) await Bun.sleep(pauseOf(tries))
-        else if ((await claim({ sessionId: id, fence: answer.fence })) && answer.hadSocket) {
-          // No time counts against who had a socket until now [RES1].
+        else {
+          if (comesBack !== undefined) comesBack.turn = answer.turn
+          const isOwn = await claim({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
-          if (session !== undefined) session.lostAt = Number.MAX_SAFE_INTEGER
+          // No time counts against who had a socket until now [RES1].
+          if (isOwn && answer.hadSocket && session !== undefined) session.lostAt = Number.MAX_SAFE_INTEGER
         }
       }
     }
     throw changing()
   }
 
-  async function yieldTo(id: string, identity: SessionIdentity | null): Promise<Yielded> {
+  async function yieldTo(id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
+    const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     const hadSocket = session.sink !== undefined
     if (!(await retireAll(session))) return notHere
+    if (turn < session.turn) return 'late'
     const fence = await letGo(session)
-    return fence === undefined ? notHere : { fence, hadSocket }
+    return fence === undefined ? notHere : { fence, hadSocket, turn }
   }
 
   /** Nothing that came on a socket of before takes effect any more. */
@@ -184,6 +200,13 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   return { isHere, ownerOf, forgetRoute: (id) => void routes.delete(id), noteRoute, acquire, claim, yieldTo, isFree }
+}
+
+/** Of several that came back at once, another one is newer. */
+export class LateError extends StoreError {
+  constructor() {
+    super('unavailable', 'the session has a newer socket meanwhile')
+  }
 }
 
 export function changing(): StoreError {

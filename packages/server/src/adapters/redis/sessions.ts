@@ -16,6 +16,7 @@ import { createLiving } from './living.ts'
 import { createOperations, type Operation, type Operations } from './operations.ts'
 import { changing, createOwner, pauseOf } from './owner.ts'
 import { createRemoteSinks } from './remote-sinks.ts'
+import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
 import { createTold } from './told.ts'
 
@@ -92,6 +93,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const operations = createOperations(table)
+  const resumes = createResumes({ table, owner, registered })
   const around = createAround({ node, table, directory, owner, inbox, living })
   let renewing: Timer | undefined
   let checking: Timer | undefined
@@ -152,7 +154,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
       case 'yield':
-        return owner.yieldTo(frame[1], frame[2])
+        return owner.yieldTo(frame[1], frame[2], frame[3])
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
       case 'retire':
@@ -228,25 +230,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await registered(identity.sessionId, sink, true)
       return open
     },
-    async sinkToReplace(id, identity, next) {
-      if (next?.isClosed === true || tagOfSessionId(id) === undefined) return undefined
-      if (!owner.isHere(id)) await owner.acquire(id, identity)
-      return table.sinkToReplace(id, identity)
-    },
-    async resume(request, identity, sink, at, retired) {
-      const { sessionId, replied = 0 } = request
-      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
-      if (tagOfSessionId(sessionId) === undefined) return undefined
-      if (!owner.isHere(sessionId)) await owner.acquire(sessionId, identity)
-      const here = table.sinkToReplace(sessionId, identity)
-      if (here !== undefined && here !== retired) await here.retire()
-      const open = table.resume(request, identity, sink, at)
-      if (open === undefined) return undefined
-      // A node that died may have answered more than it saved; what was answered was handled.
-      open.upstream.handled = Math.max(open.upstream.handled, replied)
-      await registered(sessionId, sink, false)
-      return open
-    },
+    ...resumes,
     ready: (id, sink) => table.ready(id, sink),
     reset() {},
     async openDetached(identity, at) {

@@ -1,0 +1,75 @@
+import type { SessionIdentity, Sessions, Sink } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
+import { tagOfSessionId } from '../../session/session-id.ts'
+import type { SessionTable } from '../../session/table.ts'
+import { changing, isOwn, LateError, type Owner } from './owner.ts'
+
+export interface ResumesOptions {
+  readonly table: SessionTable
+  readonly owner: Owner
+  /** Resolves when others find the session with this socket; rejects where it is not the session's any more. */
+  readonly registered: (sessionId: string, sink: Sink, isNew: boolean) => Promise<void>
+}
+
+const mostTries = 8
+
+/** Sessions whose clients come back here: they become this node's own first, and then it is as on one node. */
+export function createResumes({ table, owner, registered }: ResumesOptions): Pick<Sessions, 'sinkToReplace' | 'resume'> {
+  /** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
+  const turns = new WeakMap<Sink, number>()
+
+  async function bringHere(id: string, identity: SessionIdentity, next: Sink | undefined): Promise<void> {
+    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0 }
+    try {
+      if (!owner.isHere(id)) await owner.acquire(id, comesBack)
+    } catch (error) {
+      if (error instanceof LateError) next?.close(4409, 'replaced by a newer connection')
+      throw error
+    }
+    const session = table.get(id)
+    if (next === undefined || session === undefined || !isOwn(session, identity)) return
+    if (comesBack.turn === 0) comesBack.turn = ++session.turn
+    turns.set(next, comesBack.turn)
+    giveWay(id, next)
+  }
+
+  /** Another one came back after this one. */
+  function giveWay(id: string, sink: Sink): void {
+    const turn = turns.get(sink)
+    if (turn === undefined || turn >= (table.get(id)?.turn ?? 0)) return
+    sink.close(4409, 'replaced by a newer connection')
+    throw new LateError()
+  }
+
+  /** Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. */
+  async function bringAndRetire(id: string, identity: SessionIdentity, sink: Sink, retired?: Sink): Promise<void> {
+    for (let tries = 0, last = retired; tries < mostTries; tries++) {
+      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
+      await bringHere(id, identity, turns.has(sink) ? sink : undefined)
+      const here = table.sinkToReplace(id, identity)
+      if (here === undefined || here === last) return giveWay(id, sink)
+      await here.retire()
+      last = here
+    }
+    throw changing()
+  }
+
+  return {
+    async sinkToReplace(id, identity, next) {
+      if (next?.isClosed === true || tagOfSessionId(id) === undefined) return undefined
+      await bringHere(id, identity, next)
+      return table.sinkToReplace(id, identity)
+    },
+    async resume(request, identity, sink, at, retired) {
+      const { sessionId, replied = 0 } = request
+      if (tagOfSessionId(sessionId) === undefined) return undefined
+      await bringAndRetire(sessionId, identity, sink, retired)
+      const open = table.resume(request, identity, sink, at)
+      if (open === undefined) return undefined
+      // A node that died may have answered more than it saved; what was answered was handled.
+      open.upstream.handled = Math.max(open.upstream.handled, replied)
+      await registered(sessionId, sink, false)
+      return open
+    },
+  }
+}
