@@ -8,7 +8,6 @@ const world = worldFor({ redisArgs: ['--appendonly', 'yes', '--appendfsync', 'al
 registerOutage('is killed and comes back with all its data', world, {
   begin: ({ redis }) => redis.kill(),
   end: ({ redis }) => redis.restart(),
-  losesLogs: true,
 })
 
 registerOutage('is killed and comes back empty', world, {
@@ -17,5 +16,4 @@ registerOutage('is killed and comes back empty', world, {
     await rm(join(redis.directory, 'appendonlydir'), { recursive: true })
     await redis.restart()
   },
-  losesLogs: true,
 })

@@ -8,7 +8,6 @@ const world = appendOnlyWorld()
 registerOutage('comes back from a file without its end', world, {
   begin: ({ redis }) => redis.kill(),
   end: ({ redis }) => restartTruncated(redis),
-  losesLogs: true,
 })
 
 test('[RES2] who was away meanwhile is not told that it missed nothing: its log ends too early', async () => {

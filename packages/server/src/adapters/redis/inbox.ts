@@ -22,6 +22,8 @@ export interface Inbox {
   start(): Promise<void>
   /** The answer of another node, when it has saved what it did. Rejects with a `StoreError` where none comes in time. */
   ask(node: string, frame: Frame): Promise<unknown>
+  /** A node is silent: what it was asked for is not answered. */
+  giveUp(node: string): void
   /** Lets a node know; it may be lost. */
   tell(node: string, frame: Frame): void
   /** The store may have lost what was written: it is read from its begin. */
@@ -56,6 +58,7 @@ interface Batch {
 }
 
 interface Waiting {
+  readonly node: string
   readonly resolve: (value: unknown) => void
   readonly reject: (error: StoreError) => void
   readonly timer: Timer
@@ -201,7 +204,7 @@ export function createInbox(options: InboxOptions): Inbox {
     const id = lastAsked
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const expire = () => settle(id)?.reject(new StoreError('unknown', 'the node of the session did not answer in time'))
-    waiting.set(id, { resolve, reject, timer: setTimeout(expire, ms) })
+    waiting.set(id, { node: to, resolve, reject, timer: setTimeout(expire, ms) })
     post(to, [id, frame])
     return promise
   }
@@ -217,6 +220,10 @@ export function createInbox(options: InboxOptions): Inbox {
       }
     },
     ask,
+    giveUp(from) {
+      for (const [id, asked] of [...waiting])
+        if (asked.node === from) settle(id)?.reject(new StoreError('unknown', 'the node of the session is silent'))
+    },
     tell: (to, frame) => post(to, [0, frame]),
     readAgain() {
       lastId = '0-0'

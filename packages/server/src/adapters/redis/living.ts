@@ -6,6 +6,8 @@ export interface LivingOptions {
   readonly node: string
   /** The store may not have what this node has written: it was emptied, or another server took over. */
   readonly onForgotten: () => void
+  /** A node did not say that it lives for a while: nobody waits for its answers. */
+  readonly onSilent: (node: string) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -13,12 +15,16 @@ export interface LivingOptions {
 export interface Living {
   start(): Promise<void>
   isAlive(node: string): boolean
+  /** A run that is over, because its node runs again. */
+  isReplaced(node: string): boolean
   /** Whether it is known for sure that a node does not say that it lives, though it could: nobody lost what it said. */
   isGone(node: string): boolean
   /** The same as `isAlive`, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
+  /** Resolves when a node is silent. */
+  falls(node: string): Promise<void>
   /**
    * Resolves with whether what the store knew before could be believed: it has not been emptied. Where it was, that is after
    * the nodes that live had the time to write again what they own.
@@ -37,10 +43,11 @@ const blindMs = 3_000
 const deadMs = 5_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const silentMs = 3_000
+const lookMs = 100
 /** Each node finds by its next word that the store was emptied, and writes what it owns. In ms. */
 const rewriteMs = 1_500
 
-export function createLiving({ store, node, onForgotten, onError }: LivingOptions): Living {
+export function createLiving({ store, node, onForgotten, onSilent, onError }: LivingOptions): Living {
   /** When each node was last known to live; when this one began to listen for that, and last could. */
   const seen = new Map<string, number>()
   /** When each of those that the store knows to live said so last. */
@@ -50,7 +57,10 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
   /** When the list of who lives was found without this node. */
   let emptiedAt = Number.NEGATIVE_INFINITY
   let origin = ''
+  /** Those that were told of as silent. */
+  const silent = new Set<string>()
   let timer: Timer | undefined
+  let looking: Timer | undefined
   let isStopped = false
   /** The later run under the id of this one that was told of. */
   let replacedBy: string | undefined
@@ -78,7 +88,11 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
     for (let i = 0; i < saying.length; i += 2) saidAt.set(String(saying[i]), now - (Number(at) - Number(saying[i + 1])))
     warnIfReplaced()
     for (const other of saidAt.keys()) seen.set(other, now)
-    for (const [other, at] of seen) if (now - at > deadMs) seen.delete(other)
+    for (const [other, at] of seen) {
+      if (now - at <= deadMs) continue
+      seen.delete(other)
+      if (!silent.delete(other)) onSilent(other)
+    }
   }
 
   /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
@@ -101,14 +115,28 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
     return seen.has(other) || performance.now() - listensSince < deadMs
   }
 
+  function lookForSilent(): void {
+    for (const other of [...silent]) if (!isSilent(other)) silent.delete(other)
+    for (const other of seen.keys()) {
+      if (other === node || silent.has(other) || !isSilent(other)) continue
+      silent.add(other)
+      onSilent(other)
+    }
+  }
+
+  function isSilent(other: string): boolean {
+    return !isAlive(other) || performance.now() - (saidAt.get(other) ?? 0) > silentMs
+  }
+
   return {
     async start() {
       await beat()
       timer = setInterval(() => void beat().catch(onError), beatMs)
+      looking = setInterval(lookForSilent, lookMs)
     },
     isAlive,
+    isReplaced,
     isGone(other) {
-      if (isReplaced(other)) return true
       const now = performance.now()
       // All had the time to say it since the list was emptied, or this node could not look.
       return !saidAt.has(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
@@ -117,7 +145,10 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
       if (!isAlive(other)) await beat()
       return isAlive(other)
     },
-    isSilent: (other) => !isAlive(other) || performance.now() - (saidAt.get(other) ?? 0) > silentMs,
+    isSilent,
+    async falls(other) {
+      while (!isSilent(other) && !isStopped) await Bun.sleep(lookMs)
+    },
     async isWhole() {
       if (performance.now() - emptiedAt > rewriteMs && (await store.knows('rw:nodes', node))) return true
       await beat()
@@ -129,7 +160,7 @@ export function createLiving({ store, node, onForgotten, onError }: LivingOption
     beat,
     async stop() {
       isStopped = true
-      clearInterval(timer)
+      for (const each of [timer, looking]) clearInterval(each)
       await store.client.zrem('rw:nodes', node).catch(() => undefined)
     },
   }

@@ -8,6 +8,7 @@ import type { Directory, Row } from './directory.ts'
 import { forgetOldest } from '../oldest.ts'
 import { notHere } from './frames.ts'
 import type { Inbox } from './inbox.ts'
+import type { Living } from './living.ts'
 import type { Saves } from './saves.ts'
 
 export interface OwnerOptions {
@@ -18,6 +19,7 @@ export interface OwnerOptions {
   readonly ask: Inbox['ask']
   /** Known for sure not to serve any more. */
   readonly isDead: (node: string) => boolean
+  readonly living: Pick<Living, 'falls' | 'isSilent'>
 }
 
 /** What a node that gives a session away answers. */
@@ -57,7 +59,7 @@ const mostTries = 8
 const mostRoutes = 50_000
 
 export function createOwner(options: OwnerOptions): Owner {
-  const { node, table, directory, saves, ask, isDead } = options
+  const { node, table, directory, saves, ask, isDead, living } = options
   /** Sessions that are just being taken over, or given away. */
   const claiming = new Map<string, Promise<boolean>>()
   const leaving = new Map<string, Promise<void>>()
@@ -136,7 +138,11 @@ export function createOwner(options: OwnerOptions): Owner {
       if (row === undefined) return false
       if (isFree(row)) await claim(row)
       else {
-        const answer = (await ask(row.owner, ['yield', id, comesBack?.identity ?? null, comesBack?.turn ?? 0])) as Yielded
+        const answer = await askFor(row, comesBack)
+        if (answer === 'silent') {
+          await claim(row)
+          continue
+        }
         if (answer === 'refused') return false
         if (answer === 'late') throw new LateError()
         if (answer === notHere) await Bun.sleep(pauseOf(tries))
@@ -150,6 +156,15 @@ export function createOwner(options: OwnerOptions): Owner {
       }
     }
     throw changing()
+  }
+
+  /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
+  async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
+    const asked = ask(owner, ['yield', sessionId, comesBack?.identity ?? null, comesBack?.turn ?? 0]) as Promise<Yielded>
+    if (comesBack === undefined) return asked
+    // Whatever becomes of the question then.
+    asked.catch(() => {})
+    return Promise.race([asked, living.falls(owner).then(() => 'silent' as const)])
   }
 
   async function yieldTo(id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {

@@ -78,8 +78,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const directory = createDirectory(store, node, () => living.isWhole())
   const longestMs = Math.max(windowMs, resumeWindowMs)
   const saves = createSaves({ store, node, table, longestMs, onRefused: (session) => void refused(session) })
-  const living = createLiving({ store, node, onForgotten: writeAgain, onError })
-  const isDead = (other: string) => options.isDead?.(other) ?? living.isGone(other)
+  const living = createLiving({ store, node, onForgotten: writeAgain, onSilent: (other) => inbox.giveUp(other), onError })
+  const isDead = (other: string) => living.isReplaced(other) || (options.isDead?.(other) ?? living.isGone(other))
   const inbox = createInbox({
     url: options.url,
     store,
@@ -89,7 +89,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onStall: saves.renew,
     onError,
   })
-  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead })
+  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living })
   const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const operations = createOperations(table)
