@@ -231,6 +231,6 @@ function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number
 /** The name of a key that Redis has of a phone's session, or of its participant. */
 function keyOf({ sessionId, userId }: Phone, key: 'log' | 'session' | 'index'): string {
   const base = `rw:{${tagOfSessionId(sessionId)}}:`
-  if (key === 'index') return `${base}a:${participantHash({ product: productKey.product, role, userId })}`
-  return `${base}${key === 'log' ? 'l' : 's'}:${sessionId}`
+  if (key === 'index') return `${base}i:${participantHash({ product: productKey.product, role, userId })}`
+  return `${base}${key === 'log' ? 'e' : 'o'}:${sessionId}`
 }

@@ -31,11 +31,10 @@ export async function evictKey({ url }: RedisServer, key: string): Promise<void>
   client.disconnect()
 }
 
-/** Whether relays to a session are held back now, for what has to be told before them [REL2]. */
-export async function isHeldBack({ url }: RedisServer, sessionId: string): Promise<boolean> {
+/** How many keys there are of a session. */
+export async function keysOf({ url }: RedisServer, sessionId: string): Promise<number> {
   const client = new Redis(url)
-  const [key] = await client.keys(`rw:*:s:${sessionId}`)
-  const fields = key === undefined ? {} : await client.hgetall(key)
+  const keys = await client.keys(`rw:*:*${sessionId}*`)
   client.disconnect()
-  return Object.entries(fields).some(([field, value]) => field.startsWith('G') && value === '1')
+  return keys.length
 }

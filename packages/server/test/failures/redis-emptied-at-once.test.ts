@@ -20,18 +20,17 @@ async function settledCall(pair: ExtendedPair): Promise<string> {
   return call
 }
 
-test('[RES4] a relay from the other node is what finds a session evicted: it is told, and gets the relay', async () => {
+test('[RES4] a relay from the other node to a session that was evicted arrives, and is all that its client hears', async () => {
   const { one, two, redis } = world()
   const pair = await pairOn(one, two)
   const call = await settledCall(pair)
   const { session_id } = pair.callee.point ?? { session_id: '' }
   expect(await evict(redis, session_id)).toBeGreaterThanOrEqual(2)
   await insist(pair.caller, 'webrtc.ice_candidate', candidate(call, 1))
-  const reset = await pair.callee.next('session.reset')
-  expect(reset.data).toMatchObject({ session_id, active_calls: [{ call_uuid: call, holds_place: true }] })
   await insist(pair.caller, 'webrtc.ice_candidate', candidate(call, 2))
   await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':2'))
   expect(numbersTo(pair.callee, call)).toEqual([0, 1, 2])
+  expect(pair.callee.events()).not.toContain('session.reset')
   await hangUp(two, pair, call)
   stopAll(pair)
 }, 240_000)
@@ -52,7 +51,7 @@ test('[END3] [RES4] FLUSHALL while peers on two nodes speak: what is acknowledge
       )
       for (const client of [pair.caller, pair.callee]) {
         await client.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':1'))
-        await client.next('session.reset')
+        expect(client.events()).not.toContain('session.reset')
       }
     }),
   )

@@ -12,7 +12,7 @@ const signal = (name: 'SIGSTOP' | 'SIGCONT') => () => {
 }
 
 /** Its connections stay, and nothing comes on them. */
-registerOutage('stands still', world, { begin: signal('SIGSTOP'), end: signal('SIGCONT'), losesLogs: false })
+registerOutage('stands still', world, { begin: signal('SIGSTOP'), end: signal('SIGCONT') })
 
 test('[EXT3] [RES4] Redis stands still for 20 s: relays on one node go on all the time, and no log counts as lost', async () => {
   const { one, two } = world()

@@ -1,6 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
-import { soon } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Redis } from 'ioredis'
 import { connectedCall } from '../support/extended-flows.ts'
@@ -24,7 +23,7 @@ const world = worldFor({
   },
 })
 
-test('[RES2] [RES4] Redis is replaced by a replica that lags: no log of before counts, calls go on, nobody is told twice', async () => {
+test('[RES2] [RES4] Redis is replaced by a replica that lags: calls go on, nobody is told twice, and nobody hears of it', async () => {
   const { one, two, redis } = world()
   replicaWay = await new TcpProxy(redis.url).start()
   replica = await startRedis(['--replicaof', '127.0.0.1', String(replicaWay.port)])
@@ -47,18 +46,16 @@ test('[RES2] [RES4] Redis is replaced by a replica that lags: no log of before c
   await away.callee.die()
   await admin.call('REPLICAOF', 'NO', 'ONE')
   ;(await nodesWay)?.leadTo(replica.url)
-  const switched = performance.now()
-  await Promise.all([pair.caller, pair.callee].map((client) => client.next('session.reset')))
-  expect(performance.now() - switched).toBeLessThan(soon(6_000))
   await becomesReady(one, two)
-  expect(pair.callee.seq).toBeLessThan(seqBefore)
   for (let n = 21; n <= 25; n++) await insist(pair.caller, 'webrtc.ice_candidate', candidate(call, n))
   await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':25'))
   expect(numbersTo(pair.callee, call)).toEqual(Array.from({ length: 26 }, (_, n) => n))
 
-  // A log that the replica has in part is not passed off as whole.
+  expect(pair.callee.seq).toBeGreaterThan(seqBefore)
+  for (const client of [pair.caller, pair.callee]) expect(client.events()).not.toContain('session.reset')
+  // Its log is in the memory of its node, whatever the replica has of it.
   const hello = await away.callee.connect(pointBefore)
-  expect(hello.data).toMatchObject({ recovered: false, active_calls: [{ call_uuid: other, holds_place: true }] })
+  expect(hello.data).toMatchObject({ recovered: true, active_calls: [{ call_uuid: other, holds_place: true }] })
   await hangUp(one, pair, call)
   await hangUp(two, away, other)
   admin.disconnect()

@@ -8,7 +8,7 @@ const world = appendOnlyWorld()
 
 test('[RES2] who comes back as a new session, for its log was lost, gets what its peer on the other node says', async () => {
   const { one } = world()
-  const { pair, call, before } = await callBehindLoss(world())
+  const { pair, call, before } = await callBehindLoss(world(), true)
   const hello = await pair.callee.connect(before)
   expect(hello.data).toMatchObject({ recovered: false, active_calls: [{ call_uuid: call, holds_place: true }] })
   expect(hello.data.epoch).not.toBe(before?.epoch)

@@ -10,9 +10,18 @@ registerOutage('comes back from a file without its end', world, {
   end: ({ redis }) => restartTruncated(redis),
 })
 
-test('[RES2] who was away meanwhile is not told that it missed nothing: its log ends too early', async () => {
+test('[RES1] who was away meanwhile missed nothing: its log is in the memory of its node', async () => {
   const { one } = world()
-  const { pair, call, before } = await callBehindLoss(world())
+  const { pair, call, before } = await callBehindLoss(world(), false)
+  const hello = await pair.callee.connect(before)
+  expect(hello.data).toMatchObject({ recovered: true, active_calls: [{ call_uuid: call, holds_place: true }] })
+  await hangUp(one, pair, call)
+  stopAll(pair)
+}, 240_000)
+
+test('[RES2] where its node is gone, too, nobody claims that it missed nothing: its copy ends too early', async () => {
+  const { one } = world()
+  const { pair, call, before } = await callBehindLoss(world(), true)
   const hello = await pair.callee.connect(before)
   expect(hello.data).toMatchObject({ recovered: false, active_calls: [{ call_uuid: call, holds_place: true }] })
   expect(hello.data.epoch).not.toBe(before?.epoch)

@@ -24,10 +24,10 @@ export async function restartTruncated(redis: RedisServer): Promise<void> {
 }
 
 /**
- * A call that goes on while the callee is away and the end of its log is lost; everything is there again. `before` is
- * where the callee would resume.
+ * A call whose callee is away while Redis loses the end of what it had, and perhaps the callee's node with what it knew;
+ * everything is there again. `before` is where the callee would resume.
  */
-export async function callBehindLoss({ one, two, redis }: World) {
+export async function callBehindLoss({ one, two, redis }: World, isNodeLost: boolean) {
   const pair = await pairOn(one, two)
   const call = await connectedCall(pair)
   for (const client of [pair.caller, pair.callee]) {
@@ -39,7 +39,9 @@ export async function callBehindLoss({ one, two, redis }: World) {
   await pair.callee.die()
   await redis.kill()
   await becomesUnready('redis', one, two)
+  if (isNodeLost) await two.kill()
   await restartTruncated(redis)
+  if (isNodeLost) await two.start()
   await becomesReady(one, two)
   return { pair, call, before }
 }

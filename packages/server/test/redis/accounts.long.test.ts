@@ -64,11 +64,6 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   const lost: { sessionId: string; epoch: string }[] = []
   const node: RedisSessions = createRedisSessions({
     ...{ ...windows, url: `redis://${account}@127.0.0.1:${server.port}/${databases}`, node: crypto.randomUUID() },
-    onLogLost({ sessionId, extended }, epoch) {
-      if (!extended) return
-      lost.push({ sessionId, epoch })
-      void node.sessions.reset(sessionId, epoch, resetText)
-    },
     onError: (error) => console.error(error),
   })
   await node.start()
@@ -79,7 +74,7 @@ registerSessionsContract('redis, an account with the rights of the documents', a
     async loseLogs() {
       await node.settled()
       await flusher.flushdb()
-      await node.compareHeads()
+      await node.look()
     },
     settled: () => node.settled(),
     async close() {
@@ -117,7 +112,7 @@ test('limits and readiness need no more rights; one server and its database 0 ne
 async function useSessions(url: string): Promise<void> {
   const node = createRedisSessions({
     ...{ url, node: 'one', windowMs, resumeWindowMs },
-    onLogLost() {},
+    
     onError: (error) => console.error(error),
   })
   await node.start()

@@ -50,7 +50,7 @@ test('[RES1] of calls that were answered elsewhere a session remembers a few, wh
     // The node that holds the socket forgets them too: with what it knows a log begins again.
     await node.settled()
     await admin.flushall()
-    await node.compareHeads()
+    await node.look()
     expect((await fieldsOf(seen.id)).filter((field) => field.startsWith('V')).length).toBe(32)
   }
 })
@@ -85,7 +85,7 @@ test('[RES1] a session where thousands of calls rang comes back, and its head ca
     const told = await Promise.all(part.map((call) => node.sessions.append(seen.id, pushes.ringing(call, 1, 1))))
     expect(new Set(told)).toEqual(new Set(['sent']))
   }
-  await node.compareHeads()
+  await node.look()
   await node.sessions.detach(seen.id, seen.socket, false, 0)
   const back = await comeBack(other.sessions, seen, calls.length)
   expect(back?.epoch).toBe(seen.epoch)
@@ -148,7 +148,7 @@ test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whiche
     await node.settled()
     expect(numbersOf(seen.socket)).toEqual(calls.map(() => 1))
     await admin.flushall()
-    await node.compareHeads()
+    await node.look()
     expect(await tellEnds()).toEqual(new Set(['dropped']))
   }
 })

@@ -24,7 +24,7 @@ async function rate(inFlight: number, once: (i: number) => Promise<unknown>): Pr
 }
 
 const server = await startRedis()
-const options = { url: server.url, windowMs, resumeWindowMs, onLogLost() {}, onError: console.error }
+const options = { url: server.url, windowMs, resumeWindowMs, onError: console.error }
 const [node, other] = ['one', 'two'].map((name) => createRedisSessions({ ...options, node: name }))
 await Promise.all([node!.start(), other!.start()])
 const client = connect(server.url)

@@ -12,7 +12,7 @@ import { startRedis } from '../support/redis.ts'
 
 const server = await startRedis()
 const client = new Redis(server.url)
-const options = { url: server.url, node: 'one', windowMs, resumeWindowMs, onLogLost() {}, onError: console.error }
+const options = { url: server.url, node: 'one', windowMs, resumeWindowMs, onError: console.error }
 const { sessions, ...node } = createRedisSessions(options)
 await node.start()
 

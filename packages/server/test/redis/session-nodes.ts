@@ -3,7 +3,7 @@ import { createStore, type Reply, type ScriptName } from '../../src/adapters/red
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { pushes, resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 
 /** What becomes of a script that a node runs: `send` sends it to the real server. */
 export type OnScript = (
@@ -17,8 +17,6 @@ export interface SessionNode extends RedisSessions {
   onScript: OnScript
   /** The scripts that it ran, in order. */
   readonly ran: readonly ScriptName[]
-  /** The logs that it found lost. */
-  readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
 }
 
 export interface SessionNodes {
@@ -44,7 +42,6 @@ export function createSessionNodes(): SessionNodes {
   async function start(url: string): Promise<SessionNode> {
     const store = createStore(url, () => {})
     const ran: ScriptName[] = []
-    const lost: { sessionId: string; epoch: string }[] = []
     const sessions = createRedisSessions({
       ...{ url, node: crypto.randomUUID(), windowMs, resumeWindowMs },
       store: {
@@ -54,14 +51,10 @@ export function createSessionNodes(): SessionNodes {
           return node.onScript(name, args, () => store.run(name, keys, args))
         },
       },
-      onLogLost({ sessionId, extended }, epoch) {
-        lost.push({ sessionId, epoch })
-        if (extended) void tellReset(node, sessionId, epoch)
-      },
       // Failures are what is tested.
       onError: () => {},
     })
-    const node: SessionNode = { ...sessions, onScript: sendAll, ran, lost }
+    const node: SessionNode = { ...sessions, onScript: sendAll, ran }
     await node.start()
     started.push(node)
     return node
@@ -72,18 +65,6 @@ export function createSessionNodes(): SessionNodes {
     async closeAll() {
       await Promise.all(started.splice(0).map((node) => node.close().catch(() => {})))
     },
-  }
-}
-
-/** As the service does: again while the store is away [RES4]. */
-async function tellReset({ sessions }: SessionNode, id: string, epoch: string): Promise<void> {
-  while (sessions.heldHere(id) !== undefined) {
-    try {
-      return await sessions.reset(id, epoch, resetText)
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      await Bun.sleep(10)
-    }
   }
 }
 
@@ -101,9 +82,4 @@ export async function outcomeOf<T>(work: () => T | Promise<T>): Promise<T | stri
   } catch (error) {
     return error instanceof StoreError ? error.kind : String(error)
   }
-}
-
-/** Appends a relay; where the log was lost, as soon as its holder has begun it again. */
-export async function relayAtLast(sessions: Sessions, sessionId: string, call: string, n: number): Promise<void> {
-  await until('the log begins again', async () => (await sessions.append(sessionId, pushes.relay(call, n))) !== 'gone')
 }

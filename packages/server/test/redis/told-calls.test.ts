@@ -47,7 +47,7 @@ test('[PLACE1] of calls that a session declined, or was busy for, only the last 
   }
   // What its holder remembers goes into a log that begins again.
   await admin.flushall()
-  await node.compareHeads()
+  await node.look()
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   expect(await fieldsOf(seen.id, 'V')).toBe(32)
   expect(await fieldsOf(seen.id, 'F')).toBe(64)
@@ -64,7 +64,7 @@ test('[RES4] of calls that are over the last are remembered, wherever a session 
   }
   const lose = async (holder: SessionNode) => {
     await admin.flushall()
-    await holder.compareHeads()
+    await holder.look()
     await until('the loss is told', () => numbersOf(seen.socket).at(-1) === 0)
   }
   await over(50)
@@ -92,7 +92,7 @@ test('[RES4] of calls that are over the first are forgotten first, also where th
   await admin.hdel(key, ...upTo(54).map((n) => `Fc${n}`))
   await admin.hset(key, { fc: [...names.slice(54), '1:unheard'].join(' '), Funheard: '1' })
   await admin.call('DEBUG', 'CHANGE-REPL-ID')
-  await node.compareHeads()
+  await node.look()
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   const known = ((await admin.hget(key, 'fc')) ?? '').split(' ').map((entry) => entry.split(':')[1])
   expect(known).toEqual([...upTo(64, 2).map((n) => `c${n}`), 'unheard'])
@@ -158,7 +158,7 @@ test('[RES4] after a loss the store is asked how far a call was told: it may be 
   await admin.set(key, '1')
   expect(await sessions.toldOf('c', 2)).toBe(2)
   await admin.call('DEBUG', 'CHANGE-REPL-ID')
-  await node.compareHeads()
+  await node.look()
   await until('the loss is told', () => numbersOf(seen.socket).includes(0))
   expect(await sessions.toldOf('c', 2)).toBe(1)
 })
@@ -180,7 +180,7 @@ test('[PLACE2] of places that passed on, so many are remembered, for a minute', 
   await passOn('last')
   expect(await fieldsOf(from.id, 'Q')).toBe(1)
   await node.sessions.sweep(120_002)
-  await node.compareHeads()
+  await node.look()
   expect([await fieldsOf(from.id, 'Q'), await fieldsOf(from.id, 'qc')]).toEqual([0, 0])
 })
 

@@ -108,7 +108,7 @@ test('[ORD2] a session that cannot be asked for keeps no other from what it miss
     if (name === 'head' && args.includes(first.id)) throw new StoreError('unavailable', 'CLUSTERDOWN')
     return send()
   }
-  expect(await outcomeOf(() => node.compareHeads())).toBe('unavailable')
+  expect(await outcomeOf(() => node.look())).toBe('unavailable')
   await node.settled()
   expect(numbersOf(last.socket)).toEqual([1])
 })

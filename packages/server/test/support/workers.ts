@@ -41,7 +41,7 @@ function read(pid: number, name: string): string {
 export async function nodeOf(redisUrl: string, sessionId: string): Promise<string | undefined> {
   const redis = new Redis(redisUrl)
   try {
-    const name = await redis.hget(`rw:{${tagOfSessionId(sessionId)}}:s:${sessionId}`, 'n')
+    const name = await redis.hget(`rw:{${tagOfSessionId(sessionId)}}:o:${sessionId}`, 'o')
     return name?.split('~')[0] || undefined
   } finally {
     redis.disconnect()

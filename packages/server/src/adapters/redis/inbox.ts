@@ -231,7 +231,10 @@ export function createInbox(options: InboxOptions): Inbox {
     heard: () =>
       ask(node, ['heard'], heardMs).then(
         () => true,
-        () => false,
+        (error) => {
+          if (error instanceof StoreError && error.kind === 'unknown') return false
+          throw error
+        },
       ),
     stop() {
       isStopped = true

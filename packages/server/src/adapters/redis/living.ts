@@ -147,6 +147,8 @@ export function createLiving({ store, node, onForgotten, onSilent, onError }: Li
     },
     isSilent,
     async falls(other) {
+      // It may have started a moment ago.
+      if (!saidAt.has(other)) await beat().catch(() => {})
       while (!isSilent(other) && !isStopped) await Bun.sleep(lookMs)
     },
     async isWhole() {

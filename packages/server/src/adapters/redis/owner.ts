@@ -162,9 +162,13 @@ export function createOwner(options: OwnerOptions): Owner {
   async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
     const asked = ask(owner, ['yield', sessionId, comesBack?.identity ?? null, comesBack?.turn ?? 0]) as Promise<Yielded>
     if (comesBack === undefined) return asked
+    const answered = asked.catch((error) => {
+      if (living.isSilent(owner)) return 'silent' as const
+      throw error
+    })
     // Whatever becomes of the question then.
-    asked.catch(() => {})
-    return Promise.race([asked, living.falls(owner).then(() => 'silent' as const)])
+    answered.catch(() => {})
+    return Promise.race([answered, living.falls(owner).then(() => 'silent' as const)])
   }
 
   async function yieldTo(id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {
@@ -173,6 +177,7 @@ export function createOwner(options: OwnerOptions): Owner {
     if (session === undefined || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
+    if (turn < session.turn) return 'late'
     const hadSocket = session.sink !== undefined
     if (!(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'

@@ -44,8 +44,8 @@ export function createResumes({ table, owner, registered }: ResumesOptions): Pic
   /** Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. */
   async function bringAndRetire(id: string, identity: SessionIdentity, sink: Sink, retired?: Sink): Promise<void> {
     for (let tries = 0, last = retired; tries < mostTries; tries++) {
+      if (!sink.isClosed) await bringHere(id, identity, turns.has(sink) ? sink : undefined)
       if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
-      await bringHere(id, identity, turns.has(sink) ? sink : undefined)
       const here = table.sinkToReplace(id, identity)
       if (here === undefined || here === last) return giveWay(id, sink)
       await here.retire()

@@ -158,7 +158,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
       case 'retire':
-        return table.sinkOf(frame[1])?.retire()
+        return retire(frame[1])
       case 'close': {
         const [, id, code, reason] = frame
         return table.sinkOf(id)?.close(code as Parameters<Sink['close']>[0], reason)
@@ -168,6 +168,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       case 'heard':
         return undefined
     }
+  }
+
+  async function retire(id: string): Promise<boolean> {
+    await table.sinkOf(id)?.retire()
+    return true
   }
 
   function hearOfCall(mark: string, text: unknown): void {
