@@ -1,7 +1,6 @@
 import { soon } from '@ringwire/testkit/patience'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import type { Sessions } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 

@@ -29,76 +29,6 @@ async function fieldsOf(sessionId: string, letter: string): Promise<number> {
   return (await admin.hkeys(key)).filter((field) => field.startsWith(letter)).length
 }
 
-test('[PLACE1] of calls that a session declined, or was busy for, only the last are remembered', async () => {
-  const { sessions } = node
-  const seen = await openReady(sessions)
-  const { participant } = seen.identity
-  for (const n of upTo(100)) {
-    await sessions.append(seen.id, pushes.ringing(`declined-${n}`, 1, n))
-    await sessions.appendRung(participant, pushes.final(`declined-${n}`, 2, 1_000 + n), [seen.id])
-    await sessions.append(seen.id, pushes.ringing(`busy-${n}`, 1, 100 + n))
-    await sessions.appendRung(participant, pushes.stop(`busy-${n}`, 2, 2_000 + n), [seen.id])
-  }
-  expect(await sessions.inCall(seen.id)).toBe(false)
-  expect(await fieldsOf(seen.id, 'V')).toBe(32)
-  expect(await fieldsOf(seen.id, 'F')).toBe(64)
-  for (const call of ['declined-100', 'busy-100']) {
-    expect(await sessions.append(seen.id, pushes.ringing(call, 1, 3_000))).toBe('dropped')
-  }
-  // What its holder remembers goes into a log that begins again.
-  await admin.flushall()
-  await node.look()
-  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
-  expect(await fieldsOf(seen.id, 'V')).toBe(32)
-  expect(await fieldsOf(seen.id, 'F')).toBe(64)
-})
-
-test('[RES4] of calls that are over the last are remembered, wherever a session comes back and whatever is lost', async () => {
-  const other = await nodes.start(server.url)
-  let seen = await openReady(node.sessions)
-  const { append } = node.sessions
-  let n = 0
-  const over = async (count: number) => {
-    for (const end = n + count; n < end; ) await append(seen.id, pushes.final(`c${++n}`, 2, n))
-    await until('all are told', () => numbersOf(seen.socket).includes(n))
-  }
-  const lose = async (holder: SessionNode) => {
-    await admin.flushall()
-    await holder.look()
-    await until('the loss is told', () => numbersOf(seen.socket).at(-1) === 0)
-  }
-  await over(50)
-  await lose(node)
-  await node.sessions.detach(seen.id, seen.socket, false, 0)
-  const back = await comeBack(other.sessions, { ...seen, epoch: node.lost.at(-1)?.epoch ?? '' }, 1)
-  if (back === undefined) throw new Error('it cannot be resumed')
-  seen = back
-  await over(20)
-  await lose(other)
-  await over(4)
-  for (const last of upTo(64).map((i) => n + 1 - i)) {
-    expect(await append(seen.id, pushes.final(`c${last}`, 2, 9_000 + last))).toBe('dropped')
-  }
-})
-
-test('[RES4] of calls that are over the first are forgotten first, also where the store knows only the last of them', async () => {
-  const { sessions } = node
-  const seen = await openReady(sessions)
-  for (const n of upTo(64)) await sessions.append(seen.id, pushes.final(`c${n}`, 2, n))
-  await until('all are told', () => numbersOf(seen.socket).includes(64))
-  const [key = ''] = await admin.keys(`rw:*:s:${seen.id}`)
-  const names = ((await admin.hget(key, 'fc')) ?? '').split(' ')
-  // The last of them, and one of which its holder has not heard.
-  await admin.hdel(key, ...upTo(54).map((n) => `Fc${n}`))
-  await admin.hset(key, { fc: [...names.slice(54), '1:unheard'].join(' '), Funheard: '1' })
-  await admin.call('DEBUG', 'CHANGE-REPL-ID')
-  await node.look()
-  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
-  const known = ((await admin.hget(key, 'fc')) ?? '').split(' ').map((entry) => entry.split(':')[1])
-  expect(known).toEqual([...upTo(64, 2).map((n) => `c${n}`), 'unheard'])
-  expect(await fieldsOf(seen.id, 'F')).toBe(64)
-})
-
 test('[RES4] what a node told it tells a store that was emptied, and nothing to one that knows something', async () => {
   const { sessions } = node
   await sessions.setTold('emptied', 3, false)
@@ -148,40 +78,6 @@ test('[ORD3] of what was committed before the store was emptied, only the last i
   expect(before).toBeWithin(at - 18_000, at - 14_000)
   await node.sessions.sweep(at + 60_000)
   expect((await node.sessions.toldExactly('c')).before).toBe(before)
-})
-
-test('[RES4] after a loss the store is asked how far a call was told: it may be one that has heard of less', async () => {
-  const { sessions } = node
-  const seen = await openReady(sessions)
-  await sessions.setTold('c', 2, false)
-  const [key = ''] = await admin.keys('rw:t:*')
-  await admin.set(key, '1')
-  expect(await sessions.toldOf('c', 2)).toBe(2)
-  await admin.call('DEBUG', 'CHANGE-REPL-ID')
-  await node.look()
-  await until('the loss is told', () => numbersOf(seen.socket).includes(0))
-  expect(await sessions.toldOf('c', 2)).toBe(1)
-})
-
-test('[PLACE2] of places that passed on, so many are remembered, for a minute', async () => {
-  const owner = { participant: somebody() }
-  const [from, to] = [await openReady(node.sessions, owner), await openReady(node.sessions, owner)]
-  const passOn = async (call: string) => {
-    await node.sessions.hold(from.id, call, true, false, 2)
-    await node.sessions.move(call, from.id, to.id, true, 3)
-    await node.sessions.release(to.id, call)
-  }
-  for (const n of upTo(70)) await passOn(`c${n}`)
-  expect(await fieldsOf(from.id, 'Q')).toBe(64)
-  // Told late, that it has the place is old news.
-  await node.sessions.hold(from.id, 'c70', true, false, 2)
-  expect(await node.sessions.holdsAny(from.id)).toBe(false)
-  await node.sessions.sweep(60_001)
-  await passOn('last')
-  expect(await fieldsOf(from.id, 'Q')).toBe(1)
-  await node.sessions.sweep(120_002)
-  await node.look()
-  expect([await fieldsOf(from.id, 'Q'), await fieldsOf(from.id, 'qc')]).toEqual([0, 0])
 })
 
 test('[ORD3] a process that stood still asks what others told meanwhile', async () => {

@@ -1,0 +1,126 @@
+import { afterEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import {
+  comeBack,
+  createSocket,
+  identityOf,
+  numbersOf,
+  openReady,
+  pushes,
+  relays,
+  seqsOf,
+  upTo,
+} from '../contracts/session-parts.ts'
+import { openRedisDatabases } from '../support/redis.ts'
+import { createSessionNodes, loseFirstReply, outcomeOf, type SessionNode, until } from './session-nodes.ts'
+
+/** At most one node owns a session, whatever fails on the way. */
+const nodes = createSessionNodes()
+const server = await openRedisDatabases()
+afterEach(() => nodes.closeAll())
+
+async function start(count: number): Promise<{ started: SessionNode[]; client: Redis }> {
+  const url = await server.database()
+  const started: SessionNode[] = []
+  for (let i = 0; i < count; i++) started.push(await nodes.start(url))
+  return { started, client: new Redis(url) }
+}
+
+test('[ORD2] a save whose reply was lost is written again, and nothing of it is there twice', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await relays(one.sessions, seen.id, 'c', [1, 2])
+  await one.settled()
+  loseFirstReply(one, 'save')
+  await relays(one.sessions, seen.id, 'c', [3, 4])
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  await until('it is written again', async () => (await outcomeOf(async () => one.save())) === undefined)
+  await relays(one.sessions, seen.id, 'c', [5])
+  const back = await comeBack(two.sessions, seen, 0)
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual(upTo(5))
+  expect(back && seqsOf(back.socket)).toEqual(upTo(5))
+  client.disconnect()
+})
+
+test('[RES1] several nodes that take over a session at once: one gets it, and what all of them say arrives there', async () => {
+  const { started, client } = await start(4)
+  const [one, ...others] = started as [SessionNode, ...SessionNode[]]
+  for (let round = 0; round < 20; round++) {
+    const seen = await openReady(one.sessions)
+    await one.sessions.hold(seen.id, 'c', true)
+    await one.sessions.detach(seen.id, seen.socket, false, 0)
+    await one.settled()
+    // As a node that stops leaves it.
+    const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+    await client.hset(key, { o: '', f: '9' })
+    const results = await Promise.all(
+      others.map(({ sessions }, i) => sessions.append(seen.id, pushes.relay('c', round * 10 + i))),
+    )
+    expect(results).toEqual(['kept', 'kept', 'kept'])
+    expect(await client.hget(key, 'f')).toBe('10')
+    const back = await comeBack(others[round % 3]!.sessions, seen, 0)
+    expect(back && numbersOf(back.socket).sort()).toEqual(others.map((_, i) => round * 10 + i))
+  }
+  client.disconnect()
+}, 60_000)
+
+test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its successor has, and closes its sockets', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await relays(one.sessions, seen.id, 'c', [1])
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  // Its row names nobody, as if it had died; it does not know.
+  await client.hset(key, 'o', '')
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 2))).toBe('kept')
+  await two.settled()
+  await relays(one.sessions, seen.id, 'c', [3])
+  await one.settled()
+  await until('its socket is closed', () => seen.socket.closes.length > 0)
+  expect(seen.socket.closes).toEqual([1013])
+  expect(one.sessions.heldHere(seen.id)).toBeUndefined()
+  const back = await comeBack(two.sessions, seen, 1)
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2])
+  client.disconnect()
+})
+
+test('[RES2] a copy without its log is not taken for whole', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await relays(one.sessions, seen.id, 'c', upTo(3))
+  await one.sessions.detach(seen.id, seen.socket, false, 0)
+  await one.settled()
+  await client.hset((await client.keys(`rw:*:o:${seen.id}`))[0] ?? '', { o: '', f: '9' })
+  await client.del((await client.keys(`rw:*:e:${seen.id}`))[0] ?? '')
+  expect(await comeBack(two.sessions, seen, 3)).toBeUndefined()
+  client.disconnect()
+})
+
+test('[EXT3] nothing is saved of what did not change, and all of a turn in one write', async () => {
+  const { started, client } = await start(1)
+  const [one] = started as [SessionNode]
+  const all = await Promise.all(Array.from({ length: 50 }, () => openReady(one.sessions)))
+  await one.settled()
+  const before = one.ran.length
+  for (const { id } of all) for (const n of [1, 2, 3]) void one.sessions.append(id, pushes.relay('c', n))
+  await one.save()
+  expect(one.ran.slice(before).filter((name) => name === 'save')).toHaveLength(1)
+  expect(one.save()).toBeUndefined()
+  client.disconnect()
+})
+
+test('[ID2] a session that is not there is looked for, and none comes of it', async () => {
+  const { started, client } = await start(2)
+  const [one] = started as [SessionNode]
+  const identity = identityOf()
+  expect(await one.sessions.append(identity.sessionId, pushes.relay('c', 1))).toBe('gone')
+  expect(await one.sessions.sinkToReplace(identity.sessionId, identity, createSocket())).toBeUndefined()
+  expect(await client.keys('rw:*:o:*')).toEqual([])
+  client.disconnect()
+})
