@@ -149,7 +149,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     dirty = []
     for (const connection of due) connection.seal()
     const saving = options.save()
-    if (saving === undefined) return flush(due)
+    if (saving === undefined) {
+      flush(due)
+      return
+    }
     isSaving = true
     const goOn = () => {
       isSaving = false

@@ -42,7 +42,11 @@ test('[END3] [RES4] evicted while nothing is said: nobody hears of it, the place
   const ids = [pair.caller, pair.callee].map(({ point }) => point?.session_id ?? '')
   for (const id of ids) expect(await evict(redis, id)).toBeGreaterThan(0)
   await evictTold(redis, call)
-  await until('both are written again', async () => (await Promise.all(ids.map((id) => keysOf(redis, id)))).every(Boolean), lookMs)
+  await until(
+    'both are written again',
+    async () => (await Promise.all(ids.map((id) => keysOf(redis, id)))).every(Boolean),
+    lookMs,
+  )
   await relayBeyondLostClocks(pair, call)
   expect(await storedCalls(world(), call)).toEqual(before)
   for (const client of [pair.caller, pair.callee]) expect(client.events()).not.toContain('session.reset')

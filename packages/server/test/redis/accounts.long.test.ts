@@ -6,7 +6,7 @@ import { createMemoryCounters } from '../../src/adapters/memory/limits.ts'
 import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
 import { createRedisCounters } from '../../src/adapters/redis/limits.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
-import { resetText, resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { type SentinelGroup, startSentinelGroup } from '../support/sentinel.ts'
@@ -61,7 +61,6 @@ async function startOf(url: string): Promise<string> {
 /** The whole contract with no more rights than the documents ask for. */
 registerSessionsContract('redis, an account with the rights of the documents', async (windows) => {
   databases++
-  const lost: { sessionId: string; epoch: string }[] = []
   const node: RedisSessions = createRedisSessions({
     ...{ ...windows, url: `redis://${account}@127.0.0.1:${server.port}/${databases}`, node: crypto.randomUUID() },
     onError: (error) => console.error(error),
@@ -70,7 +69,7 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   const flusher = new Redis(`${server.url}/${databases}`)
   return {
     sessions: node.sessions,
-    lost,
+    lost: [],
     async loseLogs() {
       await node.settled()
       await flusher.flushdb()
@@ -112,7 +111,7 @@ test('limits and readiness need no more rights; one server and its database 0 ne
 async function useSessions(url: string): Promise<void> {
   const node = createRedisSessions({
     ...{ url, node: 'one', windowMs, resumeWindowMs },
-    
+
     onError: (error) => console.error(error),
   })
   await node.start()

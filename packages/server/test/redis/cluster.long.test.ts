@@ -7,13 +7,14 @@ import {
   openReady,
   pushes,
   relays,
-  resetText,
   resumeWindowMs,
+  type SessionsHarness,
   somebody,
   upTo,
   windowMs,
 } from '../contracts/session-parts.ts'
 import { registerSessionsContract } from '../contracts/sessions.ts'
+import { registerEmptiedRules } from '../contracts/sessions-emptied.ts'
 import { startCluster } from '../support/redis.ts'
 
 /** Three masters: a script that touched two slots would fail here. */
@@ -23,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-async function startNode(lost: { sessionId: string; epoch: string }[] = []): Promise<RedisSessions> {
+async function startNode(): Promise<RedisSessions> {
   const node: RedisSessions = createRedisSessions({
     url: cluster.url,
     node: crypto.randomUUID(),
@@ -35,9 +36,8 @@ async function startNode(lost: { sessionId: string; epoch: string }[] = []): Pro
   return node
 }
 
-registerSessionsContract('redis cluster', async () => {
-  const lost: { sessionId: string; epoch: string }[] = []
-  const node = await startNode(lost)
+const openOnCluster = async (): Promise<SessionsHarness> => {
+  const node = await startNode()
   const loseLogs = async () => {
     for (const { url } of cluster.servers) {
       const client = new Redis(url)
@@ -46,8 +46,11 @@ registerSessionsContract('redis cluster', async () => {
     }
     await node.look()
   }
-  return { sessions: node.sessions, lost, loseLogs, settled: () => node.settled(), close: () => node.close() }
-})
+  return { sessions: node.sessions, lost: [], loseLogs, settled: () => node.settled(), close: () => node.close() }
+}
+
+registerSessionsContract('redis cluster', openOnCluster)
+registerEmptiedRules('redis cluster', openOnCluster)
 
 test('[RES1] sessions of many participants, on both of two nodes', async () => {
   const [one, two] = [await startNode(), await startNode()]

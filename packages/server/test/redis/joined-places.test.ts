@@ -10,7 +10,7 @@ beforeAll(async () => {
   server = await startRedis()
   node = createRedisSessions({
     ...{ url: server.url, node: 'one', windowMs, resumeWindowMs },
-    
+
     onError: (error) => console.error(error),
   })
   await node.start()

@@ -43,7 +43,7 @@ test('a server that evicts is refused at the start, and a change is told once', 
   expect(await problemOf(withStore(server.url, (store) => store.ready()))).toBe(`Redis has ${wrongPolicy}`)
   const sessions = createRedisSessions({
     ...{ url: server.url, node: 'one', windowMs, resumeWindowMs },
-    
+
     onError() {},
   })
   expect(await problemOf(sessions.start())).toBe(`Redis has ${wrongPolicy}`)

@@ -14,7 +14,7 @@ beforeAll(async () => {
   nodes = names.map((node) =>
     createRedisSessions({
       ...{ url: server.url, node, windowMs, resumeWindowMs },
-      
+
       onCall: (call) => void heard.get(node)?.push(call),
       onError: (error) => console.error(error),
     }),

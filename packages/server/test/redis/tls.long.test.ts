@@ -47,7 +47,7 @@ test('TLS with an authority of one’s own: sessions go through it', async () =>
   const heard: unknown[] = []
   const node = createRedisSessions({
     ...{ url: urlOf(`ca=${certificates.ca}&${clientFiles()}`), node: 'one', windowMs, resumeWindowMs },
-    
+
     onError: (error) => void heard.push(error),
   })
   await node.start()

@@ -4,11 +4,11 @@ import { callKey } from '../../src/call/call.ts'
 import { type Notice, ringingData, type Step } from '../../src/call/effects.ts'
 import { createDelivery } from '../../src/services/delivery.ts'
 import { created, held, ringing } from '../contracts/calls.ts'
-import { comeBack, numbersOf, openReady, pushes, somebody, upTo } from '../contracts/session-parts.ts'
+import { openReady, pushes, upTo } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, type SessionNode, until } from './session-nodes.ts'
 
-/** What is remembered of calls that a session was told of. */
+/** How far calls were told, and who knows it. */
 const nodes = createSessionNodes()
 let server: RedisServer
 let admin: Redis
@@ -23,11 +23,6 @@ afterEach(async () => {
   admin.disconnect()
   await server.stop()
 })
-
-async function fieldsOf(sessionId: string, letter: string): Promise<number> {
-  const [key = ''] = await admin.keys(`rw:*:s:${sessionId}`)
-  return (await admin.hkeys(key)).filter((field) => field.startsWith(letter)).length
-}
 
 test('[RES4] what a node told it tells a store that was emptied, and nothing to one that knows something', async () => {
   const { sessions } = node

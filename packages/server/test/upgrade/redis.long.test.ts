@@ -36,7 +36,6 @@ for (const version of recordings.redis) {
         node: crypto.randomUUID(),
         windowMs,
         resumeWindowMs,
-        onLogLost: () => {},
         onError: (error) => void errors.push(error),
       })
       await redis.start()
@@ -55,64 +54,25 @@ for (const version of recordings.redis) {
       return { socket, open }
     }
 
-    test('a session is resumed: what its client has not seen is delivered as it was written then', async () => {
+    test('[RES2] a session of that version is not resumed, and its client goes on as a new one', async () => {
       await loadRedis(client, recorded.keys)
-      expect(callee.told.length).toBeGreaterThan(4)
-      const { socket, open } = await resume(callee, 2)
-      expect(open).toEqual({ epoch: callee.epoch, upstream: callee.upstream, rings: [] })
-      expect(socket.texts).toEqual([...callee.told.slice(2)])
+      for (const session of [callee, caller]) {
+        expect((await resume(session, session.told.length)).open).toBeUndefined()
+        const sessionId = newSessionId(session.identity.participant)
+        const socket = createRecorder()
+        await redis.sessions.open({ ...session.identity, sessionId }, socket, at)
+        await redis.sessions.ready(sessionId)
+        expect(await redis.sessions.liveOf(session.identity.participant)).toEqual([sessionId])
+        expect(await redis.sessions.append(sessionId, pushes.relay(calls.talking, 9))).toBe('sent')
+      }
     })
 
-    test('its places and rings are known, and its log goes on where it was', async () => {
+    test('nothing of it is known, nor in the way of who comes back to its calls', async () => {
       await loadRedis(client, recorded.keys)
-      const { sessions } = redis
-      const { sessionId } = callee.identity
-      const { socket } = await resume(callee, callee.told.length)
-      expect(socket.texts).toEqual([])
-      expect(await sessions.holdsAny(sessionId)).toBe(true)
-      expect(await sessions.inCall(sessionId)).toBe(true)
-      expect(await sessions.toldOf(calls.talking, 99)).toBe(3)
-      // A version that it has, and a request that was taken, are no news.
-      expect(await sessions.append(sessionId, pushes.state(calls.talking, 3, 10))).toBe('dropped')
-      const source = { sessionId: caller.identity.sessionId, n: 3 }
-      await sessions.append(sessionId, { ...pushes.relay(calls.talking, 11), source })
-      await sessions.append(sessionId, { ...pushes.relay(calls.talking, 12), source: { ...source, n: 4 } })
-      await sessions.append(sessionId, pushes.final(calls.rings, 2, 13))
-      await sessions.append(sessionId, pushes.final(calls.talking, 4, 14))
-      await redis.settled()
-      const news = socket.texts.map((text) => JSON.parse(text))
-      expect(news.map(({ seq, data }) => [seq, data.n])).toEqual(
-        [12, 13, 14].map((n, i) => [callee.told.length + 1 + i, n]),
-      )
-      await sessions.release(sessionId, calls.talking)
-      expect(await sessions.inCall(sessionId)).toBe(false)
-    })
-
-    test('relays that wait for the accept are all there, and those behind a gate come after them', async () => {
-      await loadRedis(client, recorded.keys)
-      const { sessionId } = caller.identity
-      const { socket } = await resume(caller, 0)
-      const kept = await redis.sessions.takeKept(sessionId, calls.outgoing)
-      expect(kept.map(({ text }) => text)).toEqual([...recorded.kept])
-      await redis.sessions.openGate(sessionId, calls.gated, [pushes.relay(calls.gated, 77)])
-      await redis.settled()
-      expect(socket.texts.map((text) => JSON.parse(text).data.n)).toEqual([77, 1])
-    })
-
-    test('a final notice that a dead socket had not proven goes to the next one of its device', async () => {
-      await loadRedis(client, recorded.keys)
-      const identity = { ...base.identity, sessionId: newSessionId(base.identity.participant) }
-      const socket = createRecorder()
-      await redis.sessions.open(identity, socket, 0)
-      await redis.sessions.collectFinals(identity)
-      await redis.sessions.ready(identity.sessionId)
-      await redis.settled()
-      expect(socket.texts).toEqual([base.told.at(-1) as string])
-    })
-
-    test('[RES2] under another history of writes the log counts as lost: nothing is resumed', async () => {
-      await loadRedis(client, recorded.keys, 'f'.repeat(40))
-      expect((await resume(callee, 2)).open).toBeUndefined()
+      const { sessionId } = base.identity
+      expect(await redis.sessions.append(sessionId, pushes.final(calls.over, 3, 3))).toBe('gone')
+      await redis.sessions.openDetached(callee.identity, at)
+      expect(await redis.sessions.hold(callee.identity.sessionId, calls.talking, true)).toBe(true)
     })
   })
 }

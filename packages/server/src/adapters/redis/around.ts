@@ -1,7 +1,7 @@
 import { type Participant, participantKey } from '../../call/call.ts'
 import type { SessionIdentity, Sessions } from '../../ports/sessions.ts'
-import { participantHash } from '../../session/session-id.ts'
 import type { Session } from '../../session/session.ts'
+import { participantHash } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { type Directory, deviceField, deviceOf, type Row } from './directory.ts'
 import type { Inbox } from './inbox.ts'
@@ -78,7 +78,10 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
         const rows = (await rowsElsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
         if (rows.length === 0) return table.appendRung(participant, push, except)
         if (await takeFree(rows)) table.appendRung(participant, push, except)
-        const owners = Map.groupBy(rows.filter((row) => !isFree(row)), (row) => row.owner)
+        const owners = Map.groupBy(
+          rows.filter((row) => !isFree(row)),
+          (row) => row.owner,
+        )
         const missed = await Promise.all(
           Array.from(owners, ([at, theirs]) => {
             const ids = theirs.map(({ sessionId }) => sessionId)
@@ -94,7 +97,9 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
     },
     async owing(identity) {
       const rows = await rowsElsewhere(identity.participant)
-      const due = rows.filter((row) => row.hasSocket && row.hasLast && row.device === deviceField(identity) && !isFree(row))
+      const due = rows.filter(
+        (row) => row.hasSocket && row.hasLast && row.device === deviceField(identity) && !isFree(row),
+      )
       const owners = new Set(due.map((row) => row.owner))
       const theirs = await Promise.all([...owners].map((at) => inbox.ask(at, ['owing', identity]) as Promise<string[]>))
       return [...table.owing(identity), ...theirs.flat()]

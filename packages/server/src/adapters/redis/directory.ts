@@ -1,6 +1,6 @@
 import type { SessionIdentity } from '../../ports/sessions.ts'
-import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
 import { hasLast, type Session } from '../../session/session.ts'
+import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
 import type { Store } from './connection.ts'
 
 /** What the directory says of a session: every node reads it, its owner alone writes it. */
@@ -75,13 +75,19 @@ export function createDirectory(store: Store, node: string, isWhole: () => Promi
       const [next, state, isWhole, entries] = reply
       if (next === undefined) return undefined
       if (next === '') return 'gone'
-      return { fence: Number(next), state: String(state), isWhole: isWhole === 1, entries: entries as unknown as string[] }
+      return {
+        fence: Number(next),
+        state: String(state),
+        isWhole: isWhole === 1,
+        entries: entries as unknown as string[],
+      }
     },
   }
 }
 
 function rowOf(sessionId: string, fields: readonly string[]): Row {
-  const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] = fields
+  const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] =
+    fields
   const [last, hash = ''] = fields.slice(9)
   return {
     ...{ sessionId, owner, fence, device, isNotOf, appVersion, hash },
@@ -101,7 +107,16 @@ export const indexKey = (hash: string) => `rw:{${tagOfHash(hash)}}:i:${hash}`
 export function rowFields(session: Session, isWhole: boolean): (string | number)[] {
   const { identity, openedAt, sink } = session
   const { extended, expiresAt = '', appVersion } = identity
-  const now = ['xp', expiresAt, 'av', appVersion ?? '', 'k', sink === undefined ? '0' : '1', 'w', hasLast(session) ? '1' : '0']
+  const now = [
+    'xp',
+    expiresAt,
+    'av',
+    appVersion ?? '',
+    'k',
+    sink === undefined ? '0' : '1',
+    'w',
+    hasLast(session) ? '1' : '0',
+  ]
   if (!isWhole) return now
   const about = ['d', deviceField(identity), 'n', identity.isNotOf ?? '', 'x', extended ? '1' : '0', 'op', openedAt]
   return [...now, ...about, 'ph', participantHash(identity.participant)]

@@ -186,10 +186,11 @@ export function createInbox(options: InboxOptions): Inbox {
       for (const answer of answers) post(to, answer)
     }
     const saving = saved()
-    if (saving === undefined) return postThem()
-    saving.then(postThem, (error) => {
-      for (const [id] of answers) post(to, [id, null, failed(error)])
-    })
+    if (saving === undefined) postThem()
+    else
+      saving.then(postThem, (error) => {
+        for (const [id] of answers) post(to, [id, null, failed(error)])
+      })
   }
 
   function answered(id: number, answer: Answer | undefined): void {
@@ -215,7 +216,12 @@ export function createInbox(options: InboxOptions): Inbox {
       reader = connection
       tellErrors(connection, onError)
       void read()
-      if (!(await ask(node, ['heard'], 10_000).then(() => true, () => false))) {
+      if (
+        !(await ask(node, ['heard'], 10_000).then(
+          () => true,
+          () => false,
+        ))
+      ) {
         throw new Error('the inbox of this node cannot be read')
       }
     },

@@ -1,11 +1,11 @@
+import { sameParticipant } from '../../call/call.ts'
 import type { SessionIdentity, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { readSession } from '../../session/copy.ts'
-import { sameParticipant } from '../../call/call.ts'
 import type { Session } from '../../session/session.ts'
 import type { SessionTable } from '../../session/table.ts'
-import type { Directory, Row } from './directory.ts'
 import { forgetOldest } from '../oldest.ts'
+import type { Directory, Row } from './directory.ts'
 import { notHere } from './frames.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
@@ -160,7 +160,12 @@ export function createOwner(options: OwnerOptions): Owner {
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
   async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
-    const asked = ask(owner, ['yield', sessionId, comesBack?.identity ?? null, comesBack?.turn ?? 0]) as Promise<Yielded>
+    const asked = ask(owner, [
+      'yield',
+      sessionId,
+      comesBack?.identity ?? null,
+      comesBack?.turn ?? 0,
+    ]) as Promise<Yielded>
     if (comesBack === undefined) return asked
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const

@@ -14,7 +14,11 @@ export interface ResumesOptions {
 const mostTries = 8
 
 /** Sessions whose clients come back here: they become this node's own first, and then it is as on one node. */
-export function createResumes({ table, owner, registered }: ResumesOptions): Pick<Sessions, 'sinkToReplace' | 'resume'> {
+export function createResumes({
+  table,
+  owner,
+  registered,
+}: ResumesOptions): Pick<Sessions, 'sinkToReplace' | 'resume'> {
   /** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
   const turns = new WeakMap<Sink, number>()
 

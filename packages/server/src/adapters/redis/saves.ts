@@ -2,8 +2,8 @@ import { Cluster } from 'ioredis'
 import { StoreError } from '../../ports/store-error.ts'
 import type { Change } from '../../session/changes.ts'
 import { writeEntry, writeState } from '../../session/copy.ts'
-import { participantHash, tagOfSessionId } from '../../session/session-id.ts'
 import type { Session } from '../../session/session.ts'
+import { participantHash, tagOfSessionId } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
 import type { Store } from './connection.ts'
 import { indexKey, logKey, rowFields, rowKey } from './directory.ts'
@@ -217,7 +217,9 @@ export function createSaves(options: SavesOptions): Saves {
 
   function groups(): Session[][] {
     const saved = [...table.all()].filter(({ isSaved, isListed }) => isSaved && !isListed)
-    const slots = isCluster ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()] : [saved]
+    const slots = isCluster
+      ? [...Map.groupBy(saved, ({ identity }) => tagOfSessionId(identity.sessionId)).values()]
+      : [saved]
     return slots.flatMap((all) => {
       const parts: Session[][] = []
       for (let i = 0; i < all.length; i += renewals) parts.push(all.slice(i, i + renewals))

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, placeOf } from '../../call/call.ts'
 import { callMark, readCall } from '../../call/read.ts'
-import { newestVersion } from '../../session/among.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
-import { tagOfSessionId } from '../../session/session-id.ts'
+import { newestVersion } from '../../session/among.ts'
 import type { Session } from '../../session/session.ts'
+import { tagOfSessionId } from '../../session/session-id.ts'
 import { createSessionTable } from '../../session/table.ts'
 import { createAround } from './around.ts'
 import { createStore, type Store } from './connection.ts'
@@ -78,7 +78,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const directory = createDirectory(store, node, () => living.isWhole())
   const longestMs = Math.max(windowMs, resumeWindowMs)
   const saves = createSaves({ store, node, table, longestMs, onRefused: (session) => void refused(session) })
-  const living = createLiving({ store, node, onForgotten: writeAgain, onSilent: (other) => inbox.giveUp(other), onError })
+  const living = createLiving({
+    store,
+    node,
+    onForgotten: writeAgain,
+    onSilent: (other) => inbox.giveUp(other),
+    onError,
+  })
   const isDead = (other: string) => living.isReplaced(other) || (options.isDead?.(other) ?? living.isGone(other))
   const inbox = createInbox({
     url: options.url,
@@ -270,12 +276,15 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     async liveOf(participant, at = Number.POSITIVE_INFINITY, began = Number.NEGATIVE_INFINITY) {
       const live = await around.live(participant)
-      return live.filter(({ openedAt, expiresAt }) => openedAt <= at && expiresAt > began).map(({ sessionId }) => sessionId)
+      return live
+        .filter(({ openedAt, expiresAt }) => openedAt <= at && expiresAt > began)
+        .map(({ sessionId }) => sessionId)
     },
     seen: around.seen,
     renew: table.renew,
     append(id, push) {
-      if (!saves.isAway || !owner.isHere(id) || !(push.kind === 'relay' || push.kind === 'media')) return run('append', id, push)
+      if (!saves.isAway || !owner.isHere(id) || !(push.kind === 'relay' || push.kind === 'media'))
+        return run('append', id, push)
       // Who has its socket here gets it all the same; it is not safe against the death of this node [EXT3].
       const session = table.get(id)
       if (session?.sink === undefined || !session.ready) throw new StoreError('unavailable', 'Redis is away')
@@ -329,7 +338,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       }
       const isOwn = owner.isHere(from) && owner.isHere(to)
       if (target === node && isOwn) return table.move(call, from, to, settled, version, gate)
-      const moved = target === node ? notHere : await inbox.ask(target, ['move', call, from, to, settled, version, gate])
+      const moved =
+        target === node ? notHere : await inbox.ask(target, ['move', call, from, to, settled, version, gate])
       if (moved !== notHere) return moved as boolean
       for (const id of [from, to]) owner.forgetRoute(id)
       await Bun.sleep(pauseOf(tries))
