@@ -98,8 +98,8 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   function notPosted(messages: readonly Message[], error: unknown): void {
-    if (!(error instanceof StoreError)) return onError(error)
-    for (const [id, frame] of messages) if (frame !== null) settle(id)?.reject(error)
+    if (!(error instanceof StoreError)) onError(error)
+    else for (const [id, frame] of messages) if (frame !== null) settle(id)?.reject(error)
   }
 
   function settle(id: number): Waiting | undefined {
