@@ -118,7 +118,8 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     // Where one of its sockets had the place, the device hears how the call ended, not that another socket answered.
     for (const kind of ['final', 'stop'] as const) {
       for (const source of sources) {
-        if (isForDevice(source, target)) giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
+        if (isForDevice(source, target))
+          giveFinals(source, target, (push) => push.kind === kind && !known.has(push.call))
       }
     }
     target.overSinceOpen = undefined

@@ -154,6 +154,14 @@ export function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
   return log?.find(isUnproven).map(({ push }) => push.call) ?? []
 }
 
+/** The calls that it has, or had, to do with, as far as it remembers them. */
+export function callsOf({ log, places, ringing, versions, over, kept }: Session): Set<string> {
+  const calls = new Set([...(places ?? []), ...(ringing ?? []), ...(versions?.keys() ?? []), ...(over ?? [])])
+  for (const call of kept?.keys() ?? []) calls.add(call)
+  for (const { push } of log?.all() ?? []) calls.add(push.call)
+  return calls
+}
+
 /** Whether its client was not proven to have received how a call ended. */
 export function hasUndeliveredFinal(session: Session): boolean {
   const from = session.identity.extended ? session.provenSeq : 0

@@ -137,6 +137,24 @@ test('texts of one turn go out together, in order, and ask for one flush', () =>
   expect(flushes).toBe(2)
 })
 
+test('[EXT3] where the save before it fails, an ack says that the relay may not survive this node, on this socket and the next', () => {
+  const acks = (id: string) => JSON.stringify({ event: 'call.ack', request_id: id, data: { call_uuid: 'c' } })
+  const it = connection(null, { ...session, extended: true })
+  answer = (text) => ({ reply: acks(text), malformed: false, n: Number(text), isOfLog: text !== '2' })
+  for (const text of ['1', '2']) it.receive(text)
+  it.seal()
+  it.receive('3')
+  it.flush(now, false)
+  flush(it)
+  const replies = [
+    { event: 'call.ack', request_id: '1', data: { call_uuid: 'c', volatile: true } },
+    { event: 'call.ack', request_id: '2', data: { call_uuid: 'c' } },
+    { event: 'call.ack', request_id: '3', data: { call_uuid: 'c' } },
+  ]
+  expect(wire.map((text) => JSON.parse(text))).toEqual(replies)
+  expect(it.upstream.replies.map(({ text }) => JSON.parse(text))).toEqual(replies)
+})
+
 test('[ORD1] a later request waits for the earlier one, and what a client sent before it closed still takes effect', async () => {
   const gate = Promise.withResolvers<DispatchResult>()
   answer = (text) => (text === 'slow' ? gate.promise : nothing)

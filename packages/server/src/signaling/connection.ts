@@ -179,10 +179,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     return participantKey(this.session.participant)
   }
 
-  private finish({ reply, malformed, n, refreshed }: DispatchResult): void {
+  private finish({ reply, malformed, n, refreshed, isOfLog }: DispatchResult): void {
     if (refreshed !== undefined) this.refresh(refreshed)
     if (n !== undefined && this.session.extended) this.remember(n, reply)
-    if (reply !== undefined) this.send(reply)
+    if (reply !== undefined && this.state === 'open') this.outlet[isOfLog ? 'sendAck' : 'send'](reply)
     this.malformed = malformed ? this.malformed + 1 : 0
     if (this.malformed >= maxMalformed) this.close(4400, 'malformed messages')
   }
@@ -285,9 +285,9 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.outlet.seal()
   }
 
-  /** Writes what was sealed, in one go. */
-  flush(now: number): void {
-    this.outlet.flush(now)
+  /** Writes what was sealed, in one go; `isSaved` as it is where another node finds it. */
+  flush(now: number, isSaved = true): void {
+    this.outlet.flush(now, isSaved)
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */

@@ -38,6 +38,8 @@ export interface DispatchResult {
   readonly malformed: boolean
   /** The number of the request, where it had one and took effect [EXT4]. */
   readonly n: number | undefined
+  /** The reply says of a relay that it is in the receiver's log: that is to be saved first [EXT3]. */
+  readonly isOfLog?: boolean
   /** The session goes on with a new token [WS5]. */
   readonly refreshed?: SessionClaims | undefined
   /** The next request has to wait for this, though the reply is there [ORD1]. */
@@ -94,7 +96,10 @@ const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefin
 /** What a request comes to: an error, a call's status for an acknowledgement, a whole reply, or nothing to say. */
 type Answer =
   | { readonly error: ErrorBody }
-  | { readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true } }
+  | {
+      readonly ack: { readonly callUuid: string; readonly status: string; readonly volatile?: true }
+      readonly isOfLog?: boolean
+    }
   | {
       readonly event: 'call.invited' | 'presence.state' | 'auth.refreshed'
       readonly data: unknown
@@ -128,7 +133,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         if (!session.extended) return refused('UNKNOWN_EVENT')
         return quality
           .report(session, request.data)
-          .then((result) => relayed(request.data.call_uuid.toLowerCase(), result))
+          .then((result) => answered(request.data.call_uuid.toLowerCase(), result))
       case 'call.invite':
         // A call may outlive its token, but none begins after it [WS5].
         if (now() >= session.expiresAt) return refused('AUTH_TOKEN_INVALID')
@@ -221,7 +226,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       onAnswered(session, request, 'error' in answer ? answer.error : undefined)
       const reply = replyTo(session, request.requestId, answer)
       const result = { reply, malformed: false, n }
-      return 'event' in answer ? { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn } : result
+      if ('event' in answer) return { ...result, refreshed: answer.refreshed, handedOn: answer.handedOn }
+      return reply !== undefined && 'ack' in answer && answer.isOfLog ? { ...result, isOfLog: true } : result
     }
     try {
       const answer = handle(session, request, waiter)
@@ -268,6 +274,11 @@ function isAction(event: ClientEventName): boolean {
 }
 
 function relayed(callUuid: string, result: RelayResult): Answer {
+  if (typeof result === 'string') return { ack: { callUuid, status: result }, isOfLog: true }
+  return answered(callUuid, result)
+}
+
+function answered(callUuid: string, result: RelayResult): Answer {
   if (typeof result === 'string') return { ack: { callUuid, status: result } }
   return 'volatile' in result ? { ack: { callUuid, ...result } } : { error: result }
 }

@@ -154,13 +154,16 @@ export function createGateway(options: GatewayOptions): Gateway {
       return
     }
     isSaving = true
-    const goOn = () => {
+    const goOn = (isSaved: boolean) => {
       isSaving = false
-      flush(due)
+      flush(due, isSaved)
       if (dirty.length > 0) flushAll()
     }
     // Where the store is away, who is here is served all the same [EXT3].
-    saving.then(goOn, goOn)
+    saving.then(
+      () => goOn(true),
+      () => goOn(false),
+    )
   }
 
   function isSaved(): boolean {
@@ -171,9 +174,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     return saving === undefined
   }
 
-  function flush(due: readonly Connection[]): void {
+  function flush(due: readonly Connection[], isSaved = true): void {
     const now = clock.monotonic()
-    for (const connection of due) connection.flush(now)
+    for (const connection of due) connection.flush(now, isSaved)
   }
 
   function open(socket: ServerWebSocket<Admission>): void {

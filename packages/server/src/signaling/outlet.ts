@@ -59,8 +59,11 @@ export class Outlet {
   private readonly socket: Socket
   private readonly timing: ConnectionTiming
   private texts: string[] = []
+  /** Those of them that say of a relay that it is in the receiver's log [EXT3]. */
+  private acks: string[] = []
   /** What waits until it is saved, and up to which push and which reply it goes. */
   private sealed: string[] = []
+  private sealedAcks: string[] = []
   private sealedSeq = 0
   private sealedReply = 0
   private pingCounter = 0
@@ -84,6 +87,12 @@ export class Outlet {
   send(text: string): void {
     if (this.texts.length === 0) this.owner.onUnwritten()
     this.texts.push(text)
+  }
+
+  /** The same of what is true once it is saved. */
+  sendAck(text: string): void {
+    this.acks.push(text)
+    this.send(text)
   }
 
   pushed(seq: number): void {
@@ -110,13 +119,16 @@ export class Outlet {
       // It may be asked to twice before a save is through.
       else this.sealed.push(...this.texts)
       this.texts = []
+      this.sealedAcks.push(...this.acks)
+      this.acks = []
     }
     this.sealedSeq = this.pushedSeq
     this.sealedReply = this.owner.upstream.handled
   }
 
-  /** Writes what was sealed, in one go. */
-  flush(now: number): void {
+  /** Writes what was sealed, in one go; not `isSaved`: what it says of relays may not survive this node. */
+  flush(now: number, isSaved = true): void {
+    if (!isSaved && this.sealedAcks.length > 0) this.qualify()
     this.write()
     if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
   }
@@ -127,9 +139,17 @@ export class Outlet {
     this.write()
   }
 
+  private qualify(): void {
+    const acks = new Set(this.sealedAcks)
+    this.sealed = this.sealed.map((text) => (acks.has(text) ? volatileAck(text) : text))
+    const { replies } = this.owner.upstream
+    for (const [i, { n, text }] of replies.entries()) if (acks.has(text)) replies[i] = { n, text: volatileAck(text) }
+  }
+
   private write(): void {
     const { sealed, socket } = this
     if (!this.owner.isOpen) return
+    this.sealedAcks = []
     this.written = this.sealedSeq
     this.writtenReply = this.sealedReply
     if (sealed.length === 0) return
@@ -234,10 +254,15 @@ export class Outlet {
 
   /** The socket is gone: what was not written never is. */
   close(): void {
-    this.texts = []
-    this.sealed = []
+    for (const each of [this.texts, this.acks, this.sealed, this.sealedAcks]) each.length = 0
     this.settleProbe(false)
   }
+}
+
+/** An ack of a relay that is not safe against the death of this node [EXT3]. */
+function volatileAck(text: string): string {
+  const { data, ...envelope } = JSON.parse(text)
+  return JSON.stringify({ ...envelope, data: { ...data, volatile: true } })
 }
 
 /** Replies up to the n-th request have arrived. */

@@ -89,6 +89,65 @@ test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its success
   client.disconnect()
 })
 
+test('[EXT3] [ORD3] what was told to a session that another node has by now was told to nobody', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  // It remembers where the session is.
+  await three.sessions.append(seen.id, pushes.relay('c', 1))
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, 'o', '')
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 2))).toBe('kept')
+  await two.settled()
+  // A deliverer elsewhere that goes by what it remembers, and one where it was.
+  expect(await three.sessions.append(seen.id, pushes.state('c', 3, 3))).toBe('kept')
+  expect(one.sessions.heldHere(seen.id)).toBeUndefined()
+  expect(await one.sessions.append(seen.id, pushes.final('c', 4, 4))).toBe('kept')
+  const back = await comeBack(two.sessions, seen, 1)
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2, 3, 4])
+  client.disconnect()
+})
+
+test('[EXT3] a save says that it was refused to whoever waits for it, and to nobody after', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const [seen, other] = [await openReady(one.sessions), await openReady(one.sessions)]
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, 'o', '')
+  await two.sessions.append(seen.id, pushes.relay('c', 1))
+  await two.settled()
+  await relays(one.sessions, other.id, 'd', [1])
+  await relays(one.sessions, seen.id, 'c', [2])
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  await relays(one.sessions, other.id, 'd', [2])
+  expect(await outcomeOf(async () => one.save())).toBeUndefined()
+  client.disconnect()
+})
+
+test('[ORD3] a step of a call is not told as long as one of its sessions turned out to be elsewhere since', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, 'o', '')
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
+  await two.settled()
+  await one.sessions.append(seen.id, pushes.state('c', 2, 2))
+  // The save of the turn says so, and nobody waits for that one.
+  await outcomeOf(async () => one.save())
+  expect(await outcomeOf(async () => one.sessions.setTold('c', 2, false))).toBe('unknown')
+  expect(await two.sessions.toldOf('c', 2)).toBe(0)
+  expect(await one.sessions.append(seen.id, pushes.state('c', 2, 2))).toBe('kept')
+  await one.sessions.setTold('c', 2, false)
+  expect(await two.sessions.toldOf('c', 2)).toBe(2)
+  client.disconnect()
+})
+
 test('[RES2] a copy without its log is not taken for whole', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -25,6 +25,7 @@ export class NodeNews {
       node: `test-${crypto.randomUUID()}`,
       onFrame: () => undefined,
       saved: () => undefined,
+      onRefused: (_, answer) => answer,
       onStall: async () => {},
       onError: () => {},
     })

@@ -1,8 +1,10 @@
 import { connectionName, idOf } from '../../ports/node-name.ts'
 import { StoreError } from '../../ports/store-error.ts'
+import { Taken } from '../../session/taken.ts'
 import { forgetOldest } from '../oldest.ts'
 import { type Client, connect, type Store, tellErrors } from './connection.ts'
 import type { Frame } from './frames.ts'
+import { RefusedError } from './saves.ts'
 
 export interface InboxOptions {
   readonly url: string
@@ -12,6 +14,8 @@ export interface InboxOptions {
   readonly onFrame: (frame: Frame, from: string) => unknown
   /** Resolves when what was done is saved: nobody is answered before. */
   readonly saved: () => Promise<void> | undefined
+  /** What is answered where it was refused: a session turned out to be another node's. */
+  readonly onRefused: (frame: Frame, answer: unknown) => unknown
   /** This process stood still: others may have taken what it owns. */
   readonly onStall: () => Promise<void>
   readonly onError: (error: unknown) => void
@@ -44,7 +48,7 @@ const stallMs = 3_000
 const mostRead = 200
 /** Of what was read it is forgotten in the store after so many reads. */
 const trimEvery = 32
-/** Senders whose counts are known. */
+/** Senders of which it is known what was read. */
 const mostSenders = 1_000
 
 type Answer = { readonly ok: unknown } | { readonly failed: 'unavailable' | 'unknown'; readonly why: string }
@@ -57,6 +61,13 @@ interface Batch {
   readonly messages: readonly Message[]
 }
 
+/** A question that was answered. */
+interface Done {
+  readonly id: number
+  readonly frame: Frame
+  readonly answer: Answer
+}
+
 interface Waiting {
   readonly node: string
   readonly resolve: (value: unknown) => void
@@ -67,11 +78,11 @@ interface Waiting {
 export const inboxOf = (node: string) => `rw:n:{${node}}`
 
 export function createInbox(options: InboxOptions): Inbox {
-  const { url, store, node, onFrame, saved, onStall, onError } = options
+  const { url, store, node, onFrame, saved, onRefused, onStall, onError } = options
   const mine = inboxOf(node)
   const outgoing = new Map<string, Message[]>()
   const waiting = new Map<number, Waiting>()
-  const counts = new Map<string, number>()
+  const senders = new Map<string, Taken>()
   let reader: Client | undefined
   let lastId = '0-0'
   let lastN = 0
@@ -150,21 +161,27 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   function take({ from, n, messages }: Batch): void {
-    if (n <= (counts.get(from) ?? 0)) return
-    counts.delete(from)
-    counts.set(from, n)
-    forgetOldest(counts, mostSenders)
-    const atOnce: Message[] = []
+    if (!takenOf(from).take(n)) return
+    const atOnce: Done[] = []
     for (const [id, frame, answer] of messages) {
       if (frame === null) answered(id, answer)
       else {
         const done = run(frame, from)
         if (id === 0) continue
-        if (done instanceof Promise) void done.then((answer) => reply(from, [[id, null, answer]]))
-        else atOnce.push([id, null, done])
+        if (done instanceof Promise) void done.then((answer) => reply(from, [{ id, frame, answer }]))
+        else atOnce.push({ id, frame, answer: done })
       }
     }
     if (atOnce.length > 0) reply(from, atOnce)
+  }
+
+  /** Exactly: a batch that had to be posted again comes after later ones. */
+  function takenOf(from: string): Taken {
+    const taken = senders.get(from) ?? new Taken()
+    senders.delete(from)
+    senders.set(from, taken)
+    forgetOldest(senders, mostSenders)
+    return taken
   }
 
   function run(frame: Frame, from: string): Answer | Promise<Answer> {
@@ -181,15 +198,20 @@ export function createInbox(options: InboxOptions): Inbox {
     return { failed: error instanceof StoreError ? error.kind : 'unknown', why: String(error) }
   }
 
-  function reply(to: string, answers: readonly Message[]): void {
-    const postThem = () => {
-      for (const answer of answers) post(to, answer)
+  function reply(to: string, all: readonly Done[]): void {
+    const postAll = (answerOf: (done: Done) => Answer) => {
+      for (const done of all) post(to, [done.id, null, answerOf(done)])
     }
+    const postThem = () => postAll(({ answer }) => answer)
     const saving = saved()
     if (saving === undefined) postThem()
     else
       saving.then(postThem, (error) => {
-        for (const [id] of answers) post(to, [id, null, failed(error)])
+        const isRefused = error instanceof RefusedError
+        postAll(({ frame, answer }) => {
+          if (!isRefused) return failed(error)
+          return 'ok' in answer ? { ok: onRefused(frame, answer.ok) } : answer
+        })
       })
   }
 

@@ -102,7 +102,7 @@ export function createOwner(options: OwnerOptions): Owner {
   async function settle(id: string): Promise<void> {
     await leaving.get(id)
     await claiming.get(id)?.catch(() => false)
-    if (!isHere(id)) await saves.save()
+    if (!isHere(id)) await saves.settle()
   }
 
   async function ownerOf(id: string): Promise<string | undefined> {
@@ -211,9 +211,9 @@ export function createOwner(options: OwnerOptions): Owner {
     try {
       // What its client asked for is written, too.
       table.changes.changed(session)
-      for (let saving = saves.save(); saving !== undefined && table.get(sessionId) === session; ) {
+      for (let saving = saves.settle(); saving !== undefined && table.get(sessionId) === session; ) {
         await saving
-        saving = session.isListed ? saves.save() : undefined
+        saving = session.isListed ? saves.settle() : undefined
       }
       if (table.get(sessionId) !== session) return undefined
       table.drop(sessionId)

@@ -8,23 +8,33 @@ import type { SessionTable } from '../../session/table.ts'
 import type { Store } from './connection.ts'
 import { indexKey, logKey, rowFields, rowKey } from './directory.ts'
 
+/** Some of what was to be saved is of sessions that other nodes have by now: what was done to those here was done to nobody. */
+export class RefusedError extends StoreError {
+  constructor() {
+    super('unknown', 'a session has another owner by now')
+  }
+}
+
 export interface SavesOptions {
   readonly store: Store
   readonly node: string
   readonly table: SessionTable
   /** How long a session that nobody comes back to is remembered, in ms. */
   readonly longestMs: number
-  /** Another node has the session by now. */
-  readonly onRefused: (session: Session) => void
+  /** Another node has the session by now; `hasSocket`: with a socket of its own. */
+  readonly onRefused: (session: Session, hasSocket: boolean) => void
 }
 
 /** What changed in the sessions of this node, on its way to the store: all of a turn of the event loop in one write. */
 export interface Saves {
   /**
    * Resolves when everything that has changed until now is saved; undefined where nothing waits for that. Rejects with a
-   * `StoreError` where the store is away: it is saved when the store is back.
+   * `StoreError` where the store is away: it is saved when the store is back; with a `RefusedError` where all is saved but
+   * what is another node's.
    */
   save(): Promise<void> | undefined
+  /** The same for who does not ask what became of single sessions. */
+  settle(): Promise<void> | undefined
   /** The last save failed, and none has succeeded since. */
   readonly isAway: boolean
   /** Gives sessions of this node to whoever needs them: it stops. */
@@ -49,6 +59,12 @@ const mostBytes = 512 * 1024
 const againMs = 100
 const renewals = 500
 
+/** Whether some have to be written once more, and whether some are another node's. */
+interface Sent {
+  readonly isMissing: boolean
+  readonly isRefused: boolean
+}
+
 interface Written {
   readonly change: Change
   readonly keys: readonly string[]
@@ -72,6 +88,12 @@ export function createSaves(options: SavesOptions): Saves {
     if (current === undefined) return begin()
     next ??= current.then(follow, follow)
     return next
+  }
+
+  function settle(): Promise<void> | undefined {
+    return save()?.catch((error) => {
+      if (!(error instanceof RefusedError)) throw error
+    })
   }
 
   /** What waits for the store that is away is not written again and again: the timer tries. */
@@ -102,12 +124,13 @@ export function createSaves(options: SavesOptions): Saves {
       throw failures[0]
     }
     isAway = false
+    const sent = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     // What the store does not have any more is written whole.
-    if (results.some((result) => result.status === 'fulfilled' && result.value)) await write(changes.take())
+    if (sent.some(({ isMissing }) => isMissing)) await write(changes.take())
+    if (sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
   }
 
-  /** Answers whether some have to be written once more. */
-  async function send(part: readonly Written[]): Promise<boolean> {
+  async function send(part: readonly Written[]): Promise<Sent> {
     const keys = part.flatMap((each) => each.keys)
     const args = part.flatMap((each) => each.args)
     let refused: (string | number)[]
@@ -117,16 +140,18 @@ export function createSaves(options: SavesOptions): Saves {
       for (const { change } of part) failed(change)
       throw error
     }
-    let isMissing = false
+    let [isMissing, isRefused] = [false, false]
     for (let i = 0; i < refused.length; i += 2) {
-      const { change } = part[Number(refused[i])] as Written
-      if (table.get(change.session.identity.sessionId) !== change.session) continue
-      if (refused[i + 1] === 'missing') {
-        changes.tear(change.session)
+      const { session } = (part[Number(refused[i])] as Written).change
+      if (refused[i + 1] !== 'missing') {
+        isRefused = true
+        onRefused(session, refused[i + 1] === 'moved')
+      } else if (table.get(session.identity.sessionId) === session) {
+        changes.tear(session)
         isMissing = true
-      } else onRefused(change.session)
+      }
     }
-    return isMissing
+    return { isMissing, isRefused }
   }
 
   function failed(change: Change): void {
@@ -189,7 +214,7 @@ export function createSaves(options: SavesOptions): Saves {
       const session = part[Number(lost[i])] as Session
       if (table.get(session.identity.sessionId) !== session || session.isListed) continue
       if (lost[i + 1] === 'missing') changes.tear(session)
-      else onRefused(session)
+      else onRefused(session, lost[i + 1] === 'moved')
     }
   }
 
@@ -236,21 +261,22 @@ export function createSaves(options: SavesOptions): Saves {
 
   return {
     save,
+    settle,
     get isAway() {
       return isAway
     },
     async release() {
       isReleased = true
       for (const session of table.all()) changes.changed(session)
-      await (isAway ? begin() : save())
+      await (isAway ? begin() : settle())
     },
     async renew() {
       for (const part of groups()) await renewPart(part)
-      await save()
+      await settle()
     },
     async check() {
       for (const part of groups()) await checkPart(part)
-      await save()
+      await settle()
     },
     start() {
       timer = setInterval(tryAgain, againMs)

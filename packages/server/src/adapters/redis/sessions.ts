@@ -4,7 +4,7 @@ import { callMark, readCall } from '../../call/read.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { newestVersion } from '../../session/among.ts'
-import type { Session } from '../../session/session.ts'
+import { callsOf, type Session } from '../../session/session.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import { createSessionTable } from '../../session/table.ts'
 import { createAround } from './around.ts'
@@ -77,7 +77,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
   const directory = createDirectory(store, node, () => living.isWhole())
   const longestMs = Math.max(windowMs, resumeWindowMs)
-  const saves = createSaves({ store, node, table, longestMs, onRefused: (session) => void refused(session) })
+  const saves = createSaves({ store, node, table, longestMs, onRefused: refused })
   const living = createLiving({
     store,
     node,
@@ -92,6 +92,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     node,
     onFrame,
     saved: saves.save,
+    onRefused: answerOfRefused,
     onStall: saves.renew,
     onError,
   })
@@ -124,20 +125,35 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     isChecking = false
   }
 
-  /** Somebody else has it: what this node has of it is worth nothing any more. */
-  async function refused(session: Session): Promise<void> {
-    const { sink, identity } = session
-    if (table.get(identity.sessionId) === session) table.drop(identity.sessionId)
-    if (sink === undefined) return
-    const row = await directory.row(identity.sessionId).catch(() => undefined)
-    if (row?.hasSocket === true) sink.close(4409, 'replaced by a newer connection')
-    else sink.close(1013, 'try again later', 'its node was taken for dead')
+  /** Somebody else has it: what this node has of it, or said to it, is worth nothing. */
+  function refused(session: Session, hasSocket: boolean): void {
+    told.doubt(callsOf(session))
+    if (table.get(session.identity.sessionId) === session) table.drop(session.identity.sessionId)
+    // At once: what it was told has the number of something else there.
+    if (hasSocket) session.sink?.close(4409, 'replaced by a newer connection')
+    else session.sink?.close(1013, 'try again later', 'its node was taken for dead')
+  }
+
+  /** It was done only to what is still here. */
+  function answerOfRefused(frame: Frame, answer: unknown): unknown {
+    switch (frame[0]) {
+      case 'do':
+        return owner.isHere(frame[2]) ? answer : notHere
+      case 'move':
+        return owner.isHere(frame[2]) && owner.isHere(frame[3]) ? answer : notHere
+      case 'rung':
+        return frame[4].filter((id) => !owner.isHere(id))
+      case 'collect':
+        return owner.isHere(frame[1].sessionId) ? answer : notHere
+      default:
+        return answer
+    }
   }
 
   function writeAgain(): void {
     inbox.readAgain()
     for (const session of table.all()) if (session.isSaved) table.changes.tear(session)
-    for (const done of [saves.save(), told.restore()]) done?.catch(onError)
+    for (const done of [saves.settle(), told.restore()]) done?.catch(onError)
   }
 
   function onFrame(frame: Frame): unknown {
@@ -227,7 +243,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** Others have to find the session before its client is told anything [ORD3]. */
   async function registered(id: string, sink: Sink, isNew: boolean): Promise<void> {
     try {
-      await saves.save()
+      await saves.settle()
     } catch (error) {
       table.detach(id, sink, isNew, table.now)
       throw error
@@ -248,12 +264,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const { sessionId } = identity
       if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
       table.openDetached(identity, at)
-      await saves.save()
+      await saves.settle()
     },
     async detach(...how) {
       const isGone = table.detach(...how)
       // Others look for who is there; where the store is away they learn it later.
-      if (isGone) await saves.save()?.catch(onSaveFailed)
+      if (isGone) await saves.settle()?.catch(onSaveFailed)
       return isGone
     },
     wasClosed: (id) => run('wasClosed', id),
@@ -263,7 +279,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       const row = await directory.row(id)
       if (row === undefined || row.owner === node) return false
       if (here === undefined) return row.hasSocket
-      await refused(here)
+      refused(here, row.hasSocket)
       return true
     },
     heldHere: table.heldHere,
@@ -315,7 +331,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     tellAll: told.tellAll,
     async setTold(call, version, isOver) {
       // Who finds it believes that it is in the logs.
-      await saves.save()
+      await saves.settle()
       await told.setTold(call, version, isOver)
     },
     sweep: (at) => table.sweep(at),

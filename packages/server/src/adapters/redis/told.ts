@@ -1,10 +1,11 @@
+import { StoreError } from '../../ports/store-error.ts'
 import { forgetOldest } from '../oldest.ts'
 import type { Store } from './connection.ts'
 
 /** How long it is known up to which version a call was told, in ms: longer than a call lasts, and after its end. */
 const liveMs = 86_400_000
 const overMs = 600_000
-/** Calls of which that is known without asking. */
+/** Calls of which that is known without asking, or doubtful. */
 const mostTold = 20_000
 /** What was committed so long before the store was emptied was told, by its node or by another one for a dead one. In ms. */
 const handedOnMs = 15_000
@@ -14,8 +15,6 @@ interface Telling {
   readonly version: number
   readonly isOver: boolean
   readonly at: number
-  /** After how many doubts it was told: the store surely has what was told after the last. */
-  readonly doubts: number
 }
 
 export interface ToldOptions {
@@ -27,11 +26,12 @@ export interface ToldOptions {
 /** Up to which version each call was told, by any node: see `toldOf` and `setTold` of `Sessions`. */
 export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   const told = new Map<string, Telling>()
-  let doubts = 0
+  /** Calls of which something was told to a session that another node had by then. */
+  const doubted = new Map<string, true>()
 
   function note(call: string, version: number, isOver: boolean): void {
     told.delete(call)
-    told.set(call, { version, isOver, at: now(), doubts })
+    told.set(call, { version, isOver, at: now() })
     forgetOldest(told, mostTold)
   }
 
@@ -41,9 +41,10 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
   }
 
   return {
-    /** The store may know less: from now on it is asked again. */
-    doubt(): void {
-      doubts++
+    /** Whoever is just telling of these calls tells once more: a session has another owner by now. */
+    doubt(calls: Iterable<string>): void {
+      for (const call of calls) doubted.set(call, true)
+      forgetOldest(doubted, mostTold)
     },
     /** The store was emptied, perhaps: it is told again what it does not know, of what may still be asked for. */
     async restore(): Promise<void> {
@@ -57,7 +58,7 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
     },
     async toldOf(call: string, enough: number): Promise<number> {
       const known = told.get(call)
-      if (known?.doubts === doubts && known.version >= enough) return known.version
+      if (known !== undefined && known.version >= enough) return known.version
       const [version = 0] = await store.run('told', [keyOf(call)], ['', 0, '0'])
       return Number(version)
     },
@@ -71,6 +72,7 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
       await since(0)
     },
     async setTold(call: string, version: number, isOver: boolean): Promise<void> {
+      if (doubted.delete(call)) throw new StoreError('unknown', 'a session of the call has another owner by now')
       await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs, '0'])
       note(call, version, isOver)
     },

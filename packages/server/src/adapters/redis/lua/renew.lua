@@ -1,13 +1,13 @@
 -- KEYS: rows, and of each the log after it. 1 owner, 2 … of each its fence and for how long it is remembered. Answers those that are not this owner's any more.
 local lost = {}
 for k = 1, #KEYS, 2 do
-  local known = redis.call('HMGET', KEYS[k], 'f', 'o')
+  local known = redis.call('HMGET', KEYS[k], 'f', 'o', 'k')
   if known[1] == ARGV[k + 1] and known[2] == ARGV[1] then
     redis.call('PEXPIRE', KEYS[k], ARGV[k + 2])
     redis.call('PEXPIRE', KEYS[k + 1], ARGV[k + 2])
   else
     lost[#lost + 1] = (k - 1) / 2
-    lost[#lost + 1] = known[1] and 'other' or 'missing'
+    lost[#lost + 1] = not known[1] and 'missing' or known[3] == '1' and 'moved' or 'other'
   end
 end
 return lost

@@ -1,6 +1,7 @@
 -- KEYS: of each session its row, its log and the index of its participant. 1 owner, and then of each session: its fence,
 -- 'all', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values, '1' where its log is written
--- anew, so many that leave its begin, and so many entries that come to its end. Answers what was refused: which one, and why.
+-- anew, so many that leave its begin, and so many entries that come to its end. Answers what was refused: which one, and why:
+-- 'moved' where another owner has it with a socket, 'other' without one, 'missing' where nobody has.
 -- 'all' begins a row that is not there, or takes it from an owner of before; 'part' needs the row as this owner left it.
 local owner, refused, i = ARGV[1], {}, 2
 local origin, order = false, 0
@@ -15,7 +16,7 @@ for k = 1, #KEYS, 3 do
   local last = tonumber(known[1] or '0')
   if last > fence or (last == fence and known[2] ~= owner) then
     refused[#refused + 1] = (k - 1) / 3
-    refused[#refused + 1] = 'other'
+    refused[#refused + 1] = redis.call('HGET', row, 'k') == '1' and 'moved' or 'other'
   elseif what == 'gone' then
     redis.call('DEL', row, log)
     redis.call('ZREM', KEYS[k + 2], string.match(row, ':o:(.*)$'))
