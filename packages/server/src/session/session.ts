@@ -204,7 +204,11 @@ function sentSeq({ sink, ready, readyFrom, log }: Session): number {
 export function canResume(session: Session, request: ResumeRequest, at: number, windowMs: number): boolean {
   if (!mayResume(session)) return false
   if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
-  if (session.sink === undefined && at - session.lostAt > windowMs) return false
+  if (session.sink === undefined) {
+    if (at - session.lostAt > windowMs) return false
+    // What nobody was told since is not what its client has: an owner that died had told it more than it had saved.
+    if (request.seq > session.lostSeq) return false
+  }
   return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
 }
 

@@ -270,6 +270,12 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       await refused(untold, resumeOf(untold, 1))
     })
 
+    test('[RES2] after a seq that was given out when nobody was there: another node told it, and its log is lost', async () => {
+      const seen = await lostAfterFive()
+      await relays(sessions(), seen.id, 'c', [6, 7])
+      await refused(seen, resumeOf(seen, 6))
+    })
+
     test('[RES2] where the log was trimmed', async () => {
       const seen = await openReady(sessions())
       await relays(sessions(), seen.id, 'c', upTo(600))
