@@ -54,6 +54,8 @@ export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'releas
   handOut(session: Session): void
   /** Takes up a session as another process has left it; it has no socket. */
   adopt(session: Session): void
+  /** It is over, whatever it holds. */
+  forget(sessionId: string): void
   /** Another process has it from now on. */
   drop(sessionId: string): Session | undefined
   readonly changes: Changes
@@ -190,6 +192,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (!sessions.has(identity.sessionId)) create(identity, undefined, at)
     },
     adopt: add,
+    forget(sessionId) {
+      const session = sessions.get(sessionId)
+      if (session !== undefined) forget(session)
+    },
     drop(sessionId) {
       const session = sessions.get(sessionId)
       if (session === undefined) return undefined

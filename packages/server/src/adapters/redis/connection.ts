@@ -6,6 +6,7 @@ import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { problemsOf } from './requirements.ts'
+import { keysOnEach, slotOf } from './slots.ts'
 
 export type Client = Redis | Cluster
 
@@ -126,12 +127,14 @@ export interface Store {
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
   /** Answers how many heard it; on a cluster, at least 1 is answered. */
   publish(channel: string, message: string): Promise<number>
-  /** Whether a sorted set has a member. */
-  knows(key: string, member: string): Promise<boolean>
+  /** A field of a hash; null where there is none. */
+  field(key: string, field: string): Promise<string | null>
   /** How many of these keys there are; of one slot, on a cluster. */
   exists(keys: readonly string[]): Promise<number>
-  /** Names what each master has, and whose it was: another name where one was promoted, or began again. */
-  origin(): Promise<string>
+  /** The servers that take writes. */
+  masters(): Promise<readonly Master[]>
+  /** The name of the master that has the keys under a tag. */
+  masterOf(tag: string): string
   /**
    * Resolves when commands can be sent and every server is as the service needs it; rejects with what is wrong, or after
    * 10 s (`startMs`). From then on it is watched, and a change for the worse is an error that is told once.
@@ -140,6 +143,14 @@ export interface Store {
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
   tryWrite(): Promise<void>
   close(): void
+}
+
+export interface Master {
+  readonly name: string
+  /** Names what it has, and whose that was: another name where it was promoted, or began again. */
+  readonly origin: string
+  /** A key that it has; of that name there is one on each. */
+  readonly marker: string
 }
 
 /** What scripts answer: texts and numbers, and lists of texts. */
@@ -157,6 +168,7 @@ const scriptNames = [
   'save',
   'since',
   'told',
+  'written',
 ] as const
 export type ScriptName = (typeof scriptNames)[number]
 
@@ -251,12 +263,10 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
       // Each server of a cluster counts its own subscribers alone.
       return client instanceof Cluster ? Math.max(1, heard) : heard
     },
-    knows: async (key, member) => (await within(() => client.zscore(key, member))) !== null,
+    field: (key, field) => within(() => client.hget(key, field)),
     exists: (keys) => within(() => client.exists(...keys)),
-    async origin() {
-      const texts = await within(() => Promise.all(mastersOf(client).map((server) => server.info('replication'))))
-      return texts.map((text) => /master_replid:(\w+)/.exec(text)?.[1] ?? '').join()
-    },
+    masters: () => within(() => Promise.all(markersOf(client).map(asMaster))),
+    masterOf: (tag) => (client instanceof Cluster ? (client.slots[slotOf(tag)]?.[0] ?? '') : ''),
     async ready() {
       await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
       await watch.start()
@@ -304,6 +314,25 @@ function refreshed(cluster: Cluster): Promise<void> {
 /** The servers that take writes. */
 function mastersOf(client: Client): Redis[] {
   return client instanceof Cluster ? client.nodes('master') : [client]
+}
+
+const markerBegin = 'rw:w:'
+
+/** The servers that take writes, each with its name and a key that it has. */
+function markersOf(client: Client): (readonly [server: Redis, name: string, marker: string])[] {
+  if (!(client instanceof Cluster)) return [[client, '', `${markerBegin}0`]]
+  const markers = keysOnEach(markerBegin, (slot) => client.slots[slot]?.[0])
+  return client.nodes('master').flatMap((server) => {
+    const name = `${server.options.host}:${server.options.port}`
+    const marker = markers.get(name)
+    // One that has no slots has nothing.
+    return marker === undefined ? [] : [[server, name, marker] as const]
+  })
+}
+
+async function asMaster([server, name, marker]: readonly [Redis, string, string]): Promise<Master> {
+  const text = await server.info('replication')
+  return { name, marker, origin: /master_replid:(\w+)/.exec(text)?.[1] ?? '' }
 }
 
 /** Resolves when commands can be sent; rejects when the time is over, or at once where account or database are refused. */

@@ -45,8 +45,8 @@ export interface Directory {
   claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
 }
 
-/** `isWhole`: what is not found in the store was not there before; where it was emptied, that is a while later. */
-export function createDirectory(store: Store, node: string, isWhole: () => Promise<boolean>): Directory {
+/** `isWhole`: see `Completeness`. */
+export function createDirectory(store: Store, node: string, isWhole: (tag: string) => Promise<boolean>): Directory {
   async function rowOfSession(sessionId: string): Promise<Row | undefined> {
     const fields = (await store.run('row', [rowKey(sessionId)], [])) as string[]
     return fields.length === 0 ? undefined : rowOf(sessionId, fields)
@@ -61,13 +61,14 @@ export function createDirectory(store: Store, node: string, isWhole: () => Promi
 
   return {
     async row(sessionId) {
-      if (tagOfSessionId(sessionId) === undefined) return undefined
+      const tag = tagOfSessionId(sessionId)
+      if (tag === undefined) return undefined
       const row = await rowOfSession(sessionId)
-      return row !== undefined || (await isWhole()) ? row : rowOfSession(sessionId)
+      return row !== undefined || (await isWhole(tag)) ? row : rowOfSession(sessionId)
     },
     async rowsOf(hash) {
       // Some may be there again, and others not yet.
-      const [rows, isSure] = await Promise.all([rowsOf(hash), isWhole()])
+      const [rows, isSure] = await Promise.all([rowsOf(hash), isWhole(tagOfHash(hash))])
       return isSure ? rows : rowsOf(hash)
     },
     async claim(sessionId, fence) {

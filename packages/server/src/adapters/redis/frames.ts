@@ -26,6 +26,8 @@ export type Frame =
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */
   | readonly ['call', mark: string, call: unknown]
+  /** The store may have been emptied. */
+  | readonly ['look']
   | readonly ['heard']
 
 /** The session is not this node's, or not any more. */

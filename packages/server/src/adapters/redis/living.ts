@@ -4,8 +4,6 @@ import type { Store } from './connection.ts'
 export interface LivingOptions {
   readonly store: Store
   readonly node: string
-  /** The store may not have what this node has written: it was emptied, or another server took over. */
-  readonly onForgotten: () => void
   /** A node did not say that it lives for a while: nobody waits for its answers. */
   readonly onSilent: (node: string) => void
   readonly onError: (error: unknown) => void
@@ -25,11 +23,8 @@ export interface Living {
   isSilent(node: string): boolean
   /** Resolves when a node is silent. */
   falls(node: string): Promise<void>
-  /**
-   * Resolves with whether what the store knew before could be believed: it has not been emptied. Where it was, that is after
-   * the nodes that live had the time to write again what they own.
-   */
-  isWhole(): Promise<boolean>
+  /** Those that said so lately. */
+  known(): Iterable<string>
   /** How long ago the store was there for sure, in ms. */
   awayMs(): number
   /** Says that this node lives, and looks who else does. */
@@ -44,10 +39,8 @@ const deadMs = 5_000
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const silentMs = 3_000
 const lookMs = 100
-/** Each node finds by its next word that the store was emptied, and writes what it owns. In ms. */
-const rewriteMs = 1_500
 
-export function createLiving({ store, node, onForgotten, onSilent, onError }: LivingOptions): Living {
+export function createLiving({ store, node, onSilent, onError }: LivingOptions): Living {
   /** When each node was last known to live; when this one began to listen for that, and last could. */
   const seen = new Map<string, number>()
   /** When each of those that the store knows to live said so last. */
@@ -56,7 +49,6 @@ export function createLiving({ store, node, onForgotten, onSilent, onError }: Li
   let beatAt = 0
   /** When the list of who lives was found without this node. */
   let emptiedAt = Number.NEGATIVE_INFINITY
-  let origin = ''
   /** Those that were told of as silent. */
   const silent = new Set<string>()
   let timer: Timer | undefined
@@ -67,16 +59,9 @@ export function createLiving({ store, node, onForgotten, onSilent, onError }: Li
 
   async function beat(): Promise<void> {
     if (isStopped) return
-    const [[isNew, at, ...saying], from] = await Promise.all([
-      store.run('nodes', ['rw:nodes'], [node, deadMs]),
-      store.origin(),
-    ])
-    const isFirst = beatAt === 0
-    const isOther = origin !== from
-    origin = from
+    const [isNew, at, ...saying] = await store.run('nodes', ['rw:nodes'], [node, deadMs])
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew === 1 && !isFirst) emptiedAt = performance.now()
-    if (!isFirst && (isNew === 1 || isOther)) onForgotten()
+    if (isNew === 1 && beatAt !== 0) emptiedAt = performance.now()
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
     if (now - beatAt > 2 * beatMs) {
@@ -151,13 +136,7 @@ export function createLiving({ store, node, onForgotten, onSilent, onError }: Li
       if (!saidAt.has(other)) await beat().catch(() => {})
       while (!isSilent(other) && !isStopped) await Bun.sleep(lookMs)
     },
-    async isWhole() {
-      if (performance.now() - emptiedAt > rewriteMs && (await store.knows('rw:nodes', node))) return true
-      await beat()
-      const left = rewriteMs - (performance.now() - emptiedAt)
-      if (left > 0) await Bun.sleep(left)
-      return false
-    },
+    known: () => seen.keys(),
     awayMs: () => performance.now() - beatAt,
     beat,
     async stop() {

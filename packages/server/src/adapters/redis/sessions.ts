@@ -8,6 +8,7 @@ import { callsOf, type Session } from '../../session/session.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import { createSessionTable } from '../../session/table.ts'
 import { createAround } from './around.ts'
+import { createCompleteness } from './completeness.ts'
 import { createStore, type Store } from './connection.ts'
 import { createDirectory } from './directory.ts'
 import { type Frame, notHere } from './frames.ts'
@@ -32,6 +33,8 @@ export interface RedisSessionsOptions {
   readonly resumeWindowMs: number
   /** Whether a node is known for sure not to serve any more; where it is not given, what the store says counts alone. */
   readonly isDead?: (node: string) => boolean
+  /** More nodes that are known to serve than say so in the store. */
+  readonly others?: () => readonly string[]
   /** What another node has just committed to a call. */
   readonly onCall?: (call: Call) => void
   readonly onError: (error: unknown) => void
@@ -75,15 +78,24 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const store = options.store ?? createStore(options.url, onError)
   const newEpoch = () => randomBytes(8).toString('base64url')
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
-  const directory = createDirectory(store, node, () => living.isWhole())
+  const directory = createDirectory(store, node, (tag) => completeness.isWhole(tag))
   const longestMs = Math.max(windowMs, resumeWindowMs)
   const saves = createSaves({ store, node, table, longestMs, onRefused: refused })
   const living = createLiving({
     store,
     node,
-    onForgotten: writeAgain,
     onSilent: (other) => inbox.giveUp(other),
     onError,
+  })
+  const others = () => [...living.known(), ...(options.others?.() ?? [])]
+  const completeness = createCompleteness({
+    ...{ store, node, others, onError },
+    isDead: (other) => isDead(other),
+    onForgotten: writeAgain,
+    onGivenUp: giveUp,
+    onMissing: () => {
+      for (const other of living.known()) if (other !== node) inbox.tell(other, ['look'])
+    },
   })
   const isDead = (other: string) => living.isReplaced(other) || (options.isDead?.(other) ?? living.isGone(other))
   const inbox = createInbox({
@@ -150,10 +162,24 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     }
   }
 
-  function writeAgain(): void {
+  async function writeAgain(isOf: (sessionId: string) => boolean): Promise<void> {
     inbox.readAgain()
-    for (const session of table.all()) if (session.isSaved) table.changes.tear(session)
-    for (const done of [saves.settle(), told.restore()]) done?.catch(onError)
+    for (const session of table.all())
+      if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)
+    await saves.settle()
+    await told.restore()
+  }
+
+  /** Nobody could tell them what came meanwhile: their clients begin again. */
+  async function giveUp(isOf: (sessionId: string) => boolean): Promise<void> {
+    for (const session of [...table.all()]) {
+      const { sessionId } = session.identity
+      if (!isOf(sessionId)) continue
+      told.doubt(callsOf(session))
+      session.sink?.close(1013, 'try again later', 'its node was taken for dead')
+      table.forget(sessionId)
+    }
+    await saves.settle()
   }
 
   function onFrame(frame: Frame): unknown {
@@ -187,9 +213,16 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       }
       case 'call':
         return hearOfCall(frame[1], frame[2])
+      case 'look':
+        return void look().catch(onSaveFailed)
       case 'heard':
         return undefined
     }
+  }
+
+  async function look(): Promise<void> {
+    await living.beat()
+    await completeness.look()
   }
 
   async function retire(id: string): Promise<boolean> {
@@ -377,12 +410,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await store.ready()
       saves.start()
       await inbox.start()
+      await completeness.start()
       await living.start()
       renewing = setInterval(() => void saves.renew().catch(onError), renewMs)
       checking = setInterval(() => void check(), checkMs)
       for (const timer of [renewing, checking]) timer.unref()
     },
-    look: living.beat,
+    look,
     async settled() {
       for (let round = 1; !(await inbox.heard()); round++)
         if (round === settleRounds) throw new Error(`node ${node} has not heard what it was told`)
@@ -393,6 +427,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await saves.release().catch(onError)
       saves.stop()
       inbox.stop()
+      await completeness.stop()
       await living.stop()
       store.close()
     },

@@ -14,7 +14,7 @@ for k = 1, #KEYS, 3 do
   i = at + 3 + coming
   local known = redis.call('HMGET', row, 'f', 'o')
   local last = tonumber(known[1] or '0')
-  if last > fence or (last == fence and known[2] ~= owner) then
+  if last > fence or (known[2] and known[2] ~= owner and (last == fence or what == 'gone')) then
     refused[#refused + 1] = (k - 1) / 3
     refused[#refused + 1] = redis.call('HGET', row, 'k') == '1' and 'moved' or 'other'
   elseif what == 'gone' then

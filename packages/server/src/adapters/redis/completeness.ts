@@ -1,0 +1,137 @@
+import { StoreError } from '../../ports/store-error.ts'
+import { tagOfSessionId } from '../../session/session-id.ts'
+import { forgetOldest } from '../oldest.ts'
+import type { Master, Store } from './connection.ts'
+
+export interface CompletenessOptions {
+  readonly store: Store
+  readonly node: string
+  /** Those that may own sessions, as far as anybody knows. */
+  readonly others: () => Iterable<string>
+  /** Known for sure not to serve any more. */
+  readonly isDead: (node: string) => boolean
+  /** The store may not have what this node has written of these sessions. Resolves when it has it again. */
+  readonly onForgotten: (isOf: IsOf) => Promise<void>
+  /** Others took this node for dead when they needed what it had yet to write again: these sessions missed what came since. */
+  readonly onGivenUp: (isOf: IsOf) => Promise<void>
+  /** Others have to look, too. */
+  readonly onMissing: () => void
+  readonly onError: (error: unknown) => void
+}
+
+type IsOf = (sessionId: string) => boolean
+
+/**
+ * Whether the store has what all nodes own. A server may be emptied, or another one may take over that lacks what came
+ * last; each owner writes it again. Until all have, or are dead, a missing record is no proof of absence.
+ */
+export interface Completeness {
+  start(): Promise<void>
+  /** Looks at each master: what this node owns is written again where it is not there. */
+  look(): Promise<void>
+  /**
+   * True where what was just read under a tag can be believed, false where it has to be read again. Rejects with a
+   * `StoreError` where some node has yet to write what it owns.
+   */
+  isWhole(tag: string): Promise<boolean>
+  stop(): Promise<void>
+}
+
+interface Part {
+  readonly marker: string
+  readonly origin: string
+  /** Everybody has written what it owns since this master is what it is. */
+  isComplete: boolean
+}
+
+const lookMs = 1_000
+/** Who asks waits so long for the others, and looks again so often, in ms. */
+const waitMs = 3_000
+const againMs = 100
+/** Runs of nodes that are remembered: one that was dead for long may come back. */
+const mostNodes = 200
+const gone = 'gone'
+
+export function createCompleteness(options: CompletenessOptions): Completeness {
+  const { store, node, others, isDead, onForgotten, onGivenUp, onMissing, onError } = options
+  /** By the name of the master. */
+  const parts = new Map<string, Part>()
+  const known = new Set<string>()
+  let looking: Promise<void> | undefined
+  let timer: Timer | undefined
+
+  function look(): Promise<void> {
+    looking ??= lookNow(false).finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+
+  async function lookNow(isStart: boolean): Promise<void> {
+    for (const other of others()) if (other !== node) known.add(other)
+    forgetOldest(known, mostNodes)
+    const masters = await store.masters()
+    for (const name of [...parts.keys()]) if (!masters.some((master) => master.name === name)) parts.delete(name)
+    await Promise.all(masters.map((master) => lookAt(master, isStart)))
+  }
+
+  async function lookAt({ name, marker, origin }: Master, isStart: boolean): Promise<void> {
+    const last = parts.get(name)
+    const part = last?.marker === marker && last.origin === origin ? last : { marker, origin, isComplete: false }
+    parts.set(name, part)
+    let words = await say(marker, '')
+    if (words.get(node) !== origin) {
+      part.isComplete = false
+      if (!isStart) onMissing()
+      words = await sayAgain(part, words.get(node), isStart, (id) => store.masterOf(tagOfSessionId(id) ?? '') === name)
+    }
+    if (part.isComplete) return
+    const missing = [...known].filter((other) => words.get(other) !== origin)
+    const dead = missing.filter(isDead)
+    if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, false, dead)
+    part.isComplete = missing.length === dead.length
+  }
+
+  async function sayAgain(part: Part, word: string | undefined, isStart: boolean, isOf: IsOf) {
+    const { marker, origin } = part
+    if (!isStart && word !== gone) await onForgotten(isOf)
+    const words = await say(marker, origin, isStart)
+    if (words.get(node) !== gone) return words
+    await onGivenUp(isOf)
+    return say(marker, origin, true)
+  }
+
+  async function say(marker: string, word: string, isForced = false, dead: readonly string[] = []) {
+    const all = (await store.run('written', [marker], [node, word, isForced ? '1' : '', ...dead])) as string[]
+    return new Map(Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i] ?? '', all[2 * i + 1] ?? ''] as const))
+  }
+
+  async function isBelieved(tag: string): Promise<boolean> {
+    const part = parts.get(store.masterOf(tag))
+    return part?.isComplete === true && (await store.field(part.marker, node)) === part.origin
+  }
+
+  return {
+    async start() {
+      await lookNow(true)
+      timer = setInterval(() => {
+        look().catch((error) => {
+          if (!(error instanceof StoreError)) onError(error)
+        })
+      }, lookMs)
+    },
+    look,
+    async isWhole(tag) {
+      if (await isBelieved(tag)) return true
+      for (const until = performance.now() + waitMs; performance.now() < until; await Bun.sleep(againMs)) {
+        await look()
+        // A look that began before may not have seen it.
+        if (await isBelieved(tag)) return false
+      }
+      throw new StoreError('unavailable', 'Redis was emptied, and not all nodes have written again what they own')
+    },
+    async stop() {
+      clearInterval(timer)
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Redis } from 'ioredis'
+import { comeBack, numbersOf, openReady, pushes, type Seen } from '../contracts/session-parts.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { createSessionNodes, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
+
+/** A store that is emptied while one of the owners cannot write: what nobody finds there is not gone. */
+const nodes = createSessionNodes()
+let server: RedisServer
+let admin: Redis
+beforeEach(async () => {
+  server = await startRedis()
+  admin = new Redis(server.url)
+})
+afterEach(async () => {
+  await nodes.closeAll()
+  admin.disconnect()
+  await server.stop()
+})
+
+/** Nothing that it sends arrives, until it goes on. */
+function holdUp(node: SessionNode): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  node.onScript = (_name, _args, send) => promise.then(send)
+  return () => {
+    node.onScript = sendAll
+    resolve()
+  }
+}
+
+async function startTwo(): Promise<[SessionNode, SessionNode, Seen]> {
+  const [silent, other] = [await nodes.start(server.url), await nodes.start(server.url)]
+  const seen = await openReady(silent.sessions)
+  expect(await other.sessions.append(seen.id, pushes.ringing('c', 1, 1))).toBe('sent')
+  return [silent, other, seen]
+}
+
+const end = pushes.final('c', 2, 2)
+
+test('[ORD3] what an owner has yet to write again is waited for, and hears what is told', async () => {
+  const [silent, other, seen] = await startTwo()
+  const goOn = holdUp(silent)
+  await admin.flushall()
+  const { participant } = seen.identity
+  expect(await outcomeOf(() => other.sessions.appendRung(participant, end, []))).toBe('unavailable')
+  goOn()
+  await until(
+    'it is told',
+    async () => (await outcomeOf(() => other.sessions.appendRung(participant, end, []))) === undefined,
+  )
+  await silent.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 2])
+  expect(seen.socket.closes).toEqual([])
+}, 60_000)
+
+test('[RES2] [CLOSE] who was dead for the others by then is told that its sessions are over', async () => {
+  const [silent, other, seen] = await startTwo()
+  const goOn = holdUp(silent)
+  await admin.flushall()
+  const { participant } = seen.identity
+  await until(
+    'it is given up',
+    async () => (await outcomeOf(() => other.sessions.appendRung(participant, end, []))) === undefined,
+    20_000,
+  )
+  goOn()
+  await until('its socket is closed', () => seen.socket.closes.length > 0)
+  expect(seen.socket.closes).toEqual([1013])
+  expect(silent.sessions.heldHere(seen.id)).toBeUndefined()
+  await silent.settled()
+  expect(await comeBack(other.sessions, seen, 1)).toBeUndefined()
+  expect(await comeBack(silent.sessions, seen, 1)).toBeUndefined()
+}, 60_000)
+
+test('[ORD3] where all have written again what they own, nothing is waited for', async () => {
+  const [one, other, seen] = await startTwo()
+  await admin.flushall()
+  await other.sessions.appendRung(seen.identity.participant, end, [])
+  await one.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 2])
+}, 60_000)
