@@ -26,6 +26,7 @@ export class NodeNews {
       onFrame: () => undefined,
       saved: () => undefined,
       onRefused: (_, answer) => answer,
+      isSilent: () => false,
       onStall: async () => {},
       onError: () => {},
     })

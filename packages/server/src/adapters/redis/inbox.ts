@@ -16,6 +16,8 @@ export interface InboxOptions {
   readonly saved: () => Promise<void> | undefined
   /** What is answered where it was refused: a session turned out to be another node's. */
   readonly onRefused: (frame: Frame, answer: unknown) => unknown
+  /** A node did not say for a while that it lives. */
+  readonly isSilent: (node: string) => boolean
   /** This process stood still: others may have taken what it owns. */
   readonly onStall: () => Promise<void>
   readonly onError: (error: unknown) => void
@@ -40,6 +42,8 @@ export interface Inbox {
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const askMs = 4_500
 const heardMs = 3_000
+/** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
+const silentMs = 1_500
 /** Less than a connection may be silent, in ms. */
 const blockMs = 1_500
 const againMs = 100
@@ -78,7 +82,7 @@ interface Waiting {
 export const inboxOf = (node: string) => `rw:n:{${node}}`
 
 export function createInbox(options: InboxOptions): Inbox {
-  const { url, store, node, onFrame, saved, onRefused, onStall, onError } = options
+  const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError } = options
   const mine = inboxOf(node)
   const outgoing = new Map<string, Message[]>()
   const waiting = new Map<number, Waiting>()
@@ -222,7 +226,7 @@ export function createInbox(options: InboxOptions): Inbox {
     else asked.resolve(answer.ok)
   }
 
-  function ask(to: string, frame: Frame, ms = askMs): Promise<unknown> {
+  function ask(to: string, frame: Frame, ms = to !== node && isSilent(to) ? silentMs : askMs): Promise<unknown> {
     lastAsked++
     const id = lastAsked
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()

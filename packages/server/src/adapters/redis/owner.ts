@@ -110,7 +110,7 @@ export function createOwner(options: OwnerOptions): Owner {
       await settle(id)
       if (isHere(id)) return node
       const route = routes.get(id)
-      if (route !== undefined) return route
+      if (route !== undefined && !isDead(route)) return route
       const row = await directory.row(id)
       if (isHere(id)) return node
       if (row === undefined) return undefined

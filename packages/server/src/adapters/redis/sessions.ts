@@ -105,6 +105,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onFrame,
     saved: saves.save,
     onRefused: answerOfRefused,
+    isSilent: (other) => living.isSilent(other),
     onStall: saves.renew,
     onError,
   })
