@@ -9,6 +9,7 @@ import {
   pushes,
   relays,
   seqsOf,
+  somebody,
   upTo,
 } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
@@ -124,6 +125,32 @@ test('[EXT3] a save says that it was refused to whoever waits for it, and to nob
   expect(await outcomeOf(async () => one.save())).toBe('unknown')
   await relays(one.sessions, other.id, 'd', [2])
   expect(await outcomeOf(async () => one.save())).toBeUndefined()
+  client.disconnect()
+})
+
+test('[ORD3] a session that comes to the deliverer while it looks for others is told, too', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const participant = somebody()
+  const [moving, staying] = [
+    await openReady(one.sessions, { participant }),
+    await openReady(one.sessions, { participant }),
+  ]
+  for (const { id } of [moving, staying]) await one.sessions.append(id, pushes.ringing('c', 1, 1))
+  await one.settled()
+  const { promise: isThere, resolve: come } = Promise.withResolvers<void>()
+  two.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name === 'rows') await isThere
+    return reply
+  }
+  const telling = two.sessions.appendRung(participant, pushes.final('c', 2, 2), [])
+  const back = await comeBack(two.sessions, moving, 1)
+  come()
+  await telling
+  await Promise.all([one.settled(), two.settled()])
+  expect(back && numbersOf(back.socket)).toEqual([2])
+  expect(numbersOf(staying.socket)).toEqual([1, 2])
   client.disconnect()
 })
 

@@ -59,11 +59,9 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
     return all.sort((one, other) => one.openedAt - other.openedAt)
   }
 
-  /** What a dead node has left is taken over; true where that changed something. */
-  async function takeFree(rows: readonly Row[]): Promise<boolean> {
-    const free = rows.filter(isFree)
-    const claimed = await Promise.all(free.map(owner.claim))
-    return claimed.includes(true)
+  /** What a dead node has left is taken over. */
+  async function takeFree(rows: readonly Row[]): Promise<void> {
+    await Promise.all(rows.filter(isFree).map(owner.claim))
   }
 
   return {
@@ -76,8 +74,10 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
       let left: ReadonlySet<string> | undefined
       for (let tries = 0; tries < mostTries; tries++) {
         const rows = (await rowsElsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
-        if (rows.length === 0) return table.appendRung(participant, push, except)
-        if (await takeFree(rows)) table.appendRung(participant, push, except)
+        await takeFree(rows)
+        // Some may have come here since they were looked for.
+        table.appendRung(participant, push, except)
+        if (rows.length === 0) return
         const owners = Map.groupBy(
           rows.filter((row) => !isFree(row)),
           (row) => row.owner,
