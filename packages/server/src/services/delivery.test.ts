@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { accepted, created, ended, participant, ringing } from '../../test/contracts/calls.ts'
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
-import { type Notice, overData, ringingData, type Step } from '../call/effects.ts'
+import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
 import type { Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -55,6 +55,7 @@ function setUp(openedAt = 0) {
   if (over.call.status === 'ringing' || !('endedAt' in over.call)) throw new Error('unreachable')
   return {
     delivery,
+    sessions,
     told,
     committed,
     broken,
@@ -80,6 +81,21 @@ test('a read that overtakes the answer to a commit does not swallow its notices'
   delivery.apply(final)
   delivery.apply(final)
   expect(told).toEqual(['call.ringing', 'call.ended'])
+})
+
+test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobody could tell of that yet', async () => {
+  const { delivery, sessions, told, call, invited } = setUp()
+  const { callee, callUuid } = call
+  const place = { ...call.callerPlace, sessionId: 's' }
+  const mine: RingingCall = { ...call, caller: callee, callee: call.caller, callerPlace: place }
+  await delivery.apply({ ...invited, call: mine, event: { ...invited.event, notices: [] } })
+  const relay = JSON.stringify({ event: 'webrtc.answer', data: { call_uuid: callUuid } })
+  const push: Push = { kind: 'relay', call: callKey(mine), version: undefined, text: relay, forPlace: true }
+  expect(await sessions.append('s', push)).toBe('kept')
+  const step = accepted(mine)
+  const notice: Notice = { to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(step.call) }
+  await delivery.apply({ ...step, event: { ...step.event, notices: [notice] } })
+  expect(told).toEqual(['call.accepted', 'webrtc.answer'])
 })
 
 test('versions that nobody handed on go first', async () => {

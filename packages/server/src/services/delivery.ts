@@ -191,7 +191,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
-    const holds = ends ? [] : held.map((side) => hold(key, call, side, gate))
+    // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
+    const holds = ends ? [] : held.map((side) => hold(key, call, side, gate || call.status === 'ringing'))
     const notices = event.notices.map((notice) => deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
     const peers = (event.peers ?? []).map((news) => tellPeer(key, call, news))
@@ -295,7 +296,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return andThen(sent, (result) => {
       // A relay is sent again by whoever asked for it.
       if (result !== 'gone' || (isRelay(push) && (!isLive(call) || isHeldElsewhere(place)))) return result
-      return andThen(remember(push.call, call, side, place, false), () => sessions.append(place.sessionId, push))
+      return andThen(remember(push.call, call, side, place, call.status === 'ringing'), () =>
+        sessions.append(place.sessionId, push),
+      )
     })
   }
 
@@ -357,7 +360,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     adopt(call) {
       const key = callKey(call)
       learn(call)
-      const holds = sides.map((side) => hold(key, call, side, false))
+      const holds = sides.map((side) => hold(key, call, side, call.status === 'ringing'))
       return andThen(allDone(holds), () => sessions.setTold(key, call.version, false))
     },
     adoptOver: (call) => sessions.setTold(callKey(call), call.version - 1, true),
