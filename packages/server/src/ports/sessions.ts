@@ -158,6 +158,11 @@ export interface Sessions {
   /** A session whose socket this process holds goes on with a token that is over then. */
   renew(sessionId: string, expiresAt: number): MaybePromise<void>
   append(sessionId: string, push: Push): MaybePromise<AppendResult>
+  /**
+   * Appends to those that `liveOf` names: a call begins to ring there. Where nobody knows whether these are all, because
+   * their store was emptied, it throws a `StoreError` when they have it.
+   */
+  appendLive(participant: Participant, push: Push, at?: number, began?: number): MaybePromise<void>
   /** Appends to every session where the call rang, with a socket or without, but for some [PLACE1]. */
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
   /** Remembers that a call rings at a session, as a `ringing` push does. */

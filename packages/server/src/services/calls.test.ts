@@ -3,6 +3,7 @@ import { somebody } from '../../test/contracts/session-parts.ts'
 import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import type { Call } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import { StoreError } from '../ports/store-error.ts'
 
 describe('a holder that goes while another session asks for its place', () => {
   const openDomain = openDomains()
@@ -120,5 +121,35 @@ describe('[STAT1] the end of an answered call, of which its caller has reported'
       await domain.calls.verb(actor, verb, call.callUuid, null)
       expect(ends).toEqual([reported])
     }
+  })
+})
+
+describe('who names a call that is over', () => {
+  const openDomain = openDomains()
+
+  test('[END4] [ORD3] hears of the end after what led to it, also where nobody could tell of that for a while', async () => {
+    let isAway = false
+    const away = async () => {
+      throw new StoreError('unavailable', 'just now')
+    }
+    const domain = await openDomain({
+      sessions: (real) => ({
+        toldOf: (...which) => (isAway ? away() : real.toldOf(...which)),
+        toldExactly: (...which) => (isAway ? away() : real.toldExactly(...which)),
+      }),
+    })
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    const call = await answered(domain, caller, callee)
+    const before = eventsOf(callee)
+    isAway = true
+    await domain.calls.verb(caller.actor, 'connected', call.callUuid, null)
+    await domain.calls.verb(caller.actor, 'end', call.callUuid, null)
+    const named = domain.calls.verb(callee.actor, 'end', call.callUuid, null)
+    expect(await named.catch((error) => error)).toBeInstanceOf(StoreError)
+    expect(eventsOf(callee)).toEqual(before)
+    isAway = false
+    expect(await domain.calls.verb(callee.actor, 'end', call.callUuid, null)).toMatchObject({ ok: true })
+    expect(eventsOf(callee).slice(before.length)).toEqual(['call.status', 'call.ended'])
   })
 })

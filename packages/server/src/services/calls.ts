@@ -61,14 +61,17 @@ export function createCalls(options: CallsOptions): Calls {
   async function tellAbout(session: ClientSession, ref: CallRef, decision: Decision, tellsEnd: boolean): Promise<void> {
     const call = decision.ok ? decision.call : await store.load(ref)
     if (call === undefined) return
-    await delivery.catchUp(call)
-    if (tellsEnd && !isLive(call)) await tellEnd(session, call)
+    const caughtUp = await delivery.catchUp(call)
+    if (!tellsEnd || isLive(call) || sessions.knowsEnd(session.sessionId, callKey(call))) return
+    // What is missing comes before the end [ORD3].
+    if (caughtUp !== 'done') throw new StoreError('unavailable', 'what led to the end cannot be told now')
+    await tellEnd(session, call)
   }
 
   /** Who names a call that is over, and has not heard of it, hears how it ended [END4]. Once: its session remembers that. */
   async function tellEnd(session: ClientSession, call: OverCall): Promise<void> {
     const side = sideOf(call, session.participant)
-    if (side === undefined || sessions.knowsEnd(session.sessionId, callKey(call))) return
+    if (side === undefined) return
     const [last] = await store.stepsAfter(call, call.version - 1)
     const notices = last?.event.notices ?? []
     // Who ended it alone was told nothing: what the other side was told is the same.

@@ -41,7 +41,7 @@ function setUp(openedAt = 0) {
   const broken = { on: false }
   const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const delivery = createDelivery({
-    sessions: { ...sessions, liveOf: (...whose) => (broken.on ? away() : sessions.liveOf(...whose)) },
+    sessions: { ...sessions, appendLive: (...how) => (broken.on ? away() : sessions.appendLive(...how)) },
     now: () => time,
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,

@@ -272,9 +272,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const callee = participantOf(call, 'callee')
     if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
     // Who came after the end found no such call.
-    return andThen(sessions.liveOf(callee, isLive(call) ? undefined : call.endedAt, call.startedAt), (live) =>
-      allDone(live.map((sessionId) => sessions.append(sessionId, push))),
-    )
+    return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
   }
 
   function tellPeer(key: string, call: Call, { to, event, data }: PeerNews): MaybePromise<unknown> {

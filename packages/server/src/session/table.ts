@@ -1,4 +1,4 @@
-import { participantKey, sameParticipant } from '../call/call.ts'
+import { type Participant, participantKey, sameParticipant } from '../call/call.ts'
 import { isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -127,6 +127,16 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return session.identity.extended && session.identity.deviceId === identity.deviceId ? session : undefined
   }
 
+  function liveOf(
+    participant: Participant,
+    at = Number.POSITIVE_INFINITY,
+    began = Number.NEGATIVE_INFINITY,
+  ): readonly string[] {
+    const there = live.of(participantKey(participant)).filter(({ openedAt }) => openedAt <= at)
+    const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
+    return good.map(({ identity }) => identity.sessionId)
+  }
+
   function changing(sessionId: string): Session | undefined {
     const session = sessions.get(sessionId)
     if (session !== undefined) changed(session)
@@ -216,10 +226,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       return session?.sink === undefined ? undefined : session.identity
     },
     sinkOf: (sessionId) => sessions.get(sessionId)?.sink,
-    liveOf(participant, at = Number.POSITIVE_INFINITY, began = Number.NEGATIVE_INFINITY) {
-      const there = live.of(participantKey(participant)).filter(({ openedAt }) => openedAt <= at)
-      const good = there.filter(({ identity }) => identity.expiresAt === undefined || identity.expiresAt > began)
-      return good.map(({ identity }) => identity.sessionId)
+    liveOf,
+    appendLive(...args) {
+      const [participant, push, at, began] = args
+      for (const id of liveOf(participant, at, began)) append(sessions.get(id) as Session, push)
     },
     seen: (participant) =>
       live

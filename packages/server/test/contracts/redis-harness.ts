@@ -98,6 +98,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     wasClosed: (id, node) => away(id).wasClosed(id, node),
     sinkOf: (id) => home(id).sinkOf(id),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),
+    appendLive: (...how) => next().appendLive(...how),
     seen: (participant) => next().seen(participant),
     renew: (id, expiresAt) => home(id).renew(id, expiresAt),
     append: (id, push) => away(id).append(id, push),

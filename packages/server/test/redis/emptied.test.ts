@@ -53,6 +53,25 @@ test('[ORD3] what an owner has yet to write again is waited for, and hears what 
   expect(seen.socket.closes).toEqual([])
 }, 60_000)
 
+test('[RING1] who is found hears at once that a call rings, and the others when their owner has written again', async () => {
+  const [silent, other, seen] = await startTwo()
+  const { participant } = seen.identity
+  const near = await openReady(other.sessions, { participant })
+  const goOn = holdUp(silent)
+  await admin.flushall()
+  const ringing = pushes.ringing('d', 1, 3)
+  expect(await outcomeOf(() => other.sessions.appendLive(participant, ringing))).toBe('unavailable')
+  expect(numbersOf(near.socket)).toEqual([3])
+  goOn()
+  await until(
+    'it rings',
+    async () => (await outcomeOf(() => other.sessions.appendLive(participant, ringing))) === undefined,
+  )
+  await silent.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 3])
+  expect(numbersOf(near.socket)).toEqual([3])
+}, 60_000)
+
 test('[RES2] [CLOSE] who was dead for the others by then is told that its sessions are over', async () => {
   const [silent, other, seen] = await startTwo()
   const goOn = holdUp(silent)

@@ -1,4 +1,5 @@
 import { type Participant, participantKey } from '../../call/call.ts'
+import type { Push } from '../../ports/push.ts'
 import type { SessionIdentity, Sessions } from '../../ports/sessions.ts'
 import type { Session } from '../../session/session.ts'
 import { participantHash } from '../../session/session-id.ts'
@@ -15,6 +16,7 @@ export interface AroundOptions {
   readonly owner: Owner
   readonly inbox: Pick<Inbox, 'ask'>
   readonly living: Living
+  readonly append: Sessions['append']
 }
 
 /** A session with a socket. */
@@ -25,13 +27,13 @@ export interface Live extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | '
 }
 
 /** What concerns several sessions of one participant, whose owners may be several nodes. */
-export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'appendRung'> & {
+export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'appendRung' | 'appendLive' | 'liveOf'> & {
   live(participant: Participant): Promise<readonly Live[]>
 }
 
 const mostTries = 8
 
-export function createAround({ node, table, directory, owner, inbox, living }: AroundOptions): Around {
+export function createAround({ node, table, directory, owner, inbox, living, append }: AroundOptions): Around {
   const { isHere, isFree } = owner
 
   const rowsOf = (participant: Participant) => directory.rowsOf(participantHash(participant))
@@ -48,14 +50,14 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
     for (const row of rows) {
       const own = table.get(row.sessionId)
       if (own !== undefined) {
-        if (own.sink !== undefined) all.push(liveOf(own))
+        if (own.sink !== undefined) all.push(liveOfSession(own))
       } else if (row.hasSocket && row.owner !== node && row.owner !== '' && (await living.isThere(row.owner)))
         all.push(liveOfRow(row))
     }
     // The store may have lost what it knew of its own.
     const known = new Set(rows.map(({ sessionId }) => sessionId))
     for (const session of table.ofParticipant(participantKey(participant)))
-      if (session.sink !== undefined && !known.has(session.identity.sessionId)) all.push(liveOf(session))
+      if (session.sink !== undefined && !known.has(session.identity.sessionId)) all.push(liveOfSession(session))
     return all.sort((one, other) => one.openedAt - other.openedAt)
   }
 
@@ -64,36 +66,59 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
     await Promise.all(rows.filter(isFree).map(owner.claim))
   }
 
+  async function liveOf(
+    participant: Participant,
+    at = Number.POSITIVE_INFINITY,
+    began = Number.NEGATIVE_INFINITY,
+  ): Promise<readonly string[]> {
+    const all = await live(participant)
+    return all.filter(({ openedAt, expiresAt }) => openedAt <= at && expiresAt > began).map((each) => each.sessionId)
+  }
+
+  async function tellRung(participant: Participant, push: Push, except: readonly string[]): Promise<void> {
+    table.appendRung(participant, push, except)
+    let left: ReadonlySet<string> | undefined
+    for (let tries = 0; tries < mostTries; tries++) {
+      const rows = (await rowsElsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
+      await takeFree(rows)
+      // Some may have come here since they were looked for.
+      table.appendRung(participant, push, except)
+      if (rows.length === 0) return
+      const owners = Map.groupBy(
+        rows.filter((row) => !isFree(row)),
+        (row) => row.owner,
+      )
+      const missed = await Promise.all(
+        Array.from(owners, ([at, theirs]) => {
+          const ids = theirs.map(({ sessionId }) => sessionId)
+          return inbox.ask(at, ['rung', participant, push, except, ids]) as Promise<string[]>
+        }),
+      )
+      // They went to another node, or are over, since they were looked for.
+      left = new Set(missed.flat())
+      if (left.size === 0) return
+      await Bun.sleep(pauseOf(tries))
+    }
+    throw changing()
+  }
+
   return {
     live,
+    liveOf,
+    async appendLive(participant, push, at, began) {
+      const tell = async () => {
+        const live = await liveOf(participant, at, began)
+        await Promise.all(live.map((id) => append(id, push)))
+      }
+      await tell()
+      if (!(await directory.areAll(participantHash(participant)))) await tell()
+    },
     async seen(participant) {
       return (await live(participant)).map(({ expiresAt: _, ...seen }) => seen)
     },
     async appendRung(participant, push, except) {
-      table.appendRung(participant, push, except)
-      let left: ReadonlySet<string> | undefined
-      for (let tries = 0; tries < mostTries; tries++) {
-        const rows = (await rowsElsewhere(participant)).filter(({ sessionId }) => left?.has(sessionId) ?? true)
-        await takeFree(rows)
-        // Some may have come here since they were looked for.
-        table.appendRung(participant, push, except)
-        if (rows.length === 0) return
-        const owners = Map.groupBy(
-          rows.filter((row) => !isFree(row)),
-          (row) => row.owner,
-        )
-        const missed = await Promise.all(
-          Array.from(owners, ([at, theirs]) => {
-            const ids = theirs.map(({ sessionId }) => sessionId)
-            return inbox.ask(at, ['rung', participant, push, except, ids]) as Promise<string[]>
-          }),
-        )
-        // They went to another node, or are over, since they were looked for.
-        left = new Set(missed.flat())
-        if (left.size === 0) return
-        await Bun.sleep(pauseOf(tries))
-      }
-      throw changing()
+      await tellRung(participant, push, except)
+      if (!(await directory.areAll(participantHash(participant)))) await tellRung(participant, push, except)
     },
     async owing(identity) {
       const rows = await rowsElsewhere(identity.participant)
@@ -122,7 +147,7 @@ export function createAround({ node, table, directory, owner, inbox, living }: A
   }
 }
 
-function liveOf({ identity, openedAt }: Session): Live {
+function liveOfSession({ identity, openedAt }: Session): Live {
   const { sessionId, deviceId, extended, appVersion = null, expiresAt = Number.POSITIVE_INFINITY } = identity
   return { sessionId, deviceId, extended, appVersion, openedAt, expiresAt }
 }

@@ -31,9 +31,9 @@ export interface Completeness {
   look(): Promise<void>
   /**
    * True where what was just read under a tag can be believed, false where it has to be read again. Rejects with a
-   * `StoreError` where some node has yet to write what it owns.
+   * `StoreError` where some node has yet to write what it owns, and did not in so many ms.
    */
-  isWhole(tag: string): Promise<boolean>
+  isWhole(tag: string, ms?: number): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ interface Part {
 
 const lookMs = 1_000
 /** Who asks waits so long for the others, and looks again so often, in ms. */
-const waitMs = 3_000
+const waitMs = 1_000
 const againMs = 100
 /** Runs of nodes that are remembered: one that was dead for long may come back. */
 const mostNodes = 200
@@ -121,9 +121,9 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
       }, lookMs)
     },
     look,
-    async isWhole(tag) {
+    async isWhole(tag, ms = waitMs) {
       if (await isBelieved(tag)) return true
-      for (const until = performance.now() + waitMs; performance.now() < until; await Bun.sleep(againMs)) {
+      for (const until = performance.now() + ms; performance.now() < until; await Bun.sleep(againMs)) {
         await look()
         // A look that began before may not have seen it.
         if (await isBelieved(tag)) return false

@@ -1,6 +1,8 @@
 import type { SessionIdentity } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { hasLast, type Session } from '../../session/session.ts'
 import { participantHash, tagOfHash, tagOfSessionId } from '../../session/session-id.ts'
+import type { Completeness } from './completeness.ts'
 import type { Store } from './connection.ts'
 
 /** What the directory says of a session: every node reads it, its owner alone writes it. */
@@ -36,8 +38,13 @@ export interface Copy {
 export interface Directory {
   /** Undefined where there is no such session. */
   row(sessionId: string): Promise<Row | undefined>
-  /** The rows of the sessions of a participant, in the order in which they were written first. */
+  /**
+   * The rows of the sessions of a participant, in the order in which they were written first: those that are there. Where
+   * the store was emptied, some may be missing.
+   */
   rowsOf(hash: string): Promise<readonly Row[]>
+  /** True where those that were just read are all, false where they have to be read again; see `Completeness`. */
+  areAll(hash: string): Promise<boolean>
   /**
    * Takes a session over, if its fence is still that; its owner of before can write nothing more of it. `gone`: there is
    * nothing to go on with. Undefined where another one was faster.
@@ -45,8 +52,11 @@ export interface Directory {
   claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
 }
 
+/** Nodes that live write again what they own in less, in ms. */
+const soonMs = 300
+
 /** `isWhole`: see `Completeness`. */
-export function createDirectory(store: Store, node: string, isWhole: (tag: string) => Promise<boolean>): Directory {
+export function createDirectory(store: Store, node: string, isWhole: Completeness['isWhole']): Directory {
   async function rowOfSession(sessionId: string): Promise<Row | undefined> {
     const fields = (await store.run('row', [rowKey(sessionId)], [])) as string[]
     return fields.length === 0 ? undefined : rowOf(sessionId, fields)
@@ -67,10 +77,14 @@ export function createDirectory(store: Store, node: string, isWhole: (tag: strin
       return row !== undefined || (await isWhole(tag)) ? row : rowOfSession(sessionId)
     },
     async rowsOf(hash) {
-      // Some may be there again, and others not yet.
-      const [rows, isSure] = await Promise.all([rowsOf(hash), isWhole(tagOfHash(hash))])
-      return isSure ? rows : rowsOf(hash)
+      const isSure = isWhole(tagOfHash(hash), soonMs).catch((error) => {
+        if (!(error instanceof StoreError)) throw error
+        return false
+      })
+      const rows = await rowsOf(hash)
+      return (await isSure) ? rows : rowsOf(hash)
     },
+    areAll: (hash) => isWhole(tagOfHash(hash)),
     async claim(sessionId, fence) {
       const reply = await store.run('claim', [rowKey(sessionId), logKey(sessionId)], [node, fence])
       const [next, state, isWhole, entries] = reply

@@ -114,7 +114,10 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const operations = createOperations(table)
   const resumes = createResumes({ table, owner, registered })
-  const around = createAround({ node, table, directory, owner, inbox, living })
+  const around = createAround({
+    ...{ node, table, directory, owner, inbox, living },
+    append: (...how) => sessions.append(...how),
+  })
   let renewing: Timer | undefined
   let checking: Timer | undefined
   let isChecking = false
@@ -324,12 +327,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (row === undefined) return at === node ? undefined : remoteSink(at, id)
       return row.hasSocket && row.owner !== node ? remoteSink(row.owner, id) : undefined
     },
-    async liveOf(participant, at = Number.POSITIVE_INFINITY, began = Number.NEGATIVE_INFINITY) {
-      const live = await around.live(participant)
-      return live
-        .filter(({ openedAt, expiresAt }) => openedAt <= at && expiresAt > began)
-        .map(({ sessionId }) => sessionId)
-    },
+    liveOf: around.liveOf,
+    appendLive: around.appendLive,
     seen: around.seen,
     renew: table.renew,
     append(id, push) {
