@@ -36,6 +36,7 @@ interface State {
   readonly gates?: Pairs<Push[] | null> | undefined
   readonly passed?: readonly string[] | undefined
   readonly parcels?: Pairs<Parcel> | undefined
+  readonly accepted?: readonly string[] | undefined
   readonly taken?: Pairs<string> | undefined
   readonly turn?: number | undefined
 }
@@ -65,6 +66,7 @@ export function writeState(session: Session): string {
     gates: listOf(session.gates),
     passed: session.passed,
     parcels: listOf(session.parcels),
+    accepted: session.accepted,
     taken: session.taken && [...session.taken].map(([sender, taken]) => [sender, taken.write()] as const),
     turn: session.turn === 0 ? undefined : session.turn,
   }
@@ -101,6 +103,7 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   session.gates = mapOf(read.gates)
   session.passed = read.passed && [...read.passed]
   session.parcels = mapOf(read.parcels)
+  session.accepted = read.accepted && [...read.accepted]
   session.taken = takenOf(read.taken, log)
   session.turn = read.turn ?? 0
   if (read.hasSocket) loseSocket(session, false, at, false)

@@ -13,6 +13,8 @@ export interface Kept {
 
 /** What goes along when a place passes on to another session of the participant [PLACE2]. */
 export interface Parcel {
+  /** The same as long as it may be given again: whoever has it takes it once. */
+  readonly id: string
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
   /** What the peer sends, as it said last [MEDIA1]. */
   readonly media: Push | undefined
@@ -28,6 +30,8 @@ export type Append = (session: Session, push: Push, at?: number) => unknown
 
 /** Senders whose requests are remembered. */
 const mostSenders = 16
+/** Parcels that may come again. */
+const mostAccepted = 16
 /** Versions of places that passed on. */
 const mostVersions = 64
 
@@ -152,6 +156,7 @@ export function give(source: Session, call: string, version: number): Parcel {
   const entries = isPassed ? [] : takeUnproven(source, isWanted).map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
+    id: `${source.identity.sessionId} ${version} ${call}`,
     entries,
     media: source.media?.get(call),
     kept: source.kept?.get(call),
@@ -162,8 +167,11 @@ export function give(source: Session, call: string, version: number): Parcel {
   return parcel
 }
 
-/** What came along with a place, in front of what comes to it here. */
+/** What came along with a place, in front of what comes to it here; nothing where it came before. */
 export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
+  target.accepted ??= []
+  if (target.accepted.includes(parcel.id)) return
+  if (target.accepted.push(parcel.id) > mostAccepted) target.accepted.shift()
   acceptKept(target, call, parcel.kept)
   for (const { push, at } of parcel.entries) append(target, push, at)
   for (const [sender, text] of parcel.taken) {

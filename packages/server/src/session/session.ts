@@ -64,6 +64,8 @@ export interface Session {
   passed: string[] | undefined
   /** What it gave to who took its place, until that has it for sure. */
   parcels: Map<string, Parcel> | undefined
+  /** What it took so from others, oldest first. */
+  accepted: string[] | undefined
   /** Which requests of each sender it has taken [EXT4]. */
   taken: Map<string, Taken> | undefined
   /** Whose turn it was last of those that came back: of several at once the newest wins [RES1]. */
@@ -118,6 +120,7 @@ export function createSession(
     passed: undefined,
     placeVersions: undefined,
     parcels: undefined,
+    accepted: undefined,
     taken: undefined,
     turn: 0,
     isListed: false,

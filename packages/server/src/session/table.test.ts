@@ -110,3 +110,27 @@ test('[PLACE2] what goes along to another process is given again, the same, unti
   table.gave(id, 'call')
   expect(table.give(id, 'call', 3)?.entries).toEqual([])
 })
+
+test('[PLACE2] what went along is taken once, also of base senders, when nobody knows whether it came', () => {
+  const id = connect('a', false)
+  table.hold(id, 'call', true, false, 2)
+  for (const text of ['1', '2']) table.append(id, relay(text))
+  const parcel = JSON.parse(JSON.stringify(table.give(id, 'call', 3)))
+  const other = createSessionTable({ ...options, isShared: true })
+  other.open({ sessionId: 'b', participant, deviceId: 'phone', extended: true }, sink(), 0)
+  other.ready('b')
+  handed = []
+  const how = { settled: true, version: 3, gate: false }
+  expect(other.accept('call', 'b', parcel, how)).toBe(true)
+  other.append('b', relay('3'))
+  // Told late, by another one, of a later version.
+  for (const version of [3, 4]) expect(other.accept('call', 'b', parcel, { ...how, version })).toBe(true)
+  expect(handed).toEqual(['1', '2', '3'])
+  // It came back and goes again.
+  table.gave(id, 'call')
+  table.hold(id, 'call', true, false, 5)
+  table.append(id, relay('4'))
+  handed = []
+  other.accept('call', 'b', JSON.parse(JSON.stringify(table.give(id, 'call', 6))), { ...how, version: 6 })
+  expect(handed).toEqual(['4'])
+})
