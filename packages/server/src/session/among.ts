@@ -5,7 +5,7 @@ import type { SessionIdentity } from '../ports/sessions.ts'
 import type { Index } from './index.ts'
 import { finish, knowsOf, noteVersion, pass } from './news.ts'
 import { accept, give, hold, type Parcel, settle, takeUnproven } from './places.ts'
-import { hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
+import { goneSince, hasUndeliveredFinal, isForgettable, mayResume, type Session } from './session.ts'
 
 /** Of a call's versions, where none is named. */
 export const newestVersion = Number.MAX_SAFE_INTEGER
@@ -36,6 +36,10 @@ export interface Among {
   collectFinals(identity: SessionIdentity): void
   /** The same from these sessions, in this order, as far as they have no socket. */
   collectFrom(identity: SessionIdentity, sessionIds: readonly string[]): void
+  /** Base sessions without a socket in which it waits how a call ended. */
+  straysOf(participant: Participant, call: string): readonly Session[]
+  /** What waits so in one is for another one of its device that came before it did, and has looked [WS4]. */
+  inherit(from: string, to: string, call: string): void
   /** A place passes on to a session of another process: what goes along. Again the same, until `gave` [PLACE2]. */
   give(sessionId: string, call: string, version: number): Parcel | undefined
   gave(sessionId: string, call: string): void
@@ -100,13 +104,19 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   function passFinalOn(source: Session, push: Push): void {
     // Who may come back to its session finds it there.
     if (source.identity.extended) return
-    for (const target of live.of(source.participantKey)) {
-      // One that has yet to look finds it.
-      const hasLooked = target.overSinceOpen === undefined && target.openedAt >= source.lostAt
-      if (!hasLooked || !isForDevice(source, target) || knowsOf(target, push)) continue
-      changed(target)
-      giveFinals(source, target, ({ call }) => call === push.call)
-    }
+    for (const target of live.of(source.participantKey)) passTo(target, source, push)
+  }
+
+  function passTo(target: Session, source: Session, push: Push): void {
+    // One that has yet to look finds it.
+    const hasLooked = target.overSinceOpen === undefined && target.openedAt >= goneSince(source)
+    if (!hasLooked || !isForDevice(source, target) || knowsOf(target, push)) return
+    changed(target)
+    giveFinals(source, target, ({ call }) => call === push.call)
+  }
+
+  function lastOf({ log }: Session, call: string): Push | undefined {
+    return log?.all().find(({ push }) => push.call === call && isLast(push))?.push
   }
 
   /** Hands what sockets of the same device did not hear to one that comes back [WS4]. */
@@ -189,6 +199,15 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
         identity,
         sources.filter(({ sink }) => sink === undefined),
       )
+    },
+    straysOf: (participant, call) =>
+      detached
+        .of(participantKey(participant))
+        .filter((session) => !session.identity.extended && lastOf(session, call) !== undefined),
+    inherit(from, to, call) {
+      const [source, target] = [sessions.get(from), sessions.get(to)]
+      const push = source && lastOf(source, call)
+      if (push !== undefined && source?.sink === undefined && target?.sink !== undefined) passTo(target, source!, push)
     },
     release,
   }

@@ -39,6 +39,7 @@ interface State {
   readonly accepted?: readonly string[] | undefined
   readonly taken?: Pairs<string> | undefined
   readonly turn?: number | undefined
+  readonly isLostUnseen?: true | undefined
 }
 
 /** All of a session but its log. */
@@ -69,6 +70,7 @@ export function writeState(session: Session): string {
     accepted: session.accepted,
     taken: session.taken && [...session.taken].map(([sender, taken]) => [sender, taken.write()] as const),
     turn: session.turn === 0 ? undefined : session.turn,
+    isLostUnseen: session.isLostUnseen || undefined,
   }
   return JSON.stringify(state)
 }
@@ -107,6 +109,7 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   session.taken = takenOf(read.taken, log)
   session.turn = read.turn ?? 0
   if (read.hasSocket) loseSocket(session, false, at, false)
+  session.isLostUnseen = read.hasSocket || read.isLostUnseen === true
   return session
 }
 

@@ -29,6 +29,8 @@ export interface Session {
   provenSeq: number
   readonly openedAt: number
   lostAt: number
+  /** Nobody saw when: its owner died. */
+  isLostUnseen: boolean
   /** The last of its log when it lost its socket. */
   lostSeq: number
   /** When the window began in which it is remembered: with the loss, or with the end of its last call. */
@@ -102,6 +104,7 @@ export function createSession(
     provenSeq: 0,
     openedAt: at,
     lostAt: at,
+    isLostUnseen: false,
     lostSeq: 0,
     idleSince: at,
     closed: false,
@@ -157,6 +160,11 @@ export function ringsUntil({ log, provenSeq }: Session, seq: number): string[] {
   return log?.find(isUnproven).map(({ push }) => push.call) ?? []
 }
 
+/** It has had no socket at least since then, or may have had none. */
+export function goneSince({ isLostUnseen, openedAt, lostAt }: Session): number {
+  return isLostUnseen ? openedAt : lostAt
+}
+
 /** The calls that it has, or had, to do with, as far as it remembers them. */
 export function callsOf({ log, places, ringing, versions, over, kept }: Session): Set<string> {
   const calls = new Set([...(places ?? []), ...(ringing ?? []), ...(versions?.keys() ?? []), ...(over ?? [])])
@@ -186,6 +194,7 @@ export function loseSocket(session: Session, clean: boolean, at: number, closed:
   session.opened = false
   session.due = undefined
   session.lostAt = at
+  session.isLostUnseen = false
   session.lostSeq = session.log?.last ?? 0
   session.idleSince = at
   session.closed = closed

@@ -175,6 +175,49 @@ test('[ORD3] a step of a call is not told as long as one of its sessions turned 
   client.disconnect()
 })
 
+for (const how of ['append', 'appendRung'] as const) {
+  for (const teller of [0, 1]) {
+    test(`[WS4] an end (${how}, told by node ${teller}) is heard on another node by who came back and has looked, once`, async () => {
+      const { started, client } = await start(2)
+      const [one, two] = started as [SessionNode, SessionNode]
+      const dead = await openReady(one.sessions, { extended: false })
+      const { participant, deviceId } = dead.identity
+      await one.sessions.append(dead.id, pushes.ringing('c', 1, 1))
+      await one.sessions.detach(dead.id, dead.socket, false, 0)
+      const open = (device: typeof deviceId) =>
+        openReady(two.sessions, { participant, extended: false, deviceId: device }, 1)
+      const [other, back, next] = [await open('another'), await open(deviceId), await open(deviceId)]
+      for (const { identity } of [other, back, next]) await two.sessions.collectFinals(identity)
+      const end = pushes.final('c', 2, 2)
+      const { sessions } = started[teller]!
+      if (how === 'append') await sessions.append(dead.id, end)
+      else await sessions.appendRung(participant, end, [])
+      await Promise.all([one.settled(), two.settled()])
+      const heard = [other, back, next].map(({ socket }) => numbersOf(socket).length)
+      expect([heard[0], heard[1]! + heard[2]!]).toEqual([0, 1])
+      client.disconnect()
+    })
+  }
+}
+
+test('[WS4] the same where its owner died: its device may have come back before anybody noticed', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const dead = await openReady(one.sessions, { extended: false })
+  const { participant } = dead.identity
+  await one.sessions.append(dead.id, pushes.ringing('c', 1, 1))
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${dead.id}`)
+  await client.hset(key, { o: '', f: '9' })
+  const back = await openReady(two.sessions, { participant, extended: false }, 1_000)
+  await two.sessions.collectFinals(back.identity)
+  await three.sessions.sweep(2_000)
+  await three.sessions.appendRung(participant, pushes.final('c', 2, 2), [])
+  await two.settled()
+  expect(numbersOf(back.socket)).toEqual([2])
+  client.disconnect()
+})
+
 test('[RES2] a copy without its log is not taken for whole', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

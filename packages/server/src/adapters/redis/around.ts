@@ -1,13 +1,14 @@
 import { type Participant, participantKey } from '../../call/call.ts'
-import type { Push } from '../../ports/push.ts'
+import { isLast, type Push } from '../../ports/push.ts'
 import type { SessionIdentity, Sessions } from '../../ports/sessions.ts'
-import type { Session } from '../../session/session.ts'
+import { goneSince, type Session } from '../../session/session.ts'
 import { participantHash } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { type Directory, deviceField, deviceOf, type Row } from './directory.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import { changing, type Owner, pauseOf } from './owner.ts'
+import type { Saves } from './saves.ts'
 
 export interface AroundOptions {
   readonly node: string
@@ -17,6 +18,7 @@ export interface AroundOptions {
   readonly inbox: Pick<Inbox, 'ask'>
   readonly living: Living
   readonly append: Sessions['append']
+  readonly settle: Saves['settle']
 }
 
 /** A session with a socket. */
@@ -29,11 +31,15 @@ export interface Live extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | '
 /** What concerns several sessions of one participant, whose owners may be several nodes. */
 export type Around = Pick<Sessions, 'seen' | 'owing' | 'collectFinals' | 'appendRung' | 'appendLive' | 'liveOf'> & {
   live(participant: Participant): Promise<readonly Live[]>
+  /** How a call ended may have come to a dead session of a device that is back at another node, and has looked [WS4]. */
+  passOn(participant: Participant, push: Push): Promise<void>
+  /** The same for this node, whose session the other one is. */
+  inherit(from: string, to: string, call: string): Promise<void>
 }
 
 const mostTries = 8
 
-export function createAround({ node, table, directory, owner, inbox, living, append }: AroundOptions): Around {
+export function createAround({ node, table, directory, owner, inbox, living, append, settle }: AroundOptions): Around {
   const { isHere, isFree } = owner
 
   const rowsOf = (participant: Participant) => directory.rowsOf(participantHash(participant))
@@ -102,9 +108,31 @@ export function createAround({ node, table, directory, owner, inbox, living, app
     throw changing()
   }
 
+  async function passOn(participant: Participant, { call }: Push): Promise<void> {
+    const isStray = (id: string) => table.straysOf(participant, call).some(({ identity }) => identity.sessionId === id)
+    const strays = table.straysOf(participant, call)
+    if (strays.length === 0) return
+    // Who looks from now on finds it.
+    await settle()
+    const rows = await rowsElsewhere(participant)
+    for (const source of strays) {
+      for (const row of rows) {
+        const isForIt = row.hasSocket && !isFree(row) && row.openedAt >= goneSince(source) && isDeviceOf(source, row)
+        if (!isForIt || !isStray(source.identity.sessionId)) continue
+        await inbox.ask(row.owner, ['inherit', source.identity.sessionId, row.sessionId, call])
+      }
+    }
+  }
+
   return {
     live,
     liveOf,
+    passOn,
+    async inherit(from, to, call) {
+      // It looks itself, or was told.
+      if (table.get(to)?.overSinceOpen !== undefined || table.knowsEnd(to, call)) return
+      if (await owner.acquire(from)) table.inherit(from, to, call)
+    },
     async appendLive(participant, push, at, began) {
       const tell = async () => {
         const live = await liveOf(participant, at, began)
@@ -119,6 +147,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
     async appendRung(participant, push, except) {
       await tellRung(participant, push, except)
       if (!(await directory.areAll(participantHash(participant)))) await tellRung(participant, push, except)
+      if (isLast(push)) await passOn(participant, push)
     },
     async owing(identity) {
       const rows = await rowsElsewhere(identity.participant)
@@ -155,6 +184,11 @@ function liveOfSession({ identity, openedAt }: Session): Live {
 function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt }: Row): Live {
   const version = appVersion === '' ? null : appVersion
   return { sessionId, deviceId: deviceOf(device), extended, appVersion: version, openedAt, expiresAt }
+}
+
+/** Whether what waits in a session is for the device of another one. */
+function isDeviceOf({ identity: { deviceId, isNotOf } }: Session, row: Row): boolean {
+  return deviceId === undefined ? deviceOf(row.device) !== isNotOf : row.device === deviceField({ deviceId })
 }
 
 /** Whether what a session left behind is for who comes back with this device [WS4]. */

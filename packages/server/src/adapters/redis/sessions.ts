@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, placeOf } from '../../call/call.ts'
 import { callMark, readCall } from '../../call/read.ts'
+import { isLast, type Push } from '../../ports/push.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { newestVersion } from '../../session/among.ts'
@@ -117,6 +118,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const around = createAround({
     ...{ node, table, directory, owner, inbox, living },
     append: (...how) => sessions.append(...how),
+    settle: saves.settle,
   })
   let renewing: Timer | undefined
   let checking: Timer | undefined
@@ -199,7 +201,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       case 'rung': {
         const [, participant, push, except, ids] = frame
         table.appendRung(participant, push, except)
-        return ids.filter((id) => !owner.isHere(id))
+        const missed = () => ids.filter((id) => !owner.isHere(id))
+        return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
       }
       case 'owing':
         return table.owing(frame[1])
@@ -217,6 +220,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       }
       case 'call':
         return hearOfCall(frame[1], frame[2])
+      case 'inherit':
+        return around.inherit(frame[1], frame[2], frame[3])
       case 'look':
         return void look().catch(onSaveFailed)
       case 'heard':
@@ -241,7 +246,15 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   }
 
   function doHere(operation: Operation, id: string, args: readonly unknown[]): unknown {
-    return (operations[operation] as (id: string, ...args: readonly unknown[]) => unknown)(id, ...args)
+    const done = (operations[operation] as (id: string, ...args: readonly unknown[]) => unknown)(id, ...args)
+    return operation === 'append' && isLast(args[0] as Push) ? passOn(id, args[0] as Push, done) : done
+  }
+
+  function passOn(id: string, push: Push, done: unknown): unknown {
+    const session = table.get(id)
+    // Who may come back to it finds it there.
+    if (session === undefined || session.sink !== undefined || session.identity.extended) return done
+    return around.passOn(session.identity.participant, push).then(() => done)
   }
 
   /** Another node takes this one for the owner: it may be, and have forgotten it. */
