@@ -16,6 +16,7 @@ import {
 import { registerSessionsContract } from '../contracts/sessions.ts'
 import { registerEmptiedRules } from '../contracts/sessions-emptied.ts'
 import { startCluster } from '../support/redis.ts'
+import { until } from './session-nodes.ts'
 
 /** Three masters: a script that touched two slots would fail here. */
 let cluster: Awaited<ReturnType<typeof startCluster>>
@@ -79,3 +80,34 @@ test('[RES1] sessions of many participants, on both of two nodes', async () => {
     await two.close()
   }
 })
+
+test('[ORD3] one master that was emptied is written again at once, and what was lost there is not taken for gone', async () => {
+  const [one, two] = [await startNode(), await startNode()]
+  const clients = cluster.servers.map(({ url }) => new Redis(url))
+  try {
+    for (const client of clients) {
+      const all = await Promise.all(upTo(12).map(() => openReady(one.sessions)))
+      for (const { id } of all) await two.sessions.append(id, pushes.ringing('c', 1, 1))
+      await client.flushall()
+      await Promise.all(
+        all.map(({ identity }) => two.sessions.appendRung(identity.participant, pushes.final('c', 2, 2), [])),
+      )
+      await one.settled()
+      for (const { socket } of all) expect(numbersOf(socket)).toEqual([1, 2])
+      // Nobody asks for anything.
+      await client.flushall()
+      await until(
+        'its sessions are there again',
+        async () => {
+          const rows = await Promise.all(clients.map((each) => each.keys('rw:*:o:*')))
+          return all.every(({ id }) => rows.flat().some((key) => key.endsWith(id)))
+        },
+        4_000,
+      )
+    }
+  } finally {
+    for (const client of clients) client.disconnect()
+    await one.close()
+    await two.close()
+  }
+}, 60_000)
