@@ -75,6 +75,42 @@ test('[RES1] a session that is back while its loss is looked into keeps its plac
   expect(await domain.store.load(call)).toMatchObject({ version: call.version, calleePlace: { state: 'held' } })
 })
 
+test('[EXT1] a call that a snapshot says rings does ring there: who is told of it hears of its end', async () => {
+  for (const resumes of [true, false]) {
+    let reads = 0
+    const inBetween = once()
+    const { domain, callee } = await setUp({
+      store: (real) => ({
+        async liveCallsOf(participant) {
+          // After what rings was told, and before the snapshot.
+          if (++reads === 2) await inBetween.happen()
+          return real.liveCallsOf(participant)
+        },
+      }),
+      // Nobody could tell of it in time.
+      sessions: (real) => ({
+        appendLive: () => Promise.reject(new StoreError('unavailable', 'away')),
+        appendRung: real.appendRung,
+      }),
+    })
+    const other = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
+    reads = 0
+    inBetween.plan(() => invited(domain, other, callee))
+    const arriving = resumes ? { ...callee.actor, extended: true } : again(callee)
+    const socket = createSocket()
+    const { activeCalls, sessionId } = await domain.arrivals.arrive(
+      arriving,
+      socket,
+      resumes ? resumeOf(callee, 0) : undefined,
+    )
+    await domain.sessions.ready(sessionId)
+    const ringing = activeCalls.filter(({ status }) => status === 'ringing')
+    expect(ringing).toHaveLength(1)
+    expect(socket.told.map(({ event }) => event)).toContain('call.ringing')
+  }
+})
+
 test('[PLACE1] whoever answered is never told that somebody else did, also where the place has passed on since', async () => {
   const inBetween = once()
   // Nobody is told of the answer yet.

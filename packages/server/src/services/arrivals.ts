@@ -277,8 +277,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       .map(({ call_uuid: callUuid }) => callKey({ product, callUuid }))
   }
 
+  /** What it says rings does ring there: whoever ends the call looks for those. */
   async function readActiveCalls(session: Who): Promise<ActiveCall[]> {
-    const live = await store.liveCallsOf(session.participant)
+    const live = await liveCallsOf(session)
     return live.flatMap((call) => {
       const now = newest(call)
       const side = sideOf(now, session.participant)
@@ -304,12 +305,14 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (call.status !== 'ringing' || !isRung(session, call)) return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
-    return andThen(sessions.append(session.sessionId, push), () =>
-      andThen(store.load(call), (now) => {
+    return andThen(sessions.append(session.sessionId, push), (result) => {
+      // It rings there already.
+      if (result === 'dropped') return
+      return andThen(store.load(call), (now) => {
         if (now === undefined || now.status === 'ringing') return
         return tellThatItIsOver(session, now)
-      }),
-    )
+      })
+    })
   }
 
   async function tellThatItIsOver(session: Who, call: Call): Promise<void> {

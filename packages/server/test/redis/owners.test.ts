@@ -154,6 +154,26 @@ test('[ORD3] a session that comes to the deliverer while it looks for others is 
   client.disconnect()
 })
 
+test('[ORD3] what another node was faster to take over is told there', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const dead = await openReady(one.sessions)
+  const { participant } = dead.identity
+  await one.sessions.append(dead.id, pushes.ringing('c', 1, 1))
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${dead.id}`)
+  await client.hset(key, { o: '', f: '9' })
+  two.onScript = async (name, _args, send) => {
+    if (name === 'claim') await three.sessions.append(dead.id, pushes.relay('d', 2))
+    return send()
+  }
+  await two.sessions.appendRung(participant, pushes.final('c', 3, 3), [])
+  const back = await comeBack(three.sessions, dead, 1)
+  await three.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2, 3])
+  client.disconnect()
+})
+
 test('[ORD3] a step of a call is not told as long as one of its sessions turned out to be elsewhere since', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -90,6 +90,8 @@ export function createAround({ node, table, directory, owner, inbox, living, app
       // Some may have come here since they were looked for.
       table.appendRung(participant, push, except)
       if (rows.length === 0) return
+      // Another node was faster.
+      const taken = rows.filter((row) => isFree(row) && !isHere(row.sessionId)).map(({ sessionId }) => sessionId)
       const owners = Map.groupBy(
         rows.filter((row) => !isFree(row)),
         (row) => row.owner,
@@ -101,7 +103,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
         }),
       )
       // They went to another node, or are over, since they were looked for.
-      left = new Set(missed.flat())
+      left = new Set([...missed.flat(), ...taken])
       if (left.size === 0) return
       await Bun.sleep(pauseOf(tries))
     }
