@@ -223,6 +223,11 @@ export interface Sessions {
   toldExactly(call: string): MaybePromise<{ readonly version: number; readonly before: number }>
   /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
   tellAll(): MaybePromise<void>
+  /**
+   * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'
+   * since: it is told again.
+   */
+  confirm(call: string): MaybePromise<void>
   /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
   setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
   /** Forgets what is older than the window. */

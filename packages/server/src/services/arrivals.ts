@@ -305,14 +305,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (call.status !== 'ringing' || !isRung(session, call)) return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
-    return andThen(sessions.append(session.sessionId, push), (result) => {
-      // It rings there already.
-      if (result === 'dropped') return
-      return andThen(store.load(call), (now) => {
+    return andThen(sessions.append(session.sessionId, push), () =>
+      andThen(store.load(call), (now) => {
         if (now === undefined || now.status === 'ringing') return
         return tellThatItIsOver(session, now)
-      })
-    })
+      }),
+    )
   }
 
   async function tellThatItIsOver(session: Who, call: Call): Promise<void> {

@@ -196,7 +196,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const notices = event.notices.map((notice) => deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
     const peers = (event.peers ?? []).map((news) => tellPeer(key, call, news))
-    return andThen(allDone([...holds, ...notices, ...peers]), () => {
+    const isLast = ends || isAnswer(step)
+    const all = andThen(allDone([...holds, ...notices, ...peers]), () => (isLast ? sessions.confirm(key) : undefined))
+    return andThen(all, () => {
       const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
       return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
     })

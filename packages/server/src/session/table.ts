@@ -33,7 +33,7 @@ export interface SessionTableOptions {
 }
 
 /** What a session table does not do: how far calls were told, and what becomes of logs that are lost. */
-type Beyond = 'toldOf' | 'toldExactly' | 'tellAll' | 'setTold' | 'reset' | 'hasMoved'
+type Beyond = 'toldOf' | 'toldExactly' | 'confirm' | 'tellAll' | 'setTold' | 'reset' | 'hasMoved'
 
 /** The port's methods, with every answer at once. */
 type AtOnce = {

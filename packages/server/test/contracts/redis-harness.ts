@@ -120,6 +120,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     toldOf: (call, enough) => next().toldOf(call, enough),
     toldExactly: (call) => next().toldExactly(call),
     tellAll: () => next().tellAll(),
+    confirm: (call) => next().confirm(call),
     setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),

@@ -154,6 +154,62 @@ test('[ORD3] a session that comes to the deliverer while it looks for others is 
   client.disconnect()
 })
 
+test('[ORD3] an end that was told to a session of before is told before its place is released', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, 'o', '')
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
+  await two.settled()
+  const tell = async () => {
+    await one.sessions.append(seen.id, pushes.final('c', 2, 2))
+    await one.sessions.confirm('c')
+    await one.sessions.release(seen.id, 'c')
+    await one.sessions.setTold('c', 2, true)
+  }
+  expect(await outcomeOf(tell)).toBe('unknown')
+  expect(await outcomeOf(tell)).toBeUndefined()
+  const back = await comeBack(two.sessions, seen, 0)
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([1, 2])
+  client.disconnect()
+})
+
+test('[ORD3] a deliverer takes over no session that this node is just giving away', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.append(seen.id, pushes.ringing('c', 1, 1))
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  // What it saves to give it away takes a while.
+  const { promise: isTold, resolve: go } = Promise.withResolvers<void>()
+  let isHeldUp = false
+  one.onScript = async (name, _args, send) => {
+    if (name === 'save' && !isHeldUp) {
+      isHeldUp = true
+      await isTold
+    }
+    return send()
+  }
+  const coming = comeBack(two.sessions, seen, 1)
+  await until('it is given away', () => isHeldUp)
+  const telling = one.sessions.appendRung(seen.identity.participant, pushes.final('c', 2, 2), [])
+  await until('others are looked for', () => one.ran.includes('rows'))
+  await Bun.sleep(0)
+  go()
+  await telling
+  const back = await coming
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2])
+  // Given away once.
+  expect(await client.hget(key, 'f')).toBe('2')
+  client.disconnect()
+})
+
 test('[ORD3] what another node was faster to take over is told there', async () => {
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]

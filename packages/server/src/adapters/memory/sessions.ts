@@ -42,6 +42,7 @@ export function createMemorySessions({ windowMs, resumeWindowMs, onLogLost }: Me
       session.due.text = text
       table.handOut(session)
     },
+    confirm() {},
     sweep(at) {
       told.sweep(at)
       table.sweep(at)

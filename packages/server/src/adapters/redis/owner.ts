@@ -74,6 +74,9 @@ export function createOwner(options: OwnerOptions): Owner {
   function claim({ sessionId, fence }: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean> {
     const known = claiming.get(sessionId)
     if (known !== undefined) return known
+    // Whoever gets it has asked first.
+    const going = leaving.get(sessionId)
+    if (going !== undefined) return going.then(() => false)
     const mine = claimNow(sessionId, fence).finally(() => claiming.delete(sessionId))
     claiming.set(sessionId, mine)
     return mine

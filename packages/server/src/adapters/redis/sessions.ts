@@ -375,9 +375,13 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     toldOf: told.toldOf,
     toldExactly: told.toldExactly,
     tellAll: told.tellAll,
+    confirm(call) {
+      const saving = saves.settle()
+      return saving === undefined ? told.confirm(call) : saving.then(() => told.confirm(call))
+    },
     async setTold(call, version, isOver) {
       // Who finds it believes that it is in the logs.
-      await saves.settle()
+      await sessions.confirm(call)
       await told.setTold(call, version, isOver)
     },
     sweep: (at) => table.sweep(at),

@@ -71,8 +71,11 @@ export function createTold(store: Store, { now, awayMs }: ToldOptions) {
     async tellAll(): Promise<void> {
       await since(0)
     },
-    async setTold(call: string, version: number, isOver: boolean): Promise<void> {
+    /** Throws where that is so, once. */
+    confirm(call: string): void {
       if (doubted.delete(call)) throw new StoreError('unknown', 'a session of the call has another owner by now')
+    },
+    async setTold(call: string, version: number, isOver: boolean): Promise<void> {
       await store.run('told', [keyOf(call)], [version, isOver ? overMs : liveMs, '0'])
       note(call, version, isOver)
     },
