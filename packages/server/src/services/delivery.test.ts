@@ -187,6 +187,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
   const sessions = {
     toldOf: () => 1,
     toldExactly: () => ({ version: 1, before: 0 }),
+    confirm() {},
     setTold: () => undefined,
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
     hold: (id: string) => noted(`hold ${id}`, true),
@@ -220,6 +221,7 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
   const sessions = {
     toldOf: () => told,
     toldExactly: () => ({ version: told, before: 0 }),
+    confirm() {},
     setTold: () => undefined,
     // The callee's log has yet to begin again.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
@@ -264,6 +266,7 @@ test('[RES4] what was told before the store was emptied is not told again, also 
   const sessions = {
     toldOf: () => 1,
     toldExactly: () => exact,
+    confirm() {},
     setTold: (_: string, version: number) => void told.push(version),
     hold: () => true,
     append(_: string, { version }: Push) {
@@ -302,6 +305,7 @@ test('[RES4] a call that is over waits for a lost log no longer than its holder 
   const sessions = {
     toldOf: () => told.at(-1) ?? answered.version,
     toldExactly: () => ({ version: told.at(-1) ?? answered.version, before: 0 }),
+    confirm() {},
     setTold: (_: string, version: number) => void told.push(version),
     hold: () => false,
     append(id: string) {
