@@ -37,16 +37,16 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
 test('[ORD1] [CLOSE] a node that did not hear what became of its sessions finds out by asking, and closes those that moved', async () => {
   const { sessions } = await nodes.start(server.url)
   const redis = new Redis(server.url)
-  const forget = async ({ id }: Seen, socket: string) =>
-    redis.hset(`rw:{${tagOfSessionId(id)}}:s:${id}`, { s: socket, n: socket && 'other' })
+  const take = async ({ id }: Seen, socket: '0' | '1') =>
+    redis.hset(`rw:{${tagOfSessionId(id)}}:o:${id}`, { o: 'other', f: '9', k: socket })
   const [mine, resumed, lost] = [await openReady(sessions), await openReady(sessions), await openReady(sessions)]
-  await forget(resumed, 'a newer socket')
-  await forget(lost, '')
+  await take(resumed, '1')
+  await take(lost, '0')
   const seen = [mine, resumed, lost]
   const moved = seen.map(async ({ id, socket }) => sessions.hasMoved(id, socket))
   expect(await Promise.all(moved)).toEqual([false, true, true])
   // Another socket has it, or its client has to come back: nobody else would tell it what it misses.
-  expect(seen.map(({ socket }) => socket.closes)).toEqual([[], [], [1013]])
+  expect(seen.map(({ socket }) => socket.closes)).toEqual([[], [4409], [1013]])
   expect(seen.map(({ id }) => sessions.heldHere(id) !== undefined)).toEqual([true, false, false])
   redis.disconnect()
 })

@@ -57,8 +57,9 @@ export function createAround({ node, table, directory, owner, inbox, living, app
       const own = table.get(row.sessionId)
       if (own !== undefined) {
         if (own.sink !== undefined) all.push(liveOfSession(own))
-      } else if (row.hasSocket && row.owner !== node && row.owner !== '' && (await living.isThere(row.owner)))
-        all.push(liveOfRow(row))
+      } else if (!row.hasSocket || row.owner === node || row.owner === '') continue
+      else if (isFree(row)) leave(row)
+      else if (await living.isThere(row.owner)) all.push(liveOfRow(row))
     }
     // The store may have lost what it knew of its own.
     const known = new Set(rows.map(({ sessionId }) => sessionId))
@@ -70,6 +71,13 @@ export function createAround({ node, table, directory, owner, inbox, living, app
   /** What a dead node has left is taken over. */
   async function takeFree(rows: readonly Row[]): Promise<void> {
     await Promise.all(rows.filter(isFree).map(owner.claim))
+  }
+
+  /** Where its owner is not dead after all, it has to find that nothing rings there any more [INV4]. */
+  function leave(row: Row): void {
+    owner.claim(row).catch(() => {
+      // Whoever looks next tries again.
+    })
   }
 
   async function liveOf(

@@ -6,6 +6,8 @@ export interface LivingOptions {
   readonly node: string
   /** A node did not say that it lives for a while: nobody waits for its answers. */
   readonly onSilent: (node: string) => void
+  /** Others may take this node for dead; told again and again as long as that is so, and once after that. */
+  readonly onDoubted: () => void
   readonly onError: (error: unknown) => void
 }
 
@@ -40,7 +42,7 @@ const deadMs = 5_000
 const silentMs = 3_000
 const lookMs = 100
 
-export function createLiving({ store, node, onSilent, onError }: LivingOptions): Living {
+export function createLiving({ store, node, onSilent, onDoubted, onError }: LivingOptions): Living {
   /** When each node was last known to live; when this one began to listen for that, and last could. */
   const seen = new Map<string, number>()
   /** When each of those that the store knows to live said so last. */
@@ -61,7 +63,10 @@ export function createLiving({ store, node, onSilent, onError }: LivingOptions):
     if (isStopped) return
     const [isNew, at, ...saying] = await store.run('nodes', ['rw:nodes'], [node, deadMs])
     // Somebody emptied the store, or it forgot this node while it could not beat.
-    if (isNew === 1 && beatAt !== 0) emptiedAt = performance.now()
+    if (isNew === 1 && beatAt !== 0) {
+      emptiedAt = performance.now()
+      onDoubted()
+    }
     const now = performance.now()
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
     if (now - beatAt > 2 * beatMs) {
@@ -116,7 +121,10 @@ export function createLiving({ store, node, onSilent, onError }: LivingOptions):
   return {
     async start() {
       await beat()
-      timer = setInterval(() => void beat().catch(onError), beatMs)
+      timer = setInterval(() => {
+        beat().catch(onError)
+        if (performance.now() - beatAt > deadMs) onDoubted()
+      }, beatMs)
       looking = setInterval(lookForSilent, lookMs)
     },
     isAlive,

@@ -86,6 +86,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     store,
     node,
     onSilent: (other) => inbox.giveUp(other),
+    onDoubted,
     onError,
   })
   const others = () => [...living.known(), ...(options.others?.() ?? [])]
@@ -146,7 +147,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** Somebody else has it: what this node has of it, or said to it, is worth nothing. */
   function refused(session: Session, hasSocket: boolean): void {
     told.doubt(callsOf(session))
-    if (table.get(session.identity.sessionId) === session) table.drop(session.identity.sessionId)
+    if (table.get(session.identity.sessionId) !== session) return
+    table.drop(session.identity.sessionId)
     // At once: what it was told has the number of something else there.
     if (hasSocket) session.sink?.close(4409, 'replaced by a newer connection')
     else session.sink?.close(1013, 'try again later', 'its node was taken for dead')
@@ -227,6 +229,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       case 'heard':
         return undefined
     }
+  }
+
+  /** Others may have taken what this node owns: it could not say for a while that it lives. */
+  function onDoubted(): void {
+    saves.renew().catch(onSaveFailed)
   }
 
   async function look(): Promise<void> {
