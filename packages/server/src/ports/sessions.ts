@@ -9,9 +9,9 @@ export interface Sink {
   send(text: string): void
   /**
    * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one makes
-   * this call ring, by its key.
+   * this call ring, by its key; `isEvent`: it is no relay, and what it says changes what the session knows.
    */
-  pushed(seq: number, rings?: string): void
+  pushed(seq: number, rings?: string, isEvent?: boolean): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */
   readonly writtenSeq: number
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */

@@ -156,6 +156,15 @@ export class SessionLog {
     return { whole, dropped, added, size: this.size + this.savedDropped }
   }
 
+  /** What comes after a seq comes after a later one. */
+  renumber(after: number, later: number): void {
+    const by = later - after
+    this.entries = this.all().map((entry) => (entry.seq > after ? { ...entry, seq: entry.seq + by } : entry))
+    this.head = 0
+    this.lastSeq = Math.max(this.lastSeq, after) + by
+    this.isTorn = true
+  }
+
   /** The next save writes all of it. */
   tear(): void {
     this.isTorn = true

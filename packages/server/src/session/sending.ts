@@ -79,8 +79,7 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
 
   function hand(session: Session, sink: Sink, seq: number, push: Push): void {
     sink.send(render(session, seq, push))
-    if (push.kind === 'ringing') sink.pushed(seq, push.call)
-    else sink.pushed(seq)
+    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, !isRelay(push))
   }
 
   return { append, handOut }

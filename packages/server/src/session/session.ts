@@ -1,6 +1,12 @@
 import { participantKey } from '../call/call.ts'
 import { isLast, type Push } from '../ports/push.ts'
-import type { ResumeRequest, SessionIdentity, Sink, Upstream } from '../ports/sessions.ts'
+import {
+  type ResumeRequest,
+  type SessionIdentity,
+  type Sink,
+  sessionLogLimits,
+  type Upstream,
+} from '../ports/sessions.ts'
 import { type LogEntry, SessionLog } from './log.ts'
 import type { Kept, Parcel } from './places.ts'
 import type { Taken } from './taken.ts'
@@ -218,10 +224,27 @@ export function canResume(session: Session, request: ResumeRequest, at: number, 
   if (session.epoch !== request.epoch || (request.replied ?? 0) < session.upstream.dropped) return false
   if (session.sink === undefined) {
     if (at - session.lostAt > windowMs) return false
-    // What nobody was told since is not what its client has: an owner that died had told it more than it had saved.
-    if (request.seq > session.lostSeq) return false
+    // What nobody was told since is not what its client has.
+    if (request.seq > session.lostSeq && !mayBeAhead(session, request.seq)) return false
   }
-  return session.log === undefined ? request.seq === 0 : session.log.reachesBackTo(request.seq)
+  // As many as it lacks are its client's already.
+  const seq = session.sink === undefined ? Math.min(request.seq, session.lostSeq) : request.seq
+  return session.log === undefined ? seq === 0 : session.log.reachesBackTo(seq)
+}
+
+/**
+ * An owner that was cut off from the store, and is taken for dead, may have told its client more relays than it had saved:
+ * what came here since gets later numbers [RES1].
+ */
+function mayBeAhead({ isLostUnseen, lostSeq }: Session, seq: number): boolean {
+  return isLostUnseen && seq - lostSeq <= sessionLogLimits.events
+}
+
+/** Goes on after what its client has. */
+export function catchUpWith(session: Session, seq: number): void {
+  if (session.sink !== undefined || seq <= session.lostSeq) return
+  session.log ??= new SessionLog()
+  session.log.renumber(session.lostSeq, seq)
 }
 
 /** What its client, or whoever takes its places, is told comes after this seq. */

@@ -10,6 +10,7 @@ import { closeGate, hold, keep, openGate, takeKept, untaken } from './places.ts'
 import { createSending } from './sending.ts'
 import {
   canResume,
+  catchUpWith,
   createSession,
   isForgettable,
   loseSocket,
@@ -176,6 +177,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
         if (session.sink !== undefined) disconnect(session, false, at)
         return undefined
       }
+      catchUpWith(session, request.seq)
       const { expiresAt, appVersion } = identity
       session.identity = { ...session.identity, expiresAt, appVersion }
       session.sink = sink

@@ -155,6 +155,31 @@ test('[EXT3] where the save before it fails, an ack says that the relay may not 
   expect(it.upstream.replies.map(({ text }) => JSON.parse(text))).toEqual(replies)
 })
 
+test('[EXT3] what others have to know, too, is told when it is saved, and what comes after it waits', () => {
+  const it = connection(null, { ...session, extended: true })
+  const push = (text: string, seq: number, isEvent: boolean) => {
+    it.send(text)
+    it.pushed(seq, undefined, isEvent)
+  }
+  push('relay 1', 1, false)
+  it.seal()
+  expect([it.flush(now, false), wire]).toEqual([false, ['relay 1']])
+  push('end', 2, true)
+  it.seal()
+  push('relay 2', 3, false)
+  expect([it.flush(now, false), wire]).toEqual([true, ['relay 1']])
+  it.seal()
+  expect([it.flush(now, false), it.writtenSeq, wire]).toEqual([true, 1, ['relay 1']])
+  flush(it)
+  expect([it.writtenSeq, wire]).toEqual([3, ['relay 1', 'end', 'relay 2']])
+  // Base clients have no numbers that another node might give to something else.
+  const base = connection()
+  base.send('end')
+  base.pushed(1, undefined, true)
+  base.seal()
+  expect([base.flush(now, false), wire.at(-1)]).toEqual([false, 'end'])
+})
+
 test('[ORD1] a later request waits for the earlier one, and what a client sent before it closed still takes effect', async () => {
   const gate = Promise.withResolvers<DispatchResult>()
   answer = (text) => (text === 'slow' ? gate.promise : nothing)

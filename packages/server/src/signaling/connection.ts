@@ -87,6 +87,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     return this.inbox.isBusy || this.asking
   }
 
+  get isNumbered(): boolean {
+    return this.session.extended
+  }
+
   get isOpen(): boolean {
     return this.state === 'open'
   }
@@ -265,8 +269,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     if (this.state === 'open') this.outlet.send(text)
   }
 
-  pushed(seq: number, rings?: string): void {
-    this.outlet.pushed(seq)
+  pushed(seq: number, rings?: string, isEvent = false): void {
+    this.outlet.pushed(seq, isEvent)
     if (rings === undefined) return
     this.rings.push({ seq, call: rings })
     this.options.onRung(this.session, rings, false)
@@ -285,9 +289,9 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     this.outlet.seal()
   }
 
-  /** Writes what was sealed, in one go; `isSaved` as it is where another node finds it. */
-  flush(now: number, isSaved = true): void {
-    this.outlet.flush(now, isSaved)
+  /** Writes what was sealed, in one go, but for what has to be saved first: answers whether that is so. */
+  flush(now: number, isSaved = true): boolean {
+    return this.outlet.flush(now, isSaved)
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */

@@ -94,6 +94,8 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** What has to be saved before it is told, and could not be, is tried again so much later, in ms. */
+const heldMs = 100
 /** Of messages that wait for their turn, for one participant [ORD1]. */
 const maxWaitingBytes = 1024 * 1024
 /** TURN servers that a client could not be told of are told so much later. In ms. */
@@ -176,7 +178,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function flush(due: readonly Connection[], isSaved = true): void {
     const now = clock.monotonic()
-    for (const connection of due) connection.flush(now, isSaved)
+    const held = due.filter((connection) => connection.flush(now, isSaved))
+    if (held.length > 0) setTimeout(() => held.forEach(requestFlush), heldMs)
   }
 
   function open(socket: ServerWebSocket<Admission>): void {

@@ -21,6 +21,8 @@ export interface ConnectionTiming {
 /** Whose texts these are. */
 export interface OutletOwner {
   readonly isOpen: boolean
+  /** Its pushes are: a client that goes on elsewhere is asked for the last that it has [RES1]. */
+  readonly isNumbered: boolean
   /** Its replies are proven as its pushes are [EXT2]. */
   readonly upstream: Upstream
   /** Asks for a `flush` at the end of this turn of the event loop. */
@@ -65,6 +67,9 @@ export class Outlet {
   private sealed: string[] = []
   private sealedAcks: string[] = []
   private sealedSeq = 0
+  /** Whether there is more than relays among them, and among what is sealed. */
+  private hasEvent = false
+  private hasSealedEvent = false
   private sealedReply = 0
   private pingCounter = 0
   private pings: OutstandingPing[] = []
@@ -95,7 +100,8 @@ export class Outlet {
     this.send(text)
   }
 
-  pushed(seq: number): void {
+  pushed(seq: number, isEvent = false): void {
+    if (isEvent) this.hasEvent = true
     if (seq <= this.pushedSeq) {
       // The log began again [RES4]: what is under way proves nothing of it.
       this.provenSeq = 0
@@ -121,16 +127,23 @@ export class Outlet {
       this.texts = []
       this.sealedAcks.push(...this.acks)
       this.acks = []
+      this.hasSealedEvent ||= this.hasEvent
+      this.hasEvent = false
     }
     this.sealedSeq = this.pushedSeq
     this.sealedReply = this.owner.upstream.handled
   }
 
-  /** Writes what was sealed, in one go; not `isSaved`: what it says of relays may not survive this node. */
-  flush(now: number, isSaved = true): void {
+  /**
+   * Writes what was sealed, in one go; not `isSaved`: what it says of relays may not survive this node, and what else is
+   * pushed, with what follows, has to wait. Answers whether it waits.
+   */
+  flush(now: number, isSaved = true): boolean {
+    if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) return true
     if (!isSaved && this.sealedAcks.length > 0) this.qualify()
     this.write()
     if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
+    return false
   }
 
   /** Writes all that there is, before the socket is closed. */
@@ -150,6 +163,7 @@ export class Outlet {
     const { sealed, socket } = this
     if (!this.owner.isOpen) return
     this.sealedAcks = []
+    this.hasSealedEvent = false
     this.written = this.sealedSeq
     this.writtenReply = this.sealedReply
     if (sealed.length === 0) return

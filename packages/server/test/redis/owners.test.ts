@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
+import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
   createSocket,
@@ -13,7 +14,7 @@ import {
   upTo,
 } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
-import { createSessionNodes, loseFirstReply, outcomeOf, type SessionNode, until } from './session-nodes.ts'
+import { createSessionNodes, loseFirstReply, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
 
 /** At most one node owns a session, whatever fails on the way. */
 const nodes = createSessionNodes()
@@ -291,6 +292,35 @@ test('[WS4] the same where its owner died: its device may have come back before 
   await three.sessions.appendRung(participant, pushes.final('c', 2, 2), [])
   await two.settled()
   expect(numbersOf(back.socket)).toEqual([2])
+  client.disconnect()
+})
+
+test('[RES1] a client of a node that was cut off has seen more than was saved: it goes on after that, and misses nothing', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await relays(one.sessions, seen.id, 'c', [1, 2])
+  await one.settled()
+  one.onScript = () => Promise.reject(new StoreError('unavailable', 'cut off'))
+  await one.sessions.append(seen.id, pushes.relay('c', 3))
+  expect(await outcomeOf(async () => one.save())).toBe('unavailable')
+  // From now on what is not a relay has to wait: it would be told, and known to nobody else.
+  expect(await outcomeOf(() => one.sessions.append(seen.id, pushes.state('c', 2, 9)))).toBe('unavailable')
+  expect(await outcomeOf(() => one.sessions.appendRung(seen.identity.participant, pushes.final('c', 3, 9), []))).toBe(
+    'unavailable',
+  )
+  expect(await one.sessions.append(seen.id, pushes.relay('c', 4))).toBe('volatile')
+  expect(seqsOf(seen.socket)).toEqual([1, 2, 3, 4])
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, { o: '', f: '9' })
+  await two.sessions.append(seen.id, pushes.relay('c', 5))
+  const back = await comeBack(two.sessions, seen, 4)
+  await relays(two.sessions, seen.id, 'c', [6])
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([5, 6])
+  expect(back && seqsOf(back.socket)).toEqual([5, 6])
+  one.onScript = sendAll
   client.disconnect()
 })
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, placeOf } from '../../call/call.ts'
 import { callMark, readCall } from '../../call/read.ts'
-import { isLast, type Push } from '../../ports/push.ts'
+import { isLast, isRelay, type Push } from '../../ports/push.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { newestVersion } from '../../session/among.ts'
@@ -72,6 +72,8 @@ const checkMs = 20_000
 /** Each waits for 3 s. */
 const settleRounds = 10
 const mostTries = 8
+
+const away = () => new StoreError('unavailable', 'Redis is away')
 
 /** The sessions of all nodes: each is in the memory of its owner, and what another one needs to go on with it is in Redis. */
 export function createRedisSessions(options: RedisSessionsOptions): RedisSessions {
@@ -348,19 +350,20 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       return row.hasSocket && row.owner !== node ? remoteSink(row.owner, id) : undefined
     },
     liveOf: around.liveOf,
-    appendLive: around.appendLive,
+    appendLive: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendLive(...how)),
     seen: around.seen,
     renew: table.renew,
     append(id, push) {
-      if (!saves.isAway || !owner.isHere(id) || !(push.kind === 'relay' || push.kind === 'media'))
-        return run('append', id, push)
+      if (!saves.isAway || !owner.isHere(id)) return run('append', id, push)
+      // Its client may go on at another node, which would know nothing of it.
+      if (!isRelay(push)) return Promise.reject(away())
       // Who has its socket here gets it all the same; it is not safe against the death of this node [EXT3].
       const session = table.get(id)
-      if (session?.sink === undefined || !session.ready) throw new StoreError('unavailable', 'Redis is away')
+      if (session?.sink === undefined || !session.ready) throw away()
       const result = table.append(id, push)
       return result === 'sent' ? 'volatile' : result
     },
-    appendRung: around.appendRung,
+    appendRung: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendRung(...how)),
     ring: (id, call) => run('ring', id, call),
     prove: table.prove,
     keep: (id, push) => run('keep', id, push),
