@@ -21,6 +21,8 @@ export interface InboxOptions {
   /** This process stood still: others may have taken what it owns. */
   readonly onStall: () => Promise<void>
   readonly onError: (error: unknown) => void
+  /** How long a node may take to hear what it is told, in ms. */
+  readonly heardMs?: number | undefined
 }
 
 /** Frames from node to node: a stream in the store for each, read in order, and trimmed by who reads it. */
@@ -41,7 +43,7 @@ export interface Inbox {
 
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
 const askMs = 4_500
-const heardMs = 3_000
+const defaultHeardMs = 3_000
 /** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
 const silentMs = 1_500
 /** Less than a connection may be silent, in ms. */
@@ -82,7 +84,7 @@ interface Waiting {
 export const inboxOf = (node: string) => `rw:n:{${node}}`
 
 export function createInbox(options: InboxOptions): Inbox {
-  const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError } = options
+  const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
   const mine = inboxOf(node)
   const outgoing = new Map<string, Message[]>()
   const waiting = new Map<number, Waiting>()

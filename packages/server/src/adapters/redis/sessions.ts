@@ -39,6 +39,8 @@ export interface RedisSessionsOptions {
   /** What another node has just committed to a call. */
   readonly onCall?: (call: Call) => void
   readonly onError: (error: unknown) => void
+  /** How long a node may take to hear what it is told, in ms; tests do not wait for it. */
+  readonly heardMs?: number
 }
 
 export interface RedisSessions {
@@ -112,6 +114,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     isSilent: (other) => living.isSilent(other),
     onStall: saves.renew,
     onError,
+    heardMs: options.heardMs,
   })
   const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living })
   const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
