@@ -350,6 +350,32 @@ test('[EXT3] nothing is saved of what did not change, and all of a turn in one w
   client.disconnect()
 })
 
+test('[EXT3] what is asked of another node is done once, also where it had to be sent again after something later', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const [first, second] = [await openReady(two.sessions), await openReady(two.sessions)]
+  const { promise: isSent, resolve: go } = Promise.withResolvers<void>()
+  let isOnItsWay = false
+  one.onScript = async (name, _args, send) => {
+    if (name !== 'post') return send()
+    one.onScript = sendAll
+    isOnItsWay = true
+    await isSent
+    return send()
+  }
+  const late = one.sessions.append(first.id, pushes.relay('c', 1))
+  await until('it is on its way', () => isOnItsWay)
+  expect(await one.sessions.append(second.id, pushes.relay('d', 2))).toBe('sent')
+  go()
+  expect(await late).toBe('sent')
+  // What is there is read from its begin, and done no second time.
+  await client.del('rw:w:0')
+  await two.look()
+  await two.settled()
+  expect([first, second].map(({ socket }) => numbersOf(socket))).toEqual([[1], [2]])
+  client.disconnect()
+})
+
 test('[ID2] a session that is not there is looked for, and none comes of it', async () => {
   const { started, client } = await start(2)
   const [one] = started as [SessionNode]
