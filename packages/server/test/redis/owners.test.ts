@@ -211,6 +211,29 @@ test('[ORD3] a deliverer takes over no session that this node is just giving awa
   client.disconnect()
 })
 
+test('[RING1] a ring goes to where its session is now, and not to a node that has just died', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  // It remembers where the session was.
+  await three.sessions.append(seen.id, pushes.relay('c', 1))
+  await one.settled()
+  const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+  await client.hset(key, { o: '', f: '9' })
+  const back = await comeBack(two.sessions, seen, 1)
+  // It does not answer any more, and nobody knows yet why.
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
+  one.onScript = (_name, _args, send) => isOver.then(send)
+  expect(await outcomeOf(() => three.sessions.appendLive(seen.identity.participant, pushes.ringing('d', 1, 2)))).toBe(
+    undefined,
+  )
+  await two.settled()
+  expect(back && numbersOf(back.socket)).toEqual([2])
+  one.onScript = sendAll
+  end()
+  client.disconnect()
+})
+
 test('[ORD3] what another node was faster to take over is told there', async () => {
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]

@@ -42,7 +42,12 @@ const mostTries = 8
 export function createAround({ node, table, directory, owner, inbox, living, append, settle }: AroundOptions): Around {
   const { isHere, isFree } = owner
 
-  const rowsOf = (participant: Participant) => directory.rowsOf(participantHash(participant))
+  async function rowsOf(participant: Participant): Promise<readonly Row[]> {
+    const rows = await directory.rowsOf(participantHash(participant))
+    // What was remembered of them may be of nodes that are gone since.
+    for (const row of rows) if (!isFree(row)) owner.noteRoute(row.sessionId, row.owner)
+    return rows
+  }
 
   /** Those that are not this node's; what it owns itself it knows better than the directory. */
   async function rowsElsewhere(participant: Participant): Promise<readonly Row[]> {
