@@ -74,10 +74,12 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   function silence(session: Session, push: Push): void {
     changed(session)
     session.ringing?.delete(push.call)
-    if (!session.places?.has(push.call)) session.kept?.delete(push.call)
     // Whoever is late to say that it rings is not believed.
-    if (push.kind === 'final') finish(session, push.call)
-    else {
+    if (push.kind === 'final') {
+      session.kept?.delete(push.call)
+      finish(session, push.call)
+    } else {
+      // What it sent before its answer is still to be handed over, also where it hears of its place after this [REL2].
       noteVersion(session, push)
       pass(session, push.call)
     }

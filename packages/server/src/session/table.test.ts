@@ -81,6 +81,15 @@ test('[EXT4] what waits for the accept is kept once', () => {
   expect(table.takeKept(id, 'call').map(({ source }) => source?.n)).toEqual([2, 1])
 })
 
+test('[REL2] what the one that answers has sent is kept, also where the others are told first', () => {
+  const id = connect('a')
+  table.append(id, { kind: 'ringing', call: 'call', version: 1, text: '{"n":"ring"}' })
+  table.keep(id, relay('1', 1))
+  table.appendRung(participant, { kind: 'stop', call: 'call', version: 2, text: '{"n":"stop"}' }, [id])
+  table.hold(id, 'call', true, true, 2)
+  expect(table.takeKept(id, 'call').map(({ source }) => source?.n)).toEqual([1])
+})
+
 test('[PLACE2] what is told late of an older version gives nobody a place', () => {
   const [from, to] = [connect('from'), connect('to')]
   table.hold(from, 'call', true, false, 2)
