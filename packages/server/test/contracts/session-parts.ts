@@ -35,6 +35,8 @@ export interface Socket extends Sink {
   readonly pushedSeqs: number[]
   /** The codes that it was closed with. */
   readonly closes: number[]
+  /** How often it was retired. */
+  retirements: number
   isBusy: boolean
   /** False: what it is handed waits, and is not written. */
   writes: boolean
@@ -49,6 +51,7 @@ export function createSocket(): Socket {
     told,
     pushedSeqs,
     closes,
+    retirements: 0,
     writes: true,
     writtenSeq: 0,
     send: (text) => void told.push(JSON.parse(text)),
@@ -58,7 +61,9 @@ export function createSocket(): Socket {
     },
     probe: async () => true,
     close: (code) => void closes.push(code),
-    retire: async () => {},
+    async retire() {
+      this.retirements++
+    },
     isBusy: false,
     isClosed: false,
   }

@@ -91,6 +91,27 @@ test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its success
   client.disconnect()
 })
 
+test('[EXT4] [ORD2] what came on a socket of a session that another node has by now, and has not begun, has no effect', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const [open, lost] = [await openReady(one.sessions), await openReady(one.sessions)]
+  await one.settled()
+  lost.socket.isBusy = true
+  await one.sessions.detach(lost.id, lost.socket, false, 0)
+  for (const { id } of [open, lost]) {
+    const [key = ''] = await client.keys(`rw:*:o:${id}`)
+    // Its row names nobody, as if its owner had died; that one does not know.
+    await client.hset(key, 'o', '')
+    await two.sessions.append(id, pushes.relay('c', 1))
+  }
+  await two.settled()
+  for (const { id } of [open, lost]) await relays(one.sessions, id, 'c', [2])
+  await one.settled()
+  await until('both are let go', () => [open, lost].every(({ socket }) => socket.retirements > 0))
+  expect([open, lost].map(({ socket }) => socket.retirements)).toEqual([1, 1])
+  client.disconnect()
+})
+
 test('[EXT3] [ORD3] what was told to a session that another node has by now was told to nobody', async () => {
   const { started, client } = await start(3)
   const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]

@@ -154,9 +154,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     told.doubt(callsOf(session))
     if (table.get(session.identity.sessionId) !== session) return
     table.drop(session.identity.sessionId)
+    const { sink, lostSink, identity } = session
     // At once: what it was told has the number of something else there.
-    if (hasSocket) session.sink?.close(4409, 'replaced by a newer connection')
-    else session.sink?.close(1013, 'try again later', 'its node was taken for dead')
+    if (hasSocket) sink?.close(4409, 'replaced by a newer connection')
+    else sink?.close(1013, 'try again later', 'its node was taken for dead')
+    // What it asked for and has no reply to is asked again there, in order [EXT4] [ORD2].
+    if (identity.extended) void (sink ?? lostSink)?.retire()
   }
 
   /** It was done only to what is still here. */
