@@ -24,9 +24,10 @@ export interface Push {
  * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
  * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have, or of a
  * call of whose end it was told: what the sender's process knew of the call is old. `gone`: there is no such session; append never creates one. `volatile`: handed to the socket and
- * in no log, because the store that has it is away [EXT3].
+ * in no log, because the store that has it is away [EXT3]. `late`: a request that was refused, and that comes again after later ones
+ * of its session were taken [EXT4].
  */
-export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile'
+export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile' | 'late'
 
 export interface PushSource {
   readonly sessionId: string

@@ -150,3 +150,13 @@ describe('a place that is not where it was', () => {
     expect(candidatesOf(callee)).toEqual([])
   })
 })
+
+test('[EXT4] what is refused because later ones were taken is refused as it was before, at once', async () => {
+  let asked = 0
+  const { domain, caller, callUuid } = await setUpRelays(() => {
+    asked++
+    return 'late'
+  })
+  expect(await send(domain, caller, callUuid, 1)).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  expect(asked).toBe(1)
+})

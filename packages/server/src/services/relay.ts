@@ -148,6 +148,8 @@ export function createRelay(options: RelayOptions): Relay {
     }
     return andThen(sent, (result) => {
       if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
+      // As it was before: its client did not hear of that.
+      if (result === 'late') return errorBody('SERVICE_UNAVAILABLE')
       const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
       if (isOld) return tryAgain(message, tries + 1)
       if (result !== 'dropped') passed()

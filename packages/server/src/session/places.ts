@@ -135,6 +135,11 @@ export function hasTaken(session: Session, { source }: Push): boolean {
   return source !== undefined && session.taken?.get(source.sessionId)?.has(source.n) === true
 }
 
+/** Whether it took a later one of the same sender, but not this one: it may not come after that [ORD2]. */
+export function isLate(session: Session, { source }: Push): boolean {
+  return source !== undefined && session.taken?.get(source.sessionId)?.isLate(source.n) === true
+}
+
 export function noteTaken(session: Session, { source }: Push): void {
   if (source === undefined) return
   session.taken ??= new Map()

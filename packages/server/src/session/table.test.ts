@@ -53,13 +53,25 @@ test('[ORD2] nothing of a call comes after its end, whoever is late to send it',
   expect(handed).toEqual(['before', 'end', 'before', 'end'])
 })
 
-test('[EXT4] a relay that is sent again is taken once, and one that was refused before a later one is taken', () => {
+test('[EXT4] [ORD2] a relay that is sent again is taken once; one that was refused before a later one stays refused', () => {
   const id = connect('a')
   expect(table.append(id, { ...relay('10', 10), forPlace: true })).toBe('elsewhere')
   table.hold(id, 'call', true)
   const results = [11, 10, 10, 11, 12].map((n) => table.append(id, { ...relay(String(n), n), forPlace: true }))
-  expect(results).toEqual(['sent', 'sent', 'kept', 'kept', 'sent'])
-  expect(handed).toEqual(['11', '10', '12'])
+  expect(results).toEqual(['sent', 'late', 'late', 'kept', 'sent'])
+  expect(handed).toEqual(['11', '12'])
+  // So it is for who takes its place.
+  connect('b')
+  table.move('call', id, 'b', true)
+  expect(table.append('b', { ...relay('10', 10), forPlace: true })).toBe('late')
+})
+
+test('[REL2] what was kept goes in front of what came after the accept, whatever its number', () => {
+  const id = connect('a')
+  table.hold(id, 'call', true, true)
+  expect(table.append(id, { ...relay('3', 3), forPlace: true })).toBe('kept')
+  table.openGate(id, 'call', [relay('1', 1), relay('2', 2)])
+  expect(handed).toEqual(['1', '2', '3'])
 })
 
 test('[EXT4] a relay that found no room is taken when it comes again', () => {

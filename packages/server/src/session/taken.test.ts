@@ -2,7 +2,15 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Taken } from './taken.ts'
 
-test('[EXT4] 10 was refused and 11 taken: 10 comes again and is taken, once', () => {
+test('[EXT4] 10 was refused and 11 taken: that is known of 10 as long as it is not taken', () => {
+  const taken = new Taken()
+  for (const n of [9, 11]) taken.take(n)
+  expect([9, 10, 11, 12].map((n) => taken.isLate(n))).toEqual([false, true, false, false])
+  taken.take(10)
+  expect(taken.isLate(10)).toBe(false)
+})
+
+test('[EXT4] each is taken once', () => {
   const taken = new Taken()
   expect([taken.take(9), taken.take(11), taken.take(10), taken.take(10), taken.take(11)]).toEqual([
     true,

@@ -25,6 +25,11 @@ export class Taken {
     return (this.bits[wordOf(n)]! & bitOf(n)) !== 0
   }
 
+  /** Whether a later one was taken, and this one was not: it was refused. */
+  isLate(n: number): boolean {
+    return n < this.highest && !this.has(n)
+  }
+
   /** What another one has taken counts as taken here, too. */
   join(other: Taken): void {
     for (let n = Math.max(1, other.highest - remembered + 1); n <= other.highest; n++) if (other.has(n)) this.take(n)
