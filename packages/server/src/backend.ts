@@ -169,7 +169,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
 /** For a process that serves nobody itself. */
 export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 
-/** Any number of processes: calls and heartbeats in PostgreSQL, sessions and limits in Redis. */
+/** Any number of processes: calls and heartbeats in PostgreSQL, what others need of sessions, and limits, in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
   const { config, logger, onDeath, onCall } = options
   const stores = await openStores(options, createSystemClock())

@@ -12,8 +12,8 @@ export interface Push {
   readonly version: number | undefined
   readonly text: string
   /**
-   * The request behind a relay of an extended session [EXT4]. A store that outlives the process which handles the request
-   * takes it once, however often it is sent again.
+   * The request behind a relay of an extended session [EXT4]. Where several processes serve, a session takes it once, however
+   * often it is sent again.
    */
   readonly source?: PushSource | undefined
   /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
@@ -23,9 +23,9 @@ export interface Push {
 /**
  * `sent`: in the log and handed to the socket. `kept`: in the log of a session whose socket is gone. `full`: the log of
  * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have, or of a
- * call of whose end it was told: what the sender's process knew of the call is old. `gone`: there is no such session; append never creates one. `volatile`: handed to the socket and
- * in no log, because the store that has it is away [EXT3]. `late`: a request that was refused, and that comes again after later ones
- * of its session were taken [EXT4].
+ * call of whose end it was told: what the sender's process knew of the call is old. `gone`: there is no such session; append never creates one. `volatile`: in the log and
+ * handed to the socket, and not saved, because the store is away [EXT3]. `late`: a request that was refused, and that comes again
+ * after later ones of its session were taken [EXT4].
  */
 export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile' | 'late'
 

@@ -93,7 +93,7 @@ export const waitingLimits = { entries: 256, bytes: 256 * 1024 } as const
  * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
  * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
  * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
- * places [PLACE5]; a log is bounded. Where the sessions are in a store, an answer takes time and may fail with a
+ * places [PLACE5]; a log is bounded. Where other processes have sessions, too, an answer takes time and may fail with a
  * `StoreError`.
  */
 export interface Sessions {

@@ -246,7 +246,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       try {
         const listed = identity.extended ? await tellReset(identity, epoch) : []
         const live = await tellRinging(identity, new Set([...ringing, ...listed]))
-        // A store that took over from another one may not have heard how far its calls were told.
+        // What was told of its calls meanwhile may have been told in vain.
         for (const call of live) await delivery.catchUp(call)
         return
       } catch (error) {

@@ -22,7 +22,7 @@ import { inBatches } from './in-batches.ts'
 /** Calls as this process saw them last; over ones stay for a minute [END1]. Where several serve, it may be old. */
 export type KnownCalls = ReadonlyMap<string, Call>
 
-/** `later`: a log that was lost begins again in a moment; `away`: nobody knows when the sessions' store is back. */
+/** `later`: a session that a living node holds is not found, and may be in a moment; `away`: nobody knows when the sessions' store is back. */
 export type CaughtUp = 'done' | 'later' | 'away'
 
 export interface Delivery {
@@ -58,7 +58,7 @@ export interface DeliveryOptions {
   readonly sessions: Sessions
   /** What was committed to a call after a version, oldest first. */
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
-  /** Whether another node that serves holds the socket: it makes up for a log that was lost, nobody else may. */
+  /** Whether another node that serves holds the socket: the session is its own to write, and nobody else begins it. */
   readonly isHeldElsewhere: (place: Place) => boolean
   readonly now: () => number
   /** Lets other nodes know of a step before its news arrives there. */
@@ -73,7 +73,7 @@ const sides = ['caller', 'callee'] as const
 const lateRingMs = 10_000
 /** What is handed on so long after its commit may have been handed on by others [ORD3]. In ms. */
 const lateMs = 2_000
-/** A node that holds a session whose log was lost begins it again in less, in ms. */
+/** A node that lives writes again in less what it owns and others do not find, in ms. */
 const lostLogMs = 10_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -89,7 +89,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
    * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
    */
   const begun = new Map<string, { readonly version: number; readonly before: number }>()
-  /** Of calls that are over, and wait for a log that was lost, since when. */
+  /** Of calls that are over, and wait for a session that is not found, since when. */
   const lostSince = new Map<string, number>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
@@ -258,7 +258,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     })
   }
 
-  /** The place of a call that is over is never lost: where its holder has left, nobody is there to be told. */
+  /** Whether its node may yet write it again. The place of a call that is over is never lost: its holder may have left, and nobody is there to be told. */
   function mayBeginAgain(key: string, call: Call): boolean {
     if (isLive(call)) return true
     const since = lostSince.get(key) ?? now()
@@ -388,7 +388,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 }
 
-/** The node that holds the session begins it again in a moment. */
+/** The node that holds the session may write it again in a moment. */
 class LostLog extends StoreError {
   constructor() {
     super('unavailable', 'the log of the session was lost')
@@ -410,7 +410,7 @@ function pushOf(key: string, call: Call, notice: Notice): Push {
   return { kind: kindOf(notice), call: key, version: call.version, text }
 }
 
-/** With the callee's name, which sessions leave out for base ones: `baseText` and Redis find it at the end [EXT5]. */
+/** With the callee's name, which sessions leave out for base ones: see `baseText` [EXT5]. */
 export function acceptedPush(key: string, call: Call): Push {
   const { displayName } = call.callee
   const data: CallAccepted = { ...acceptedData(call), ...(displayName !== null && { display_name: displayName }) }

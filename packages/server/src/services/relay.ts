@@ -38,7 +38,7 @@ export interface Relay {
   ): MaybePromise<RelayResult>
 }
 
-/** `volatile`: the store of the logs is away, and the message went to the peer's socket alone [EXT3]. */
+/** `volatile`: the sessions' store is away, and the message is not safe against the death of this node [EXT3]. */
 export type RelayResult = Call['status'] | ErrorBody | VolatileRelay
 
 export interface VolatileRelay {
@@ -117,7 +117,7 @@ export function createRelay(options: RelayOptions): Relay {
     return pass(call, side, message, tries, 'long')
   }
 
-  /** At once where only this node was behind; then whoever changes the call, or begins a log again, gets a moment for it. */
+  /** At once where only this node was behind; then whoever changes the call, or writes a session again, gets a moment for it. */
   async function tryAgain(message: Message, tries: number): Promise<RelayResult> {
     if (tries > maxTries) return errorBody('SERVICE_UNAVAILABLE', { retryable: true })
     if (tries > 1) await Bun.sleep(firstPauseMs * 2 ** (tries - 2))
@@ -157,7 +157,7 @@ export function createRelay(options: RelayOptions): Relay {
     })
   }
 
-  /** Only who has just read where the place is may take a holder without a log for one that has lost it. */
+  /** Only who has just read where the place is may begin the session of a holder that is not found. */
   function append(call: Call, side: Side, push: Push, tries: number): MaybePromise<AppendResult> {
     if (tries > 0) return delivery.appendToPlace(call, otherSide(side), push)
     const peer = placeOf(call, otherSide(side))

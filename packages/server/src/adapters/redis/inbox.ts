@@ -58,7 +58,7 @@ const trimEvery = 32
 const mostSenders = 1_000
 
 type Answer = { readonly ok: unknown } | { readonly failed: 'unavailable' | 'unknown'; readonly why: string }
-/** A question, or, where `to` is given, the answer to one. */
+/** A question, or, where it has no frame, the answer to one. */
 type Message = readonly [id: number, frame: Frame | null, answer?: Answer]
 interface Batch {
   readonly from: string

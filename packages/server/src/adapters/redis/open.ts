@@ -34,7 +34,7 @@ export interface RedisBackend {
   close(): Promise<void>
 }
 
-/** What a node keeps in Redis: the sessions of all nodes, and what is counted over all of them. */
+/** What nodes share through Redis: sessions, each in the memory of one of them, and what is counted over all of them. */
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
