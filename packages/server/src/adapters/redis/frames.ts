@@ -30,6 +30,8 @@ export type Frame =
   | readonly ['inherit', from: string, to: string, call: string]
   /** The store may have been emptied. */
   | readonly ['look']
+  /** It was taken for dead, and something that it owned was taken over. */
+  | readonly ['taken']
   | readonly ['heard']
 
 /** The session is not this node's, or not any more. */

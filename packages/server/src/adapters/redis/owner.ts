@@ -20,6 +20,8 @@ export interface OwnerOptions {
   /** Known for sure not to serve any more. */
   readonly isDead: (node: string) => boolean
   readonly living: Pick<Living, 'falls' | 'isSilent'>
+  /** Something was taken from a node that seems to be dead. */
+  readonly onTaken: (from: string) => void
 }
 
 /** What a node that gives a session away answers. */
@@ -42,7 +44,7 @@ export interface Owner {
   /** Makes a session this node's own, for its client that came back here, or because it has no socket. False where it cannot be. */
   acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
   /** The same of one whose row was just read; false where another one was faster. */
-  claim(row: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean>
+  claim(row: Claimed): Promise<boolean>
   /** Another node wants it. */
   yieldTo(sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
   isFree(row: Row): boolean
@@ -54,12 +56,15 @@ export interface ComesBack {
   turn: number
 }
 
+/** Its owner of before, unless that gave it away itself. */
+type Claimed = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
+
 /** A session that changes its owner that often while it is looked for has to wait. */
 const mostTries = 8
 const mostRoutes = 50_000
 
 export function createOwner(options: OwnerOptions): Owner {
-  const { node, table, directory, saves, ask, isDead, living } = options
+  const { node, table, directory, saves, ask, isDead, living, onTaken } = options
   /** Sessions that are just being taken over, or given away. */
   const claiming = new Map<string, Promise<boolean>>()
   const leaving = new Map<string, Promise<void>>()
@@ -71,19 +76,21 @@ export function createOwner(options: OwnerOptions): Owner {
     return owner === '' || owner === node || isDead(owner)
   }
 
-  function claim({ sessionId, fence }: Pick<Row, 'sessionId' | 'fence'>): Promise<boolean> {
+  function claim({ sessionId, fence, owner = '' }: Claimed): Promise<boolean> {
     const known = claiming.get(sessionId)
     if (known !== undefined) return known
     // Whoever gets it has asked first.
     const going = leaving.get(sessionId)
     if (going !== undefined) return going.then(() => false)
-    const mine = claimNow(sessionId, fence).finally(() => claiming.delete(sessionId))
+    const mine = claimNow(sessionId, fence, owner).finally(() => claiming.delete(sessionId))
     claiming.set(sessionId, mine)
     return mine
   }
 
-  async function claimNow(id: string, fence: string): Promise<boolean> {
+  async function claimNow(id: string, fence: string, from: string): Promise<boolean> {
     const copy = await directory.claim(id, fence)
+    // It may live, with sockets at which nothing comes any more [INV4].
+    if (copy !== undefined && from !== '' && from !== node) onTaken(from)
     if (copy === undefined || copy === 'gone' || table.get(id) !== undefined) return false
     const session = readSession(copy.state, copy.entries, table.now)
     // Of a version that this one does not know.

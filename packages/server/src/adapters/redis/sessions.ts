@@ -116,7 +116,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onError,
     heardMs: options.heardMs,
   })
-  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living })
+  const onTaken = (from: string) => inbox.tell(from, ['taken'])
+  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living, onTaken })
   const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const operations = createOperations(table)
@@ -129,6 +130,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let renewing: Timer | undefined
   let checking: Timer | undefined
   let isChecking = false
+  let isDoubted = false
+  let isRenewing = false
 
   /** At the end of this turn of the event loop, whether somebody waits for it or not. */
   function saveSoon(): void {
@@ -232,6 +235,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
         return hearOfCall(frame[1], frame[2])
       case 'inherit':
         return around.inherit(frame[1], frame[2], frame[3])
+      case 'taken':
+        return onDoubted()
       case 'look':
         return void look().catch(onSaveFailed)
       case 'heard':
@@ -241,7 +246,17 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
 
   /** Others may have taken what this node owns: it could not say for a while that it lives. */
   function onDoubted(): void {
-    saves.renew().catch(onSaveFailed)
+    isDoubted = true
+    if (!isRenewing) void renew()
+  }
+
+  async function renew(): Promise<void> {
+    isRenewing = true
+    while (isDoubted) {
+      isDoubted = false
+      await saves.renew().catch(onSaveFailed)
+    }
+    isRenewing = false
   }
 
   async function look(): Promise<void> {
