@@ -190,7 +190,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     resumeWindowMs: config.resumeWindowMs,
     fallback: localCounters,
     isDead: (node) => heartbeats.isDead(node),
-    others: () => heartbeats.others(),
+    owners: () => heartbeats.owners(),
     onCall,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),

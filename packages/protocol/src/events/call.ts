@@ -106,7 +106,7 @@ export type CallMissed = Static<typeof CallMissed>
 
 const by = Type.Object({ user_id: Type.String(), role: Type.String() })
 
-/** Reply to a request of an extended session [EXT2]. `volatile`: a relay went to the peer's socket, and into no log [EXT3]. */
+/** Reply to a request of an extended session [EXT2]. `volatile`: a relay went to the peer's socket, and is not saved [EXT3]. */
 export const CallAck = Type.Object({
   call_uuid: uuid(),
   status: CallStatus,

@@ -140,7 +140,7 @@ test('[MET1] what alerts ask for is there from the start, at 0: the first failur
     'ringwire_store_seconds_count{store="database",operation="check"}',
     'ringwire_store_seconds_count{store="redis",operation="check"}',
     'ringwire_store_seconds_bucket{store="database",operation="commit",le="0.25"}',
-    'ringwire_store_seconds_bucket{store="redis",operation="append",le="+Inf"}',
+    'ringwire_store_seconds_bucket{store="redis",operation="save",le="+Inf"}',
     'ringwire_requests_total{event="call.invite",result="ok"}',
     'ringwire_requests_total{event="call.invite",result="SERVICE_UNAVAILABLE"}',
     'ringwire_requests_total{event="webrtc.offer",result="INTERNAL_ERROR"}',

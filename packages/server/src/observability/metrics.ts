@@ -168,8 +168,7 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   }
   for (const store of storeNames) {
     for (const kind of storeErrorKinds) storeErrors.add(0, store, kind)
-    for (const operation of store === 'redis' ? ['check', 'append'] : ['check', 'commit'])
-      stores.expect(store, operation)
+    for (const operation of store === 'redis' ? ['check', 'save'] : ['check', 'commit']) stores.expect(store, operation)
   }
   for (const event of Object.keys(clientEvents)) {
     for (const result of ['ok', 'SERVICE_UNAVAILABLE', 'INTERNAL_ERROR']) requests.add(0, event, result)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
+import { SQL } from 'bun'
 import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
@@ -51,6 +52,19 @@ test('[END3] a node that has just started is not dead to one that has not looked
   expect(one.isDead(unknown)).toBe(false)
   await until('another look has not shown it', () => one.isDead(unknown))
   await one.stop()
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[ORD3] nobody waits for a node of the version before to write its sessions again: it owns none', async () => {
+  const [one, two] = await Promise.all([openNode('one'), openNode('two')])
+  const before = newNodeName('before', Date.now())
+  const sql = new SQL(url, { max: 1 })
+  // As that version says that it lives.
+  await sql`INSERT INTO nodes (name, beats, seen_at) VALUES (${before}, 1, clock_timestamp())`
+  await until('the one knows both', () => [two.self, before].every((name) => one.others().includes(name)))
+  expect(one.owners()).toEqual([two.self])
+  await sql.close()
+  await Promise.all([one.stop(), two.stop()])
   expect(errors).toEqual([])
 }, 240_000)
 

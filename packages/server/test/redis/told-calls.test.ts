@@ -35,7 +35,7 @@ test('[RES4] what a node told it tells a store that was emptied, and nothing to 
   expect(await other.sessions.toldOf('over', 4)).toBe(4)
   // A store that forgot the nodes, and has heard of less.
   await admin.set((await admin.keys('rw:t:emptied'))[0] ?? '', '1')
-  await admin.del('rw:nodes', 'rw:w:0', ...(await admin.keys('rw:t:over')))
+  await admin.del('rw:alive', 'rw:w:0', ...(await admin.keys('rw:t:over')))
   await until('it is told what it does not know', async () => (await admin.keys('rw:t:over')).length === 1, 4_000)
   expect(await other.sessions.toldOf('emptied', 3)).toBe(1)
 })

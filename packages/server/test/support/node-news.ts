@@ -49,7 +49,7 @@ export class NodeNews {
   }
 
   private async living(): Promise<string[]> {
-    const names = await this.store.client.zrange('rw:nodes', '0', '-1')
+    const names = await this.store.client.zrange('rw:alive', '0', '-1')
     return names.filter((name) => this.ids.includes(idOf(name)))
   }
 

@@ -26,6 +26,8 @@ export interface PostgresNodesOptions {
 export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
   /** This run of this node. */
   readonly self: string
+  /** Those of the others that have sessions in their memory: nodes of the version before do not. */
+  owners(): readonly string[]
   readonly uptime: Uptime
   /** The database's clock: the same for all nodes, whatever their own say. */
   readonly clock: Clock
@@ -62,8 +64,9 @@ export const beatSql = `
   WITH last AS (
     SELECT max(coalesce(ready_at, seen_at)) AS at FROM nodes
   ), beat AS (
-    INSERT INTO nodes (name, beats, seen_at, ready_at)
-    SELECT $1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE coalesce(at, clock_timestamp()) END FROM last
+    INSERT INTO nodes (name, beats, seen_at, ready_at, owns_sessions)
+    SELECT $1, 1, clock_timestamp(), CASE WHEN $2 THEN clock_timestamp() ELSE coalesce(at, clock_timestamp()) END, true
+    FROM last
     ON CONFLICT (name) DO UPDATE SET
       beats = nodes.beats + 1, seen_at = excluded.seen_at,
       ready_at = CASE WHEN $2 THEN excluded.ready_at ELSE nodes.ready_at END
@@ -95,7 +98,7 @@ export const beatSql = `
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now,
     coalesce((
       SELECT json_agg(json_build_array(
-        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8
+        name, beats, has_left, (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8, owns_sessions
       )) FROM nodes WHERE name <> $1
     ), '[]')::text AS others`
 
@@ -104,13 +107,14 @@ const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS
 interface Seen {
   beats: number
   hasLeft: boolean
+  readonly ownsSessions: boolean
   /** When its count was first seen at what it is, on the monotonic clock. */
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
   ageMs: number
 }
 
-type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number]
+type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number, ownsSessions: boolean]
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
@@ -197,10 +201,10 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     return isReplacedBy(name, self) || [...seen.keys()].some((other) => isReplacedBy(name, other))
   }
 
-  function learnOther([name, beats, hasLeft, ageMs]: OtherRow, now: number, lookMs: number): void {
+  function learnOther([name, beats, hasLeft, ageMs, ownsSessions]: OtherRow, now: number, lookMs: number): void {
     const known = seen.get(name)
     missing.delete(name)
-    if (known === undefined) seen.set(name, { beats, hasLeft, since: now, ageMs })
+    if (known === undefined) seen.set(name, { beats, hasLeft, ownsSessions, since: now, ageMs })
     else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
       Object.assign(known, { beats, hasLeft, since: now, ageMs: Math.min(ageMs, lookMs) })
@@ -244,6 +248,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     return Math.max(0, ...counted) * beatMs > elapsed + moved / 2 && moved > 0
   }
 
+  const living = () => [...seen].filter(([name, { ageMs }]) => !dead.has(name) && ageMs <= deadMs)
+
   return {
     self,
     clock: { now: () => Math.round(monotonic() + offset), monotonic },
@@ -267,9 +273,8 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       // One that left no trace: its call is older than a day, or the database's. One that has just started the next look shows.
       return lookedAt > askedAt && now - since > deadMs && now - beatAt < deadMs && isGone(node)
     },
-    others() {
-      return [...seen].flatMap(([name, { ageMs }]) => (dead.has(name) || ageMs > deadMs ? [] : [name]))
-    },
+    others: () => living().map(([name]) => name),
+    owners: () => living().flatMap(([name, { ownsSessions }]) => (ownsSessions ? [name] : [])),
     async start() {
       await beat(startLimitMs)
       // One answer of a database that is busy may be off by half of the time that it took, and what begins by a wrong clock

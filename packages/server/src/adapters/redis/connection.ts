@@ -47,19 +47,6 @@ export function connect(url: string, name = connectionName()): Client {
   } satisfies ClusterOptions)
 }
 
-/**
- * A connection that only listens; undefined where there is nothing to connect to. A cluster's own would go on at another
- * server without a word, and nobody would know that something was missed: this one ends with its server.
- */
-export function connectListener(url: string, client: Client, name = connectionName()): Client | undefined {
-  if (!(client instanceof Cluster)) return connect(url, name)
-  const servers = client.nodes('master')
-  const server = servers[Math.floor(Math.random() * servers.length)]
-  if (server === undefined) return undefined
-  const { host = '', port = 6379 } = server.options
-  return new Redis({ ...optionsOf(addressOf(url), name), host, port, retryStrategy: () => null })
-}
-
 function addressOf(url: string): RedisAddress {
   const parsed = parseRedisUrl(url)
   if (!parsed.ok) throw new Error(`The Redis URL ${parsed.problem}.`)
@@ -125,8 +112,6 @@ export interface Store {
   readonly client: Client
   /** Runs a script over keys of one slot. */
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
-  /** Answers how many heard it; on a cluster, at least 1 is answered. */
-  publish(channel: string, message: string): Promise<number>
   /** A field of a hash; null where there is none. */
   field(key: string, field: string): Promise<string | null>
   /** How many of these keys there are; of one slot, on a cluster. */
@@ -257,11 +242,6 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
         if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
         return (await within(() => client.eval(script.text, keys.length, ...keys, ...args))) as Reply
       }
-    },
-    async publish(channel, message) {
-      const heard = await within(() => client.publish(channel, message))
-      // Each server of a cluster counts its own subscribers alone.
-      return client instanceof Cluster ? Math.max(1, heard) : heard
     },
     field: (key, field) => within(() => client.hget(key, field)),
     exists: (keys) => within(() => client.exists(...keys)),

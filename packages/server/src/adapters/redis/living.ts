@@ -34,6 +34,8 @@ export interface Living {
   stop(): Promise<void>
 }
 
+/** Of nodes that own sessions: those of the version before, which do not, say so elsewhere. */
+const aliveKey = 'rw:alive'
 const beatMs = 1_000
 /** A node that could not look for so long does not know who is gone. */
 const blindMs = 3_000
@@ -61,7 +63,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
 
   async function beat(): Promise<void> {
     if (isStopped) return
-    const [isNew, at, ...saying] = await store.run('nodes', ['rw:nodes'], [node, deadMs])
+    const [isNew, at, ...saying] = await store.run('nodes', [aliveKey], [node, deadMs])
     // Somebody emptied the store, or it forgot this node while it could not beat.
     if (isNew === 1 && beatAt !== 0) {
       emptiedAt = performance.now()
@@ -150,7 +152,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     async stop() {
       isStopped = true
       for (const each of [timer, looking]) clearInterval(each)
-      await store.client.zrem('rw:nodes', node).catch(() => undefined)
+      await store.client.zrem(aliveKey, node).catch(() => undefined)
     },
   }
 }

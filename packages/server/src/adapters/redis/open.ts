@@ -60,7 +60,6 @@ function timedStore(store: Store, timed: RedisOptions['timed']): Store {
   return {
     ...store,
     run: (name, keys, args) => timed(name === 'save' ? name : 'script', store.run(name, keys, args)),
-    publish: (channel, message) => timed('publish', store.publish(channel, message)),
     tryWrite: () => timed('check', store.tryWrite()),
   }
 }

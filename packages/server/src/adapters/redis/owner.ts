@@ -219,8 +219,8 @@ export function createOwner(options: OwnerOptions): Owner {
     const { promise, resolve } = Promise.withResolvers<void>()
     leaving.set(sessionId, promise)
     try {
-      // What its client asked for is written, too.
-      table.changes.changed(session)
+      // All of it, what its client asked for too: a server that took over has not what it had before for sure.
+      table.changes.tear(session)
       for (let saving = saves.settle(); saving !== undefined && table.get(sessionId) === session; ) {
         await saving
         saving = session.isListed ? saves.settle() : undefined

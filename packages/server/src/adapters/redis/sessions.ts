@@ -34,8 +34,8 @@ export interface RedisSessionsOptions {
   readonly resumeWindowMs: number
   /** Whether a node is known for sure not to serve any more; where it is not given, what the store says counts alone. */
   readonly isDead?: (node: string) => boolean
-  /** More nodes that are known to serve than say so in the store. */
-  readonly others?: () => readonly string[]
+  /** More nodes that are known to own sessions than say in the store that they live. */
+  readonly owners?: () => readonly string[]
   /** What another node has just committed to a call. */
   readonly onCall?: (call: Call) => void
   readonly onError: (error: unknown) => void
@@ -93,7 +93,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     onDoubted,
     onError,
   })
-  const others = () => [...living.known(), ...(options.others?.() ?? [])]
+  const others = () => [...living.known(), ...(options.owners?.() ?? [])]
   const completeness = createCompleteness({
     ...{ store, node, others, onError },
     isDead: (other) => isDead(other),
