@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, placeOf } from '../../call/call.ts'
-import { callMark, readCall } from '../../call/read.ts'
-import { isLast, isRelay, type Push } from '../../ports/push.ts'
+import { callMark } from '../../call/read.ts'
+import { isRelay } from '../../ports/push.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { newestVersion } from '../../session/among.ts'
@@ -12,12 +12,13 @@ import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
 import { createStore, type Store } from './connection.ts'
 import { createDirectory } from './directory.ts'
-import { type Frame, notHere } from './frames.ts'
+import { notHere } from './frames.ts'
 import { createInbox } from './inbox.ts'
 import { createLiving } from './living.ts'
-import { createOperations, type Operation, type Operations } from './operations.ts'
+import type { Operation, Operations } from './operations.ts'
 import { changing, createOwner, pauseOf } from './owner.ts'
 import { createRemoteSinks } from './remote-sinks.ts'
+import { createRequests } from './requests.ts'
 import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
 import { createTold } from './told.ts'
@@ -108,9 +109,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     url: options.url,
     store,
     node,
-    onFrame,
+    onFrame: (frame) => requests.answer(frame),
     saved: saves.save,
-    onRefused: answerOfRefused,
+    onRefused: (frame, answer) => requests.answerOfRefused(frame, answer),
     isSilent: (other) => living.isSilent(other),
     onStall: saves.renew,
     onError,
@@ -120,13 +121,19 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living, onTaken })
   const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
   const remoteSink = createRemoteSinks(inbox, living, onError)
-  const operations = createOperations(table)
   const resumes = createResumes({ table, owner, registered })
   const around = createAround({
     ...{ node, table, directory, owner, inbox, living },
     append: (...how) => sessions.append(...how),
     settle: saves.settle,
   })
+  const requests = createRequests({
+    ...{ node, table, owner, around },
+    onCall: (call) => options.onCall?.(call),
+    onTaken: onDoubted,
+    onLook: () => void look().catch(onSaveFailed),
+  })
+  const { doHere } = requests
   let renewing: Timer | undefined
   let checking: Timer | undefined
   let isChecking = false
@@ -165,22 +172,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     if (identity.extended) void (sink ?? lostSink)?.retire()
   }
 
-  /** It was done only to what is still here. */
-  function answerOfRefused(frame: Frame, answer: unknown): unknown {
-    switch (frame[0]) {
-      case 'do':
-        return owner.isHere(frame[2]) ? answer : notHere
-      case 'move':
-        return owner.isHere(frame[2]) && owner.isHere(frame[3]) ? answer : notHere
-      case 'rung':
-        return frame[4].filter((id) => !owner.isHere(id))
-      case 'collect':
-        return owner.isHere(frame[1].sessionId) ? answer : notHere
-      default:
-        return answer
-    }
-  }
-
   async function writeAgain(isOf: (sessionId: string) => boolean): Promise<void> {
     inbox.readAgain()
     for (const session of table.all())
@@ -201,49 +192,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     await saves.settle()
   }
 
-  function onFrame(frame: Frame): unknown {
-    switch (frame[0]) {
-      case 'do': {
-        const [, operation, id, args] = frame
-        return owner.isHere(id) ? doHere(operation, id, args) : doIfOwn(operation, id, args)
-      }
-      case 'move': {
-        const [, call, from, to, ...how] = frame
-        return owner.isHere(from) && owner.isHere(to) ? table.move(call, from, to, ...how) : notHere
-      }
-      case 'rung': {
-        const [, participant, push, except, ids] = frame
-        table.appendRung(participant, push, except)
-        const missed = () => ids.filter((id) => !owner.isHere(id))
-        return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
-      }
-      case 'owing':
-        return table.owing(frame[1])
-      case 'collect':
-        return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
-      case 'yield':
-        return owner.yieldTo(frame[1], frame[2], frame[3])
-      case 'probe':
-        return table.sinkOf(frame[1])?.probe() ?? false
-      case 'retire':
-        return retire(frame[1])
-      case 'close': {
-        const [, id, code, reason] = frame
-        return table.sinkOf(id)?.close(code as Parameters<Sink['close']>[0], reason)
-      }
-      case 'call':
-        return hearOfCall(frame[1], frame[2])
-      case 'inherit':
-        return around.inherit(frame[1], frame[2], frame[3])
-      case 'taken':
-        return onDoubted()
-      case 'look':
-        return void look().catch(onSaveFailed)
-      case 'heard':
-        return undefined
-    }
-  }
-
   /** Others may have taken what this node owns: it could not say for a while that it lives. */
   function onDoubted(): void {
     isDoubted = true
@@ -262,35 +210,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   async function look(): Promise<void> {
     await living.beat()
     await completeness.look()
-  }
-
-  async function retire(id: string): Promise<boolean> {
-    await table.sinkOf(id)?.retire()
-    return true
-  }
-
-  function hearOfCall(mark: string, text: unknown): void {
-    const call = mark === callMark ? readCall(text) : undefined
-    // It is a hint: whoever needs the call reads it.
-    if (call !== undefined) options.onCall?.(call)
-  }
-
-  function doHere(operation: Operation, id: string, args: readonly unknown[]): unknown {
-    const done = (operations[operation] as (id: string, ...args: readonly unknown[]) => unknown)(id, ...args)
-    return operation === 'append' && isLast(args[0] as Push) ? passOn(id, args[0] as Push, done) : done
-  }
-
-  function passOn(id: string, push: Push, done: unknown): unknown {
-    const session = table.get(id)
-    // Who may come back to it finds it there.
-    if (session === undefined || session.sink !== undefined || session.identity.extended) return done
-    return around.passOn(session.identity.participant, push).then(() => done)
-  }
-
-  /** Another node takes this one for the owner: it may be, and have forgotten it. */
-  async function doIfOwn(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
-    owner.forgetRoute(id)
-    return (await owner.ownerOf(id)) === node ? doHere(operation, id, args) : notHere
   }
 
   /** Does something with a session where its owner is; where there is none, as with one that nobody knows. */

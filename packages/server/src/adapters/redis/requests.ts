@@ -1,0 +1,126 @@
+import type { Call } from '../../call/call.ts'
+import { callMark, readCall } from '../../call/read.ts'
+import { isLast, type Push } from '../../ports/push.ts'
+import type { Sink } from '../../ports/sessions.ts'
+import type { SessionTable } from '../../session/table.ts'
+import type { Around } from './around.ts'
+import { type Frame, notHere } from './frames.ts'
+import { createOperations, type Operation } from './operations.ts'
+import type { Owner } from './owner.ts'
+
+export interface RequestsOptions {
+  readonly node: string
+  readonly table: SessionTable
+  readonly owner: Owner
+  readonly around: Around
+  /** What another node has just committed to a call. */
+  readonly onCall: (call: Call) => void
+  /** Another node took something that this one owned. */
+  readonly onTaken: () => void
+  /** The store may have been emptied. */
+  readonly onLook: () => void
+}
+
+/** What other nodes ask for. */
+export interface Requests {
+  answer(frame: Frame): unknown
+  /** What is answered instead where the save that followed was refused: a session turned out to be another node's. */
+  answerOfRefused(frame: Frame, answer: unknown): unknown
+  /** Does something with a session of this node, or with one that nobody knows. */
+  doHere(operation: Operation, sessionId: string, args: readonly unknown[]): unknown
+}
+
+export function createRequests(options: RequestsOptions): Requests {
+  const { node, table, owner, around, onCall, onTaken, onLook } = options
+  const operations = createOperations(table)
+
+  function answer(frame: Frame): unknown {
+    switch (frame[0]) {
+      case 'do': {
+        const [, operation, id, args] = frame
+        return owner.isHere(id) ? doHere(operation, id, args) : doIfOwn(operation, id, args)
+      }
+      case 'move': {
+        const [, call, from, to, ...how] = frame
+        return owner.isHere(from) && owner.isHere(to) ? table.move(call, from, to, ...how) : notHere
+      }
+      case 'rung': {
+        const [, participant, push, except, ids] = frame
+        table.appendRung(participant, push, except)
+        const missed = () => ids.filter((id) => !owner.isHere(id))
+        return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
+      }
+      case 'owing':
+        return table.owing(frame[1])
+      case 'collect':
+        return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
+      case 'yield':
+        return owner.yieldTo(frame[1], frame[2], frame[3])
+      case 'probe':
+        return table.sinkOf(frame[1])?.probe() ?? false
+      case 'retire':
+        return retire(frame[1])
+      case 'close': {
+        const [, id, code, reason] = frame
+        return table.sinkOf(id)?.close(code as Parameters<Sink['close']>[0], reason)
+      }
+      case 'call':
+        return hearOfCall(frame[1], frame[2])
+      case 'inherit':
+        return around.inherit(frame[1], frame[2], frame[3])
+      case 'taken':
+        return onTaken()
+      case 'look':
+        return onLook()
+      case 'heard':
+        return undefined
+    }
+  }
+
+  /** It was done only to what is still here. */
+  function answerOfRefused(frame: Frame, answer: unknown): unknown {
+    switch (frame[0]) {
+      case 'do':
+        return owner.isHere(frame[2]) ? answer : notHere
+      case 'move':
+        return owner.isHere(frame[2]) && owner.isHere(frame[3]) ? answer : notHere
+      case 'rung':
+        return frame[4].filter((id) => !owner.isHere(id))
+      case 'collect':
+        return owner.isHere(frame[1].sessionId) ? answer : notHere
+      default:
+        return answer
+    }
+  }
+
+  async function retire(id: string): Promise<boolean> {
+    await table.sinkOf(id)?.retire()
+    return true
+  }
+
+  function hearOfCall(mark: string, text: unknown): void {
+    const call = mark === callMark ? readCall(text) : undefined
+    // It is a hint: whoever needs the call reads it.
+    if (call !== undefined) onCall(call)
+  }
+
+  function doHere(operation: Operation, id: string, args: readonly unknown[]): unknown {
+    const done = (operations[operation] as (id: string, ...args: readonly unknown[]) => unknown)(id, ...args)
+    return operation === 'append' && isLast(args[0] as Push) ? passOn(id, args[0] as Push, done) : done
+  }
+
+  function passOn(id: string, push: Push, done: unknown): unknown {
+    const session = table.get(id)
+    // Who may come back to it finds it there.
+    if (session === undefined || session.sink !== undefined || session.identity.extended) return done
+    return around.passOn(session.identity.participant, push).then(() => done)
+  }
+
+  /** Another node takes this one for the owner: it may be, and have forgotten it. */
+  async function doIfOwn(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
+    owner.forgetRoute(id)
+    return (await owner.ownerOf(id)) === node ? doHere(operation, id, args) : notHere
+  }
+
+  return { answer, answerOfRefused, doHere }
+}
