@@ -6,7 +6,7 @@ import type { Push } from '../ports/push.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createInvite, type Invite, type InvitesOptions } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
-import { createTransitions, type TransitionsOptions } from './transitions.ts'
+import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
 export type CallsOptions = TransitionsOptions & Omit<InvitesOptions, 'transitions'>
 
@@ -32,7 +32,9 @@ export interface Calls {
   /** Somebody of the callee without a session rejects: only while it rings, and nothing else comes of it [TICK1]. */
   rejectRinging(actor: Actor, callUuid: string): Promise<Outcome<Call>>
   /** The service's own commands: a loss, an arrival, the time. */
-  run(ref: CallRef, command: CallCommand): Promise<Decision>
+  run: Transitions['run']
+  /** The same, without the wait for everybody to be told. */
+  begin: Transitions['begin']
   /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
   makeUpFor(live: readonly Call[]): Promise<void>
   makeUpForEnds(): Promise<void>
@@ -41,7 +43,7 @@ export interface Calls {
 export function createCalls(options: CallsOptions): Calls {
   const { store, sessions, delivery, recorder, clock, durations } = options
   const transitions = createTransitions(options)
-  const { run, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds } = transitions
+  const { run, begin, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds } = transitions
   const invite = createInvite({ ...options, transitions })
 
   async function ask(
@@ -149,6 +151,7 @@ export function createCalls(options: CallsOptions): Calls {
     alerting,
     rejectRinging,
     run,
+    begin,
     makeUpFor,
     makeUpForEnds,
     seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),

@@ -40,6 +40,7 @@ export interface DeadlinesOptions {
   readonly uptime: Uptime
   readonly clock: SteadyClock
   readonly durations: CallDurations
+  /** Resolves when it is committed: a deadline does not wait for who is told of another one. */
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
   /** More that is done with live calls at every look at them; `isUrgent`: a node died. */
   readonly onPage: (live: readonly LiveCall[], isUrgent: boolean) => Promise<void>
@@ -47,7 +48,7 @@ export interface DeadlinesOptions {
   readonly onRound: (now: number, live: ReadonlySet<string>) => void
   /** A node died. */
   readonly onDeath: () => Promise<void>
-  /** More that is done at every sweep. */
+  /** More that is done at every sweep, and that no sweep waits for. */
   readonly onSweep: () => Promise<void>
   readonly onError: (error: unknown) => void
 }
@@ -75,6 +76,9 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let isWorking = false
   let sweeper: ReturnType<typeof setInterval> | undefined
   let sweeping = false
+  /** What `onSweep` began is not over; and whether it failed the last time. */
+  let isGoingOn = false
+  let isBehind = false
   let jumping = false
   /** What fails is said once, until a sweep succeeds. */
   let isTold = false
@@ -175,9 +179,28 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (clock.jumped() !== 0) await followJump()
     await noteOutage()
     const now = clock.now()
-    const results = await Promise.allSettled([lookAtDueRings(now), lookAtPages(now), onSweep()])
+    goOn()
+    const results = await Promise.allSettled([lookAtDueRings(now), lookAtPages(now)])
     for (const result of results) if (result.status === 'rejected') throw result.reason
-    isTold = false
+    if (!isBehind) isTold = false
+  }
+
+  function goOn(): void {
+    if (isGoingOn) return
+    isGoingOn = true
+    onSweep()
+      .then(
+        () => {
+          isBehind = false
+        },
+        (error) => {
+          isBehind = true
+          failed(error)
+        },
+      )
+      .finally(() => {
+        isGoingOn = false
+      })
   }
 
   /**

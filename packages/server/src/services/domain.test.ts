@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { accepted, held } from '../../test/contracts/calls.ts'
 import { somebody } from '../../test/contracts/session-parts.ts'
-import { connectPeer, invited, openDomains } from '../../test/support/domain.ts'
+import { connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import { callKey } from '../call/call.ts'
 
 const openDomain = openDomains()
@@ -37,4 +37,35 @@ test('[PUSH2] a call that was answered elsewhere, of which nobody told this node
   expect(quiet).toEqual([callKey(ref)])
   // What was sent before the accept has not gone out: until it has, a relay is kept behind it [REL2].
   expect(domain.delivery.known.get(callKey(ref))?.status).toBe('ringing')
+})
+
+test('[RING1] rings end on time, also while nobody answers for somebody who is to be told of another one', async () => {
+  let passed = 0
+  let silent = ''
+  const domain = await openDomain({
+    clock: { now: () => Date.now() + passed, monotonic: () => performance.now() + passed },
+    sessions: (real) => ({
+      append: (id, push) => (id === silent ? new Promise(() => {}) : real.append(id, push)),
+    }),
+  })
+  const ring = async () => {
+    const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+    const callee = await connectPeer(domain, somebody())
+    const callUuid = await invited(domain, caller, callee)
+    return { caller, callee, isMissed: async () => (await callOf(caller, callUuid))?.status === 'missed' }
+  }
+  const callOf = ({ actor }: Peer, callUuid: string) =>
+    domain.store.load({ product: actor.participant.product, callUuid })
+  const first = await ring()
+  passed += 10_000
+  const second = await ring()
+  silent = first.caller.id
+  domain.deadlines.start()
+  passed += 36_000
+  while (!(await first.isMissed())) await Bun.sleep(5)
+  expect(await second.isMissed()).toBe(false)
+  passed += 10_000
+  while (eventsOf(second.caller).at(-1) !== 'call.missed') await Bun.sleep(5)
+  expect(await second.isMissed()).toBe(true)
+  expect(eventsOf(first.callee)).toContain('call.missed')
 })

@@ -137,6 +137,7 @@ export function createDomain(options: DomainOptions): Domain {
     maxRinging: config.maxRinging,
     onCommitted,
     onTold: (step) => outbox.told(step),
+    onError,
   })
   const outbox = createOutbox({
     store: stores.outbox,
@@ -155,7 +156,7 @@ export function createDomain(options: DomainOptions): Domain {
     uptime,
     clock,
     durations,
-    run: calls.run,
+    run: calls.begin,
     async onPage(live, isUrgent) {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].

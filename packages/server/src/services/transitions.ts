@@ -28,12 +28,15 @@ export interface TransitionsOptions {
   readonly onCommitted: (step: Step) => void
   /** Called with each of them that everybody was told of. */
   readonly onTold: (step: Step) => void
+  readonly onError: (error: unknown) => void
 }
 
 /** Every change of a call: it is decided on, committed, and handed on, in that order. */
 export interface Transitions {
-  /** A command for one call. */
+  /** A command for one call. Resolves when everybody was told, or nobody can be told now. */
   run(ref: CallRef, command: CallCommand): Promise<Decision>
+  /** The same, and resolves when it is committed: others do not wait for who has to be told by a node that is silent. */
+  begin(ref: CallRef, command: CallCommand): Promise<Decision>
   /** A commit by the store; where nobody knows whether it was one, its row in the outbox says so once that is clear. */
   commit<T>(work: MaybePromise<T>): Promise<T>
   /** Hands on what was committed, after `first`. Resolves when everybody was told, or nobody can be told now. */
@@ -52,23 +55,32 @@ export interface Transitions {
 const reconcileMarginMs = 10_000
 
 export function createTransitions(options: TransitionsOptions): Transitions {
-  const { store, sessions, nodes, delivery, uptime, withQuality, clock, durations, onCommitted, onTold } = options
+  const { store, sessions, nodes, delivery, uptime, withQuality, clock, durations, onCommitted, onTold, onError } =
+    options
 
-  async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
+  async function decided(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
     const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
-    return handOn(
-      await withQuality((seen) =>
-        commit(
-          store.transition(ref, (call) =>
-            // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
-            call !== undefined && wasGone && !isGone(command)
-              ? { ok: true as const, call, steps: [] }
-              : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
-          ),
+    return withQuality((seen) =>
+      commit(
+        store.transition(ref, (call) =>
+          // It was lost when this was asked for, and has a socket again by the time that it is decided on [RES1].
+          call !== undefined && wasGone && !isGone(command)
+            ? { ok: true as const, call, steps: [] }
+            : seen(decide(call, known, clock.now(), { ...durations, outages: uptime.outages() })),
         ),
       ),
     )
+  }
+
+  async function run(ref: CallRef, command: CallCommand): Promise<Decision> {
+    return handOn(await decided(ref, command))
+  }
+
+  async function begin(ref: CallRef, command: CallCommand): Promise<Decision> {
+    const decision = await decided(ref, command)
+    handOn(decision).catch(onError)
+    return decision
   }
 
   /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
@@ -143,5 +155,5 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     return !alive
   }
 
-  return { run, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds }
+  return { run, begin, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds }
 }

@@ -41,6 +41,7 @@ function setUp(
     alerting: unused,
     rejectRinging: unused,
     run: unused,
+    begin: unused,
     makeUpFor: unused,
     makeUpForEnds: unused,
   }

@@ -64,8 +64,8 @@ function compose() {
     clock: steady,
     durations,
   }
-  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {}, onTold() {} })
   const onError = (error: unknown) => void failures.push(error)
+  const calls = createCalls({ ...given, ringTimeoutMs: 45_000, maxRinging: 5, onCommitted() {}, onTold() {}, onError })
   const arrivals = createArrivals({
     store,
     sessions,
