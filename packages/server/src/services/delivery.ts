@@ -165,42 +165,62 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const answer = steps.findIndex(isAnswer)
     if (answer >= 0) begun.set(key, { version: from, before })
     for (const step of steps) await makeMoves(key, step, answer >= 0)
-    for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer)
-    if (steps.length === 0) await sessions.setTold(key, call.version, !isLive(call))
+    // A session of a node that is silent keeps nobody else waiting for its place: a later step may end a ring [RING1].
+    const holds: MaybePromise<unknown>[] = []
+    for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer, holds)
+    await allDone(holds)
+    await sessions.setTold(key, call.version, !isLive(call))
     begun.delete(key)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
   function handOn(key: string, step: Step, before?: Call): MaybePromise<void> {
     const gate = isAnswer(step)
-    return andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
+    const told = andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
+    return andThen(told, () => sessions.setTold(key, step.call.version, !isLive(step.call)))
   }
 
   function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
     return allDone((event.moved ?? []).map(({ side, from }) => move(key, call, side, from, gate)))
   }
 
-  /** Each session's own are in this order; the order between sessions is nobody's concern. */
-  function tellOf(key: string, step: Step, before: Call | undefined, gate: boolean): MaybePromise<void> {
+  /** Each session's own are in this order; the order between sessions is nobody's concern. `later`: takes what is to be waited for at last. */
+  function tellOf(
+    key: string,
+    step: Step,
+    before: Call | undefined,
+    gate: boolean,
+    later?: MaybePromise<unknown>[],
+  ): MaybePromise<void> {
     // It waits in a log for who comes back, perhaps because the peer has heard how the call ended.
     const left = (step.event.moved ?? []).map((move) => tellLeft(key, step, move))
-    return andThen(allDone(left), () => tellOthers(key, step, before, gate))
+    return andThen(allDone(left), () => tellOthers(key, step, before, gate, later))
   }
 
-  function tellOthers(key: string, step: Step, before: Call | undefined, gate: boolean): MaybePromise<void> {
+  function tellOthers(
+    key: string,
+    step: Step,
+    before: Call | undefined,
+    gate: boolean,
+    later?: MaybePromise<unknown>[],
+  ): MaybePromise<void> {
     const { call, event } = step
     const ends = overStatuses.some((status) => status === event.type)
     const held = sides.filter((side) => gate || isNewPlace(call, before, side))
     // From the invite on: the callee's relays may come when nobody could tell of its answer yet [ORD2].
     const holds = ends ? [] : held.map((side) => hold(key, call, side, gate || call.status === 'ringing'))
+    if (later !== undefined) later.push(...holds)
+    // One that fails before it is waited for.
+    for (const each of holds) if (each instanceof Promise) each.catch(() => {})
     const notices = event.notices.map((notice) => deliver(key, call, notice))
     // After the notices of the same version: a session counts them apart.
     const peers = (event.peers ?? []).map((news) => tellPeer(key, call, news))
     const isLast = ends || isAnswer(step)
-    const all = andThen(allDone([...holds, ...notices, ...peers]), () => (isLast ? sessions.confirm(key) : undefined))
+    const atOnce = [...(later === undefined ? holds : []), ...notices, ...peers]
+    const all = andThen(allDone(atOnce), () => (isLast ? sessions.confirm(key) : undefined))
     return andThen(all, () => {
       const last = [...(isAnswer(step) ? [handOverKept(key, call)] : []), ...(ends ? releasePlaces(key, call) : [])]
-      return andThen(allDone(last), () => sessions.setTold(key, call.version, ends))
+      return allDone(last)
     })
   }
 
