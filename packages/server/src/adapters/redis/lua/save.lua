@@ -27,8 +27,9 @@ for k = 1, #KEYS, 3 do
     if what == 'all' then
       -- A log that a server has from another one, or from a file, may lack what came last.
       origin = origin or string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
-      redis.call('DEL', log)
+      -- First, so that it is refused at maxmemory: after any other write Redis would take it.
       redis.call('HSET', row, 'o', owner, 'f', fence, 'r', origin)
+      redis.call('DEL', log)
       local t = redis.call('TIME')
       order = order + 1
       redis.call('ZADD', KEYS[k + 2], 'NX', t[1] * 1000000 + t[2] + order, string.match(row, ':o:(.*)$'))
