@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Call, placeOf } from '../../call/call.ts'
 import { callMark } from '../../call/read.ts'
-import { isRelay } from '../../ports/push.ts'
+import { isRelay, type Push } from '../../ports/push.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { newestVersion } from '../../session/among.ts'
@@ -75,6 +75,8 @@ const checkMs = 20_000
 /** Each waits for 3 s. */
 const settleRounds = 10
 const mostTries = 8
+/** Longer than it takes to know that a node is dead. In ms. */
+const repeatMs = 7_000
 
 const away = () => new StoreError('unavailable', 'Redis is away')
 
@@ -223,13 +225,20 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     return runAway(operation, id, args) as Promise<Result>
   }
 
+  /** Its session's owner may have died with it, and who owns that session now knows whether it did [EXT4]. */
+  function isTakenOnce(push: Push): boolean {
+    return isRelay(push) && push.source !== undefined
+  }
+
   async function runAway(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
+    const until = performance.now() + repeatMs
     for (let tries = 0; tries < mostTries; tries++) {
       const at = await owner.ownerOf(id)
       if (at === undefined || at === node) return doHere(operation, id, args)
       const answer = await inbox.ask(at, ['do', operation, id, args]).catch((error) => {
         owner.forgetRoute(id)
+        if (operation === 'append' && isTakenOnce(args[0] as Push) && performance.now() < until) return notHere
         throw error
       })
       if (answer !== notHere) return answer
