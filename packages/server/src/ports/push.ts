@@ -16,6 +16,8 @@ export interface Push {
    * often it is sent again.
    */
   readonly source?: PushSource | undefined
+  /** Which parcel brought it from a session that had the place before, the first one of several [PLACE2]. */
+  readonly parcel?: string
   /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */
   readonly forPlace?: boolean
 }

@@ -43,7 +43,7 @@ const push: fc.Arbitrary<Push> = fc
       version: relay ? undefined : version,
       text,
       ...(relay && source !== undefined && { source }),
-      ...(relay && forPlace && { forPlace }),
+      ...(relay && forPlace && { forPlace, parcel: `${n}-2-a%20b` }),
     }
   })
 

@@ -139,15 +139,16 @@ const kinds = [
 
 /** An entry of a log. A push is one line of JSON, and what follows it may be anything. */
 export function writeEntry({ seq, push, at }: LogEntry): string {
-  const { kind, version = '', source, text, call, forPlace } = push
-  const of = source === undefined ? '' : `${source.sessionId} ${source.n}`
-  return `${seq} ${at} ${kinds.indexOf(kind)} ${version} ${forPlace === true ? 1 : ''} ${of}\n${text}\n${call}`
+  const { kind, version = '', source, text, call, forPlace, parcel = '' } = push
+  const { sessionId = '', n = '' } = source ?? {}
+  const about = [seq, at, kinds.indexOf(kind), version, forPlace === true ? 1 : '', sessionId, n, parcel]
+  return `${about.join(' ')}\n${text}\n${call}`
 }
 
 function readEntry(entry: string): LogEntry {
   const first = entry.indexOf('\n')
   const second = entry.indexOf('\n', first + 1)
-  const [seq, at, kind, version, forPlace, sessionId = '', n] = entry.slice(0, first).split(' ')
+  const [seq, at, kind, version, forPlace, sessionId = '', n, parcel = ''] = entry.slice(0, first).split(' ')
   const text = entry.slice(first + 1, second)
   const push: Push = {
     kind: kinds[Number(kind)] ?? 'notice',
@@ -156,6 +157,7 @@ function readEntry(entry: string): LogEntry {
     text,
     ...(sessionId !== '' && { source: { sessionId, n: Number(n) } }),
     ...(forPlace === '1' && { forPlace: true }),
+    ...(parcel !== '' && { parcel }),
   }
   return { seq: Number(seq), push, at: Number(at), bytes: text.length }
 }

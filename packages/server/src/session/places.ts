@@ -161,7 +161,7 @@ export function give(source: Session, call: string, version: number): Parcel {
   const entries = isPassed ? [] : takeUnproven(source, isWanted).map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
-    id: `${source.identity.sessionId} ${version} ${call}`,
+    id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
     entries,
     media: source.media?.get(call),
     kept: source.kept?.get(call),
@@ -176,9 +176,13 @@ export function give(source: Session, call: string, version: number): Parcel {
 export function accept(target: Session, call: string, parcel: Parcel, gate: boolean, append: Append): void {
   target.accepted ??= []
   if (target.accepted.includes(parcel.id)) return
-  if (target.accepted.push(parcel.id) > mostAccepted) target.accepted.shift()
   acceptKept(target, call, parcel.kept)
-  for (const { push, at } of parcel.entries) append(target, push, at)
+  // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
+  const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !target.accepted?.includes(push.parcel))
+  for (const { push, at } of news) append(target, push.parcel === undefined ? { ...push, parcel: parcel.id } : push, at)
+  for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), parcel.id])) {
+    if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
+  }
   for (const [sender, text] of parcel.taken) {
     target.taken ??= new Map()
     const from = Taken.read(text)

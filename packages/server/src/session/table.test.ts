@@ -132,6 +132,45 @@ test('[PLACE2] what goes along to another process is given again, the same, unti
   expect(table.give(id, 'call', 3)?.entries).toEqual([])
 })
 
+test('[PLACE2] what comes to the last place at once, and from place to place, is taken once there', () => {
+  const id = connect('a', false)
+  table.hold(id, 'call', true, false, 2)
+  for (const text of ['1', '2']) table.append(id, relay(text))
+  const parcel = table.give(id, 'call', 4)
+  if (parcel === undefined) throw new Error('unreachable')
+  // Two tell of it: the one that the place went from a to b, the other, which is late, that it is at c by now.
+  for (const each of ['b', 'c']) connect(each, false)
+  for (const order of [
+    ['c', 'b'],
+    ['b', 'c'],
+  ]) {
+    const other = createSessionTable({ ...options, isShared: true })
+    for (const each of ['b', 'c']) {
+      other.open({ sessionId: each, participant, deviceId: undefined, extended: false }, sink(), 0)
+      other.ready(each)
+    }
+    const through = () => {
+      other.accept('call', 'b', parcel, { settled: true, version: 4, gate: false })
+      other.append('b', relay('3'))
+      const next = JSON.parse(JSON.stringify(other.give('b', 'call', 6)))
+      handed = []
+      other.accept('call', 'c', next, { settled: true, version: 6, gate: false })
+    }
+    const atOnce = () => void other.accept('call', 'c', parcel, { settled: true, version: 4, gate: false })
+    handed = []
+    if (order[0] === 'c') {
+      atOnce()
+      const first = [...handed]
+      through()
+      expect([...first, ...handed]).toEqual(['1', '2', '3'])
+    } else {
+      through()
+      atOnce()
+      expect(handed).toEqual(['1', '2', '3'])
+    }
+  }
+})
+
 test('[PLACE2] what went along is taken once, also of base senders, when nobody knows whether it came', () => {
   const id = connect('a', false)
   table.hold(id, 'call', true, false, 2)
