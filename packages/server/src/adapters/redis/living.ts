@@ -51,6 +51,8 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   const saidAt = new Map<string, number>()
   let listensSince = 0
   let beatAt = 0
+  /** Until when this node, which ran already, could not look. */
+  let blindUntil = 0
   /** When the list of who lives was found without this node. */
   let emptiedAt = Number.NEGATIVE_INFINITY
   /** Those that were told of as silent. */
@@ -73,6 +75,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     // While the store was away nobody could say that it lives; a list that was emptied is no proof of absence either.
     if (now - beatAt > 2 * beatMs) {
       listensSince = now
+      if (beatAt !== 0) blindUntil = now
       for (const other of seen.keys()) seen.set(other, now)
     }
     beatAt = now
@@ -117,7 +120,12 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   }
 
   function isSilent(other: string): boolean {
-    return !isAlive(other) || performance.now() - (saidAt.get(other) ?? 0) > silentMs
+    if (!isAlive(other)) return true
+    const now = performance.now()
+    // While this process stood still, or could not look, others may have said so; those that stood still as well get a moment.
+    if (now - beatAt > 2 * beatMs) return false
+    const at = saidAt.get(other)
+    return at === undefined || now - Math.max(at, blindUntil) > silentMs
   }
 
   return {
