@@ -75,13 +75,21 @@ export function writeState(session: Session): string {
   return JSON.stringify(state)
 }
 
+function stateIn(text: string): State | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * A session from its copy, without a socket: where it had one, it lost it at `at`. Undefined where the copy is of a shape
  * that is not known here.
  */
 export function readSession(state: string, entries: readonly string[], at: number): Session | undefined {
-  const read: State = JSON.parse(state)
-  if (read.shape !== shape) return undefined
+  const read = stateIn(state)
+  if (read?.shape !== shape) return undefined
   const [openedAt, lostAt, idleSince] = read.times
   const [last, provenSeq, readyFrom, lostSeq, first] = read.seqs
   const [closed, closedByClient, broken] = read.flags

@@ -263,8 +263,13 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       if (session !== undefined) prove(session, seq)
     },
     keep(sessionId, push) {
-      const session = changing(sessionId)
-      return session === undefined ? 'gone' : keep(session, push)
+      const session = sessions.get(sessionId)
+      if (session === undefined) return 'gone'
+      const before = session.kept?.get(push.call)?.pushes.length
+      const result = keep(session, push)
+      // What was refused, or is there already, costs no save.
+      if (session.kept?.get(push.call)?.pushes.length !== before) changed(session)
+      return result
     },
     takeKept(sessionId, call) {
       const session = changing(sessionId)

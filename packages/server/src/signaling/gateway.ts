@@ -132,6 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
   let dirty: Connection[] = []
+  const held = new Set<Connection>()
   let isSaving = false
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
@@ -178,8 +179,26 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function flush(due: readonly Connection[], isSaved = true): void {
     const now = clock.monotonic()
-    const held = due.filter((connection) => connection.flush(now, isSaved))
-    if (held.length > 0) setTimeout(() => held.forEach(requestFlush), heldMs)
+    for (const connection of due) {
+      try {
+        if (connection.flush(now, isSaved)) hold(connection)
+      } catch (error) {
+        // The others are served all the same.
+        failed(connection, error)
+      }
+    }
+  }
+
+  /** What it has to be told could not be saved. */
+  function hold(connection: Connection): void {
+    if (held.size === 0) setTimeout(tryHeld, heldMs)
+    held.add(connection)
+  }
+
+  function tryHeld(): void {
+    const due = [...held]
+    held.clear()
+    due.forEach(requestFlush)
   }
 
   function open(socket: ServerWebSocket<Admission>): void {

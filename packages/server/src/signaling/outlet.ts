@@ -67,6 +67,8 @@ export class Outlet {
   private sealed: string[] = []
   private sealedAcks: string[] = []
   private sealedSeq = 0
+  /** How much that is, in UTF-16 code units. */
+  private sealedLength = 0
   /** Whether there is more than relays among them, and among what is sealed. */
   private hasEvent = false
   private hasSealedEvent = false
@@ -124,6 +126,7 @@ export class Outlet {
       if (this.sealed.length === 0) this.sealed = this.texts
       // It may be asked to twice before a save is through.
       else this.sealed.push(...this.texts)
+      for (const text of this.texts) this.sealedLength += text.length
       this.texts = []
       this.sealedAcks.push(...this.acks)
       this.acks = []
@@ -139,7 +142,12 @@ export class Outlet {
    * pushed, with what follows, has to wait. Answers whether it waits.
    */
   flush(now: number, isSaved = true): boolean {
-    if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) return true
+    if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) {
+      if (this.sealedLength <= maxUnsentBytes) return true
+      // It comes back for what its session has.
+      this.owner.close(1013, 'try again later', 'what it has to be told cannot be saved')
+      return false
+    }
     if (!isSaved && this.sealedAcks.length > 0) this.qualify()
     this.write()
     if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
@@ -168,6 +176,7 @@ export class Outlet {
     this.writtenReply = this.sealedReply
     if (sealed.length === 0) return
     this.sealed = []
+    this.sealedLength = 0
     if (sealed.length === 1) socket.send(sealed[0]!)
     else socket.cork(() => sealed.forEach((text) => void socket.send(text)))
     this.checkUnsent()

@@ -46,6 +46,59 @@ test('[ORD2] a save whose reply was lost is written again, and nothing of it is 
   client.disconnect()
 })
 
+test('[EXT3] what is just being tried again is not saved yet', async () => {
+  const { started, client } = await start(1)
+  const [one] = started as [SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.settled()
+  const tried = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  let saves = 0
+  one.onScript = async (name, _args, send) => {
+    if (name !== 'save') return send()
+    if (++saves === 1) throw new StoreError('unavailable', 'just now')
+    tried.resolve()
+    await goOn.promise
+    return send()
+  }
+  await relays(one.sessions, seen.id, 'c', [1])
+  expect(await outcomeOf(async () => one.save())).toBe('unavailable')
+  await tried.promise
+  expect(await outcomeOf(async () => one.save())).toBe('unavailable')
+  goOn.resolve()
+  await until('it is saved', async () => (await outcomeOf(async () => one.save())) === undefined)
+  client.disconnect()
+})
+
+test('[REL2] what is kept already, or is too much, is not saved once more', async () => {
+  const { started, client } = await start(1)
+  const [one] = started as [SessionNode]
+  const seen = await openReady(one.sessions)
+  const keep = (n: number) => one.sessions.keep(seen.id, { ...pushes.relay('c', n), source: { sessionId: 's', n } })
+  await one.settled()
+  await keep(1)
+  expect(one.save()).toBeDefined()
+  await one.settled()
+  await keep(1)
+  expect(one.save()).toBeUndefined()
+  client.disconnect()
+})
+
+test('[RES2] a copy that this version cannot read is as good as none: its client begins anew, and nobody is kept waiting', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  for (const copy of ['{"shape":99}', 'not JSON']) {
+    const seen = await openReady(one.sessions)
+    await one.settled()
+    const [key = ''] = await client.keys(`rw:*:o:${seen.id}`)
+    await client.hset(key, { o: '', f: '9', c: copy })
+    expect(await comeBack(two.sessions, seen, 0)).toBeUndefined()
+    expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('gone')
+    expect(await client.exists(key)).toBe(0)
+  }
+  client.disconnect()
+})
+
 test('[RES1] several nodes that take over a session at once: one gets it, and what all of them say arrives there', async () => {
   const { started, client } = await start(4)
   const [one, ...others] = started as [SessionNode, ...SessionNode[]]

@@ -50,6 +50,8 @@ export interface Directory {
    * nothing to go on with. Undefined where another one was faster.
    */
   claim(sessionId: string, fence: string): Promise<Copy | 'gone' | undefined>
+  /** Nobody can go on with it: it is as if it had never been. */
+  forget(sessionId: string, fence: number): Promise<void>
 }
 
 /** Nodes that live write again what they own in less, in ms. */
@@ -96,6 +98,11 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
         isWhole: isWhole === 1,
         entries: entries as unknown as string[],
       }
+    },
+    async forget(sessionId, fence) {
+      // The index is cleared by who reads it next.
+      const keys = [rowKey(sessionId), logKey(sessionId), rowKey(sessionId)]
+      await store.run('save', keys, [node, fence, 'gone', '', 0, '', 0, 0])
     },
   }
 }

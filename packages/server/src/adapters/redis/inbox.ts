@@ -140,7 +140,7 @@ export function createInbox(options: InboxOptions): Inbox {
         const last = entries.at(-1)?.[0]
         if (last === undefined || from !== lastId) continue
         lastId = last
-        for (const [, [, text = '']] of entries) take(JSON.parse(text))
+        for (const [, [, text = '']] of entries) takeText(text)
         trim()
       } catch (error) {
         if (isStopped) return
@@ -151,10 +151,13 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   async function lookForStall(): Promise<void> {
-    const now = performance.now()
-    const isStall = now - readAt > stallMs
-    readAt = now
-    if (isStall) await onStall()
+    const isStall = performance.now() - readAt > stallMs
+    try {
+      if (isStall) await onStall()
+    } finally {
+      // What that took is no stall.
+      readAt = performance.now()
+    }
   }
 
   function trim(): void {
@@ -164,6 +167,15 @@ export function createInbox(options: InboxOptions): Inbox {
     store.client.xtrim(mine, 'MINID', `${ms}-${BigInt(count) + 1n}`).catch(() => {
       // What stays there is passed over.
     })
+  }
+
+  /** One that cannot be read, or whose end is a bug, takes nothing else along. */
+  function takeText(text: string): void {
+    try {
+      take(JSON.parse(text))
+    } catch (error) {
+      onError(error)
+    }
   }
 
   function take({ from, n, messages }: Batch): void {

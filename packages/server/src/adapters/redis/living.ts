@@ -23,8 +23,8 @@ export interface Living {
   isThere(node: string): Promise<boolean>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
-  /** Resolves when a node is silent. */
-  falls(node: string): Promise<void>
+  /** Resolves when a node is silent, or when it does not matter any more. */
+  falls(node: string, over: AbortSignal): Promise<void>
   /** Those that said so lately. */
   known(): Iterable<string>
   /** How long ago the store was there for sure, in ms. */
@@ -149,10 +149,10 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       return isAlive(other)
     },
     isSilent,
-    async falls(other) {
+    async falls(other, over) {
       // It may have started a moment ago.
       if (!saidAt.has(other)) await beat().catch(() => {})
-      while (!isSilent(other) && !isStopped) await Bun.sleep(lookMs)
+      while (!isSilent(other) && !isStopped && !over.aborted) await Bun.sleep(lookMs)
     },
     known: () => seen.keys(),
     awayMs: () => performance.now() - beatAt,

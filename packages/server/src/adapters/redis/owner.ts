@@ -46,7 +46,7 @@ export interface Owner {
   /** The same of one whose row was just read; false where another one was faster. */
   claim(row: Claimed): Promise<boolean>
   /** Another node wants it. */
-  yieldTo(sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
+  yieldTo(to: string, sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
   isFree(row: Row): boolean
 }
 
@@ -93,8 +93,11 @@ export function createOwner(options: OwnerOptions): Owner {
     if (copy !== undefined && from !== '' && from !== node) onTaken(from)
     if (copy === undefined || copy === 'gone' || table.get(id) !== undefined) return false
     const session = readSession(copy.state, copy.entries, table.now)
-    // Of a version that this one does not know.
-    if (session === undefined) return false
+    // Of a version that this one does not know: its client begins a new one [RES2].
+    if (session === undefined) {
+      await directory.forget(id, copy.fence)
+      return false
+    }
     session.fence = copy.fence
     // What its client saw may not be in it.
     if (!copy.isWhole) session.broken = true
@@ -183,10 +186,12 @@ export function createOwner(options: OwnerOptions): Owner {
     })
     // Whatever becomes of the question then.
     answered.catch(() => {})
-    return Promise.race([answered, living.falls(owner).then(() => 'silent' as const)])
+    const over = new AbortController()
+    const falls = living.falls(owner, over.signal).then(() => 'silent' as const)
+    return Promise.race([answered, falls]).finally(() => over.abort())
   }
 
-  async function yieldTo(id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {
+  async function yieldTo(to: string, id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || leaving.has(id)) return notHere
@@ -196,7 +201,7 @@ export function createOwner(options: OwnerOptions): Owner {
     const hadSocket = session.sink !== undefined
     if (!(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
-    const fence = await letGo(session)
+    const fence = await letGo(session, to)
     return fence === undefined ? notHere : { fence, hadSocket, turn }
   }
 
@@ -214,7 +219,7 @@ export function createOwner(options: OwnerOptions): Owner {
     return table.get(sessionId) === session
   }
 
-  async function letGo(session: Session): Promise<string | undefined> {
+  async function letGo(session: Session, to: string): Promise<string | undefined> {
     const { sessionId } = session.identity
     const { promise, resolve } = Promise.withResolvers<void>()
     leaving.set(sessionId, promise)
@@ -227,6 +232,8 @@ export function createOwner(options: OwnerOptions): Owner {
       }
       if (table.get(sessionId) !== session) return undefined
       table.drop(sessionId)
+      // Whoever waited for it here asks there, and does not take it back.
+      noteRoute(sessionId, to)
       return String(session.fence)
     } finally {
       leaving.delete(sessionId)

@@ -23,7 +23,7 @@ export interface RequestsOptions {
 
 /** What other nodes ask for. */
 export interface Requests {
-  answer(frame: Frame): unknown
+  answer(frame: Frame, from: string): unknown
   /** What is answered instead where the save that followed was refused: a session turned out to be another node's. */
   answerOfRefused(frame: Frame, answer: unknown): unknown
   /** Does something with a session of this node, or with one that nobody knows. */
@@ -34,7 +34,7 @@ export function createRequests(options: RequestsOptions): Requests {
   const { node, table, owner, around, onCall, onTaken, onLook } = options
   const operations = createOperations(table)
 
-  function answer(frame: Frame): unknown {
+  function answer(frame: Frame, from: string): unknown {
     switch (frame[0]) {
       case 'do': {
         const [, operation, id, args] = frame
@@ -55,7 +55,7 @@ export function createRequests(options: RequestsOptions): Requests {
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
       case 'yield':
-        return owner.yieldTo(frame[1], frame[2], frame[3])
+        return owner.yieldTo(from, frame[1], frame[2], frame[3])
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
       case 'retire':

@@ -23,6 +23,7 @@ export interface SavesOptions {
   readonly longestMs: number
   /** Another node has the session by now; `hasSocket`: with a socket of its own. */
   readonly onRefused: (session: Session, hasSocket: boolean) => void
+  readonly onError: (error: unknown) => void
 }
 
 /** What changed in the sessions of this node, on its way to the store: all of a turn of the event loop in one write. */
@@ -58,11 +59,23 @@ const mostBytes = 512 * 1024
 /** A store that was away is tried again so much later, in ms. */
 const againMs = 100
 const renewals = 500
+/** So many are sent at once: the last one is to be answered in time, too. */
+const mostScripts = 8
 
 /** Whether some have to be written once more, and whether some are another node's. */
 interface Sent {
   readonly isMissing: boolean
   readonly isRefused: boolean
+}
+
+/** So many scripts at once; goes on where one fails, and rejects with what failed first. */
+async function someAtOnce<T>(parts: readonly T[], work: (part: T) => Promise<void>): Promise<void> {
+  const failures: unknown[] = []
+  for (let i = 0; i < parts.length; i += mostScripts) {
+    const results = await Promise.allSettled(parts.slice(i, i + mostScripts).map(work))
+    failures.push(...results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 interface Written {
@@ -73,7 +86,7 @@ interface Written {
 }
 
 export function createSaves(options: SavesOptions): Saves {
-  const { store, node, table, longestMs, onRefused } = options
+  const { store, node, table, longestMs, onRefused, onError } = options
   const { changes } = table
   const isCluster = store.client instanceof Cluster
   let current: Promise<void> | undefined
@@ -96,9 +109,15 @@ export function createSaves(options: SavesOptions): Saves {
     })
   }
 
+  /** That the store is away is told of by its connection. */
+  function onSaveFailed(error: unknown): void {
+    if (!(error instanceof StoreError)) onError(error)
+  }
+
   /** What waits for the store that is away is not written again and again: the timer tries. */
   function away(): Promise<void> | undefined {
-    if (changes.isEmpty) return undefined
+    // What is just being tried again is not saved yet.
+    if (changes.isEmpty && current === undefined) return undefined
     return Promise.reject(new StoreError('unavailable', 'Redis is away: sessions are saved when it is back'))
   }
 
@@ -117,14 +136,14 @@ export function createSaves(options: SavesOptions): Saves {
 
   async function write(taken: readonly Change[]): Promise<void> {
     const parts = partsOf(taken.map(written))
-    const results = await Promise.allSettled(parts.map(send))
-    const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-    if (failures.length > 0) {
+    const sent: Sent[] = []
+    try {
+      await someAtOnce(parts, async (part) => void sent.push(await send(part)))
+    } catch (error) {
       isAway = true
-      throw failures[0]
+      throw error
     }
     isAway = false
-    const sent = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     // What the store does not have any more is written whole.
     if (sent.some(({ isMissing }) => isMissing)) await write(changes.take())
     if (sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
@@ -256,7 +275,7 @@ export function createSaves(options: SavesOptions): Saves {
     if (!isAway || store.client.status !== 'ready' || current !== undefined) return
     const again = changes.isEmpty ? undefined : begin()
     if (again === undefined) isAway = false
-    else again.catch(() => {})
+    else again.catch(onSaveFailed)
   }
 
   return {
@@ -271,11 +290,11 @@ export function createSaves(options: SavesOptions): Saves {
       await (isAway ? begin() : settle())
     },
     async renew() {
-      for (const part of groups()) await renewPart(part)
+      await someAtOnce(groups(), renewPart)
       await settle()
     },
     async check() {
-      for (const part of groups()) await checkPart(part)
+      await someAtOnce(groups(), checkPart)
       await settle()
     },
     start() {

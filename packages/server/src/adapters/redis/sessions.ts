@@ -72,6 +72,8 @@ const readyMs = 2_000
 const renewMs = 1_200_000
 /** What was evicted, or lost with one master of several, is written again within this time. */
 const checkMs = 20_000
+/** A look at what was lost that could not be had is tried again so much later, in ms. */
+const renewAgainMs = 1_000
 /** Each waits for 3 s. */
 const settleRounds = 10
 const mostTries = 8
@@ -88,7 +90,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch, isShared: true, onChanged: saveSoon })
   const directory = createDirectory(store, node, (tag) => completeness.isWhole(tag))
   const longestMs = Math.max(windowMs, resumeWindowMs)
-  const saves = createSaves({ store, node, table, longestMs, onRefused: refused })
+  const saves = createSaves({ store, node, table, longestMs, onRefused: refused, onError })
   const living = createLiving({
     store,
     node,
@@ -111,7 +113,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     url: options.url,
     store,
     node,
-    onFrame: (frame) => requests.answer(frame),
+    onFrame: (frame, from) => requests.answer(frame, from),
     saved: saves.save,
     onRefused: (frame, answer) => requests.answerOfRefused(frame, answer),
     isSilent: (other) => living.isSilent(other),
@@ -204,7 +206,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     isRenewing = true
     while (isDoubted) {
       isDoubted = false
-      await saves.renew().catch(onSaveFailed)
+      await saves.renew().catch((error) => {
+        onSaveFailed(error)
+        // What was not asked is asked once the store answers again.
+        setTimeout(onDoubted, renewAgainMs).unref()
+      })
     }
     isRenewing = false
   }

@@ -4,6 +4,9 @@ local known = redis.call('HMGET', KEYS[1], 'f', 'c', 'r', 'ph')
 if known[1] ~= ARGV[2] then return {} end
 if not known[2] or known[2] == '' then
   redis.call('DEL', KEYS[1], KEYS[2])
+  -- Its owner may live, with a socket at which nothing rings any more: it finds that somebody has taken it.
+  redis.call('HSET', KEYS[1], 'f', ARGV[2] + 1, 'k', '0')
+  redis.call('PEXPIRE', KEYS[1], 60000)
   return { '' }
 end
 local fence = redis.call('HINCRBY', KEYS[1], 'f', 1)
