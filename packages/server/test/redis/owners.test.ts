@@ -84,6 +84,28 @@ test('[REL2] what is kept already, or is too much, is not saved once more', asyn
   client.disconnect()
 })
 
+test('[WS4] an end that a dead base socket asked for goes to its device at another node, though that request waits for it', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const dead = await openReady(one.sessions, { extended: false })
+  await one.sessions.hold(dead.id, 'c', true, false, 1)
+  await one.settled()
+  // What it asked for before it died is not over, and is what tells of the end.
+  const asked = Promise.withResolvers<void>()
+  dead.socket.isBusy = true
+  dead.socket.retire = () => asked.promise
+  await one.sessions.detach(dead.id, dead.socket, false, 0)
+  const back = await openReady(two.sessions, { ...dead.identity, extended: false })
+  await two.sessions.collectFinals(back.identity)
+  await two.settled()
+  // Else that rejects: nobody answers in time.
+  await one.sessions.append(dead.id, pushes.final('c', 4, 4))
+  asked.resolve()
+  await until('it is told', () => back.socket.told.length > 0)
+  expect(numbersOf(back.socket)).toEqual([4])
+  client.disconnect()
+})
+
 test('[RES2] a copy that this version cannot read is as good as none: its client begins anew, and nobody is kept waiting', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

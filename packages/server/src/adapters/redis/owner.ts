@@ -199,7 +199,8 @@ export function createOwner(options: OwnerOptions): Owner {
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     if (turn < session.turn) return 'late'
     const hadSocket = session.sink !== undefined
-    if (!(await retireAll(session))) return notHere
+    // What a base client asked for on a socket of before goes on, and may be just what this waits for: nothing is sent again.
+    if ((identity !== null || session.identity.extended) && !(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
     const fence = await letGo(session, to)
     return fence === undefined ? notHere : { fence, hadSocket, turn }
