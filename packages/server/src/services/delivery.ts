@@ -73,8 +73,6 @@ const sides = ['caller', 'callee'] as const
 const lateRingMs = 10_000
 /** What is handed on so long after its commit may have been handed on by others [ORD3]. In ms. */
 const lateMs = 2_000
-/** A node that lives writes again in less what it owns and others do not find, in ms. */
-const lostLogMs = 10_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { sessions, stepsAfter, isHeldElsewhere, now, tell, onApplied, onError } = options
@@ -89,8 +87,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
    * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
    */
   const begun = new Map<string, { readonly version: number; readonly before: number }>()
-  /** Of calls that are over, and wait for a session that is not found, since when. */
-  const lostSince = new Map<string, number>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
@@ -122,11 +118,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     } catch (error) {
       return failed(key, error)
     }
-  }
-
-  function forget(key: string): void {
-    undelivered.delete(key)
-    lostSince.delete(key)
   }
 
   /** Whether that was all that can be done: a bug would be one again and again. */
@@ -267,23 +258,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const { sessionId, deviceId, settled } = place
     return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
       if (isThere) return
-      if (isHeldElsewhere(place)) {
-        if (mayBeginAgain(key, call)) throw new LostLog()
-        return
-      }
+      // Its node is about to say that the place is lost. Of a call that is over it never is: who comes back is told there.
+      if (isLive(call) && isHeldElsewhere(place)) throw new HolderGone()
       const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
       return andThen(sessions.openDetached(identity, call.startedAt), () =>
         sessions.hold(sessionId, key, settled, gate, call.version),
       )
     })
-  }
-
-  /** Whether its node may yet write it again. The place of a call that is over is never lost: its holder may have left, and nobody is there to be told. */
-  function mayBeginAgain(key: string, call: Call): boolean {
-    if (isLive(call)) return true
-    const since = lostSince.get(key) ?? now()
-    lostSince.set(key, since)
-    return now() - since < lostLogMs
   }
 
   function deliver(key: string, call: Call, notice: Notice): MaybePromise<unknown> {
@@ -353,9 +334,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       try {
         const told = await sessions.toldOf(key, call.version)
         if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
-        forget(key)
+        undelivered.delete(key)
       } catch (error) {
-        isLater = error instanceof LostLog
+        isLater = error instanceof HolderGone
         throw error
       }
     })
@@ -367,7 +348,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     let isAway = false
     await inBatches([...undelivered], async (key) => {
       const call = known.get(key)
-      if (call === undefined) forget(key)
+      if (call === undefined) undelivered.delete(key)
       else if (!isAway) isAway = (await catchUp(call)) === 'away'
     })
   }
@@ -395,7 +376,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if (!isLive(call)) {
           if (now - call.endedAt > lateRelayMs) {
             known.delete(key)
-            forget(key)
+            undelivered.delete(key)
           }
         } else if (!live.has(key)) {
           // It may have begun after the live ones were read.
@@ -408,10 +389,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 }
 
-/** The node that holds the session may write it again in a moment. */
-class LostLog extends StoreError {
+/** A session that has a place is not there any more. */
+class HolderGone extends StoreError {
   constructor() {
-    super('unavailable', 'the log of the session was lost')
+    super('unavailable', 'the session that has the place is gone')
   }
 }
 
