@@ -53,7 +53,7 @@ function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): Sessions
     for (const node of nodes) await node.look()
     await settled()
   }
-  return { sessions, lost: [], loseLogs, settled, close }
+  return { sessions, isShared: true, lost: [], loseLogs, settled, close }
 }
 
 /**

@@ -6,6 +6,8 @@ import { newSessionId } from '../../src/session/session-id.ts'
 /** What a suite needs of an adapter besides its port. */
 export interface SessionsHarness {
   readonly sessions: Sessions
+  /** Other processes have sessions, too: what a request did may have to be asked of who took it [EXT4]. */
+  readonly isShared?: true
   /** What the adapter said of logs that were lost under a live socket; each session is told with `resetText` [RES4]. */
   readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
   /** Loses every log, as a store does that is emptied. */

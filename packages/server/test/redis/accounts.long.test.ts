@@ -69,6 +69,7 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   const flusher = new Redis(`${server.url}/${databases}`)
   return {
     sessions: node.sessions,
+    isShared: true,
     lost: [],
     async loseLogs() {
       await node.settled()

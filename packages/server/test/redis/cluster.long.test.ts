@@ -47,7 +47,8 @@ const openOnCluster = async (): Promise<SessionsHarness> => {
     }
     await node.look()
   }
-  return { sessions: node.sessions, lost: [], loseLogs, settled: () => node.settled(), close: () => node.close() }
+  const { sessions, settled, close } = node
+  return { sessions, isShared: true, lost: [], loseLogs, settled, close }
 }
 
 registerSessionsContract('redis cluster', openOnCluster)
