@@ -12,8 +12,8 @@ export interface Push {
   readonly version: number | undefined
   readonly text: string
   /**
-   * The request behind a relay of an extended session [EXT4]. Where several processes serve, a session takes it once, however
-   * often it is sent again.
+   * The request behind a relay [EXT4]; of a base session, which sends nothing again, under a number of its node. A session
+   * that outlives the process which handles the request takes it once, however often it is sent again.
    */
   readonly source?: PushSource | undefined
   /** Which parcel brought it from a session that had the place before, the first one of several [PLACE2]. */

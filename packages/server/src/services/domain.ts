@@ -189,7 +189,7 @@ export function createDomain(options: DomainOptions): Domain {
   return {
     calls,
     quality,
-    relay: createRelay({ calls, delivery, sessions, isRelayOnly, onPassed, recorder }),
+    relay: createRelay({ calls, delivery, sessions, isShared: backend.isShared, isRelayOnly, onPassed, recorder }),
     arrivals,
     outbox,
     recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),

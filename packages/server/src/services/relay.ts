@@ -65,6 +65,8 @@ export interface RelayOptions {
   readonly calls: Calls
   readonly delivery: Delivery
   readonly sessions: Sessions
+  /** Whether other processes have sessions, too: one may die before it says whether it took a message. */
+  readonly isShared: boolean
   /** Of a product whose media goes through a TURN server alone, other addresses are not passed on [PRIV1]. */
   readonly isRelayOnly: (product: string) => boolean
   /** A message was passed on [MET1]. */
@@ -78,7 +80,8 @@ export interface RelayOptions {
  * takes or settles a place by this message goes the long way once [PLACE2].
  */
 export function createRelay(options: RelayOptions): Relay {
-  const { calls, delivery, sessions, isRelayOnly, onPassed, recorder } = options
+  const { calls, delivery, sessions, isShared, isRelayOnly, onPassed, recorder } = options
+  let last = 0
 
   function relay(
     sender: ClientSession,
@@ -90,7 +93,8 @@ export function createRelay(options: RelayOptions): Relay {
     data.call_uuid = data.call_uuid.toLowerCase()
     const key = data.call_uuid + sender.participant.product
     const call = delivery.known.get(key)
-    const message = { key, sender, event, data, n, waiter }
+    // A base session has its socket here alone: what it sends has a number of this process, so that it is taken once, too.
+    const message = { key, sender, event, data, n: n ?? (isShared ? ++last : undefined), waiter }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')

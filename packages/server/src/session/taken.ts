@@ -13,7 +13,8 @@ export class Taken {
   /** Takes note of a request; false where it was taken before. */
   take(n: number): boolean {
     if (this.has(n)) return false
-    for (let next = Math.max(this.highest + 1, n - remembered + 1); next <= n; next++) this.clear(next)
+    if (n - this.highest >= remembered) this.bits.fill(0)
+    else for (let next = this.highest + 1; next <= n; next++) this.clear(next)
     this.highest = Math.max(this.highest, n)
     this.bits[wordOf(n)]! |= bitOf(n)
     return true

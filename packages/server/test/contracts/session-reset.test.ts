@@ -84,7 +84,15 @@ function compose() {
     sessions,
     calls,
     arrivals,
-    relay: createRelay({ calls, delivery, sessions, isRelayOnly: () => false, onPassed() {}, recorder }),
+    relay: createRelay({
+      calls,
+      delivery,
+      sessions,
+      isShared: false,
+      isRelayOnly: () => false,
+      onPassed() {},
+      recorder,
+    }),
     lose,
     failures,
   }

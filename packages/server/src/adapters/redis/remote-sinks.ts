@@ -5,6 +5,8 @@ import type { Frame } from './frames.ts'
 import type { Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 
+/** One that lives and does not answer for so long is busy, in ms. */
+const busyMs = 3_000
 /** Objects for sockets of other nodes that are kept. */
 const mostRemotes = 1_000
 
@@ -35,9 +37,14 @@ export function createRemoteSinks({ ask }: Pick<Inbox, 'ask'>, living: Living, o
       isClosed: false,
       // Where the node is alive and busy, the holder counts as there: a held place is never taken [PLACE3].
       async probe() {
-        if (!(await living.isThere(node))) return false
-        const answer = await answerOf(node, ['probe', sessionId])
-        return answer === undefined ? !living.isSilent(node) : answer === true
+        for (const since = performance.now(); await living.isThere(node); ) {
+          const answer = await answerOf(node, ['probe', sessionId])
+          if (answer !== undefined) return answer === true
+          if (living.isSilent(node)) return false
+          // One that had just started was taken for silent, and asked for a moment alone.
+          if (performance.now() - since > busyMs) return true
+        }
+        return false
       },
       close: (code, reason) => void ask(node, ['close', sessionId, code, reason]).catch(onError),
       async retire() {

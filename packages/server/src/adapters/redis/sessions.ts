@@ -78,7 +78,7 @@ const renewAgainMs = 1_000
 const settleRounds = 10
 const mostTries = 8
 /** Longer than it takes to know that a node is dead. In ms. */
-const repeatMs = 7_000
+const repeatMs = 8_000
 
 const away = () => new StoreError('unavailable', 'Redis is away')
 
