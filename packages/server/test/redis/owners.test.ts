@@ -106,6 +106,26 @@ test('[WS4] an end that a dead base socket asked for goes to its device at anoth
   client.disconnect()
 })
 
+test('[EXT3] an answer that could not be posted is posted again: nobody who asked waits in vain', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.settled()
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('sent')
+  let failures = 0
+  one.onScript = (name, _args, send) => {
+    if (name !== 'post' || ++failures > 3) return send()
+    return Promise.reject(new StoreError('unavailable', 'just now'))
+  }
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 2))).toBe('sent')
+  expect(failures).toBeGreaterThan(3)
+  loseFirstReply(one, 'post')
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 3))).toBe('sent')
+  await one.settled()
+  expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
+  client.disconnect()
+})
+
 test('[RES2] a copy that this version cannot read is as good as none: its client begins anew, and nobody is kept waiting', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

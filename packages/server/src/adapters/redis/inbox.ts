@@ -89,6 +89,8 @@ export function createInbox(options: InboxOptions): Inbox {
   const outgoing = new Map<string, Message[]>()
   const waiting = new Map<number, Waiting>()
   const senders = new Map<string, Taken>()
+  /** Of answers that could not be posted, how long they are tried again. */
+  const answersUntil = new WeakMap<Message, number>()
   let reader: Client | undefined
   let lastId = '0-0'
   let lastN = 0
@@ -110,13 +112,25 @@ export function createInbox(options: InboxOptions): Inbox {
     for (const [to, messages] of all) {
       lastN++
       const batch: Batch = { from: node, n: lastN, messages }
-      store.run('post', [inboxOf(to)], [JSON.stringify(batch)]).catch((error) => notPosted(messages, error))
+      store.run('post', [inboxOf(to)], [JSON.stringify(batch)]).catch((error) => notPosted(to, messages, error))
     }
   }
 
-  function notPosted(messages: readonly Message[], error: unknown): void {
-    if (!(error instanceof StoreError)) onError(error)
-    else for (const [id, frame] of messages) if (frame !== null) settle(id)?.reject(error)
+  function notPosted(to: string, messages: readonly Message[], error: unknown): void {
+    if (!(error instanceof StoreError)) return void onError(error)
+    for (const message of messages) {
+      const [id, frame] = message
+      if (frame !== null) settle(id)?.reject(error)
+      // Who asked waits for it; one that comes twice is passed over.
+      else if (isWorthIt(message)) setTimeout(() => post(to, message), againMs).unref()
+    }
+  }
+
+  /** Nobody waits for an answer for longer. */
+  function isWorthIt(answer: Message): boolean {
+    const until = answersUntil.get(answer) ?? performance.now() + askMs
+    answersUntil.set(answer, until)
+    return !isStopped && performance.now() < until
   }
 
   function settle(id: number): Waiting | undefined {
