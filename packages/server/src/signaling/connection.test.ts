@@ -5,7 +5,7 @@ import type { Waiter } from '../services/request.ts'
 import { createBacklog } from './backlog.ts'
 import { Connection } from './connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from './dispatch.ts'
-import type { ConnectionTiming } from './outlet.ts'
+import { type ConnectionTiming, maxUnsentBytes } from './outlet.ts'
 import { createSenders } from './senders.ts'
 
 const session: SignalingSession = {
@@ -178,6 +178,26 @@ test('[EXT3] what others have to know, too, is told when it is saved, and what c
   base.pushed(1, undefined, true)
   base.seal()
   expect([base.flush(now, false), wire.at(-1)]).toEqual([false, 'end'])
+})
+
+test('[WS7] more than 1 MiB that waits to be saved is not kept for one socket: its client comes back for it', () => {
+  isSaved = false
+  const it = connection(null, { ...session, extended: true })
+  const hold = (length: number, seq: number) => {
+    it.send('x'.repeat(length))
+    it.pushed(seq, undefined, true)
+    it.seal()
+    return it.flush(now, false)
+  }
+  expect(hold(maxUnsentBytes, 1)).toBe(true)
+  // Once it is saved the count begins again.
+  isSaved = true
+  flush(it)
+  wire = []
+  isSaved = false
+  expect([hold(maxUnsentBytes, 2), wire]).toEqual([true, []])
+  expect([hold(1, 3), wire]).toEqual([false, ['close 1013']])
+  expect(causes).toEqual(['1013 what it has to be told cannot be saved'])
 })
 
 test('[ORD1] a later request waits for the earlier one, and what a client sent before it closed still takes effect', async () => {
