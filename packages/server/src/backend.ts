@@ -20,7 +20,7 @@ import type { Nodes, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
-import type { SessionIdentity, Sessions } from './ports/sessions.ts'
+import type { Sessions } from './ports/sessions.ts'
 import { StoreError } from './ports/store-error.ts'
 import type { TimelineStore } from './ports/timeline.ts'
 import type { WebhookStore } from './ports/webhooks.ts'
@@ -76,8 +76,6 @@ export interface BackendOptions {
   readonly meter: Meter
   /** The machine's, where it is not given; several nodes go by the clock of their database. */
   readonly clock?: Clock | undefined
-  /** The log of a session was lost while its socket is open [RES4]. */
-  readonly onLogLost: (session: SessionIdentity, epoch: string, ringing: readonly string[]) => void
   /** Another node is known to be dead. */
   readonly onDeath: (node: string, hasLeft: boolean) => void
   /** What another node has just committed to a call. */
@@ -137,11 +135,11 @@ function openUntimed({ config, logger, retentionDelayMs }: BackendOptions, clock
 
 /** One process: sessions and limits are in its memory. */
 async function openEmbedded(options: BackendOptions): Promise<Backend> {
-  const { config, onLogLost } = options
+  const { config } = options
   const clock = options.clock ?? createSystemClock()
   const stores = await openStores(options, clock)
   const self = config.nodeId
-  const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs, onLogLost })
+  const sessions = createMemorySessions({ windowMs: finalsMs, resumeWindowMs: config.resumeWindowMs })
   // Whatever is asked before the first sweep is asked at this time.
   sessions.sweep(clock.now())
   const counters = createMemoryCounters()

@@ -99,7 +99,6 @@ export function createServer(deps: ServerDeps): RingwireServer {
       logger,
       meter,
       clock: deps.clock,
-      onLogLost: (...log) => domain?.onLogLost(...log),
       onDeath(node, hasLeft) {
         if (hasLeft) logger.info({ node }, 'a node has left')
         else logger.warn({ node }, 'a node is gone')

@@ -121,11 +121,6 @@ export interface Sessions {
   ): MaybePromise<ResumedSession | undefined>
   /** Hands out what was kept back; to this socket, where it is named and still the session's. */
   ready(sessionId: string, sink?: Sink): MaybePromise<void>
-  /**
-   * Its log was lost, and began again under this epoch: says so to its socket as the first of the new log, and then hands
-   * out what came since [RES4]. Nothing where it was lost once more meanwhile.
-   */
-  reset(sessionId: string, epoch: string, text: string): MaybePromise<void>
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**

@@ -9,7 +9,7 @@ import {
   openDomains,
   type Peer,
 } from '../../test/support/domain.ts'
-import { callKey, type LiveCall } from '../call/call.ts'
+import type { LiveCall } from '../call/call.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'
 import type { Arriving } from './arrivals.ts'
@@ -113,9 +113,8 @@ test('[EXT1] a call that a snapshot says rings does ring there: who is told of i
 
 test('[PLACE1] whoever answered is never told that somebody else did, also where the place has passed on since', async () => {
   const inBetween = once()
-  // Nobody is told of the answer yet.
-  let isAway = true
-  const { domain, callee, call } = await setUp({
+  let isAway = false
+  const { domain, caller, callee } = await setUp({
     sessions: (real) => ({
       toldOf: (key, enough) =>
         isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.toldOf(key, enough),
@@ -127,61 +126,23 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
       },
     }),
   })
+  const callUuid = await invited(domain, caller, callee)
   const socket = createSocket()
   const next = again(callee)
+  // It was read that the call rings, and is to be read whether it still does.
   inBetween.plan(async () => {
+    // Nobody is told of the answer yet.
+    isAway = true
+    await domain.calls.verb(callee.actor, 'accept', callUuid, null)
     await domain.arrivals.leave(callee.actor, callee.socket, { closed: false, forGood: false, cause: 'lost' })
     await domain.arrivals.arrive(next, socket, undefined)
     await domain.sessions.ready(next.sessionId)
   })
-  await domain.arrivals.reset(callee.identity, callee.epoch, [callKey(call)])
+  await domain.arrivals.renew(callee.actor, Date.now() + 60_000)
   isAway = false
-  const passedOn = (await domain.store.load(call)) as LiveCall
+  const { product } = callee.actor.participant
+  const passedOn = (await domain.store.load({ product, callUuid })) as LiveCall
   expect(passedOn).toMatchObject({ calleePlace: { sessionId: next.sessionId, state: 'held' } })
   expect(await domain.delivery.catchUp(passedOn)).toBe('done')
   expect(eventsOf({ socket })).toEqual([])
-})
-
-test('[RES4] a call that a reset says rings, and that stops before anybody knows that it rings there, is over there too', async () => {
-  const inBetween = once()
-  let isForgotten = false
-  let looks = 0
-  const { domain, caller, callee } = await setUp({
-    sessions: (real) => ({
-      // Where it rings was lost with the log.
-      appendRung: (...how) => (isForgotten ? undefined : real.appendRung(...how)),
-    }),
-    store: (real) => ({
-      async liveCallsOf(participant) {
-        // The first look is for what the reset lists.
-        if (isForgotten && ++looks === 2) await inBetween.happen()
-        return real.liveCallsOf(participant)
-      },
-    }),
-  })
-  const callUuid = await invited(domain, caller, callee)
-  const told = eventsOf(callee).length
-  isForgotten = true
-  inBetween.plan(() => Promise.resolve(domain.calls.verb(caller.actor, 'cancel', callUuid, null)))
-  await domain.arrivals.reset(callee.identity, callee.epoch, [])
-  expect(eventsOf(callee).slice(told)).toEqual(['call.cancelled'])
-})
-
-test('[RES4] [REL2] a store that does not know how far a call was told is told again: no gate stays closed', async () => {
-  let isBehind = false
-  let opened = 0
-  const { domain, callee } = await setUp({
-    sessions: (real) => ({
-      toldOf: (key, enough) => (isBehind ? 1 : real.toldOf(key, enough)),
-      toldExactly: (key) => (isBehind ? { version: 1, before: 0 } : real.toldExactly(key)),
-      openGate(id, key, first) {
-        opened++
-        return real.openGate(id, key, first)
-      },
-    }),
-  })
-  expect(opened).toBe(2)
-  isBehind = true
-  await domain.arrivals.reset(callee.identity, callee.epoch, [])
-  expect(opened).toBe(4)
 })

@@ -1,4 +1,4 @@
-import type { ActiveCall, SessionReset } from '@ringwire/protocol/events/auth'
+import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
 import {
   type Call,
@@ -66,19 +66,14 @@ export interface Arrivals {
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
   leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>
-  /**
-   * Tells an extended session that its log was lost, and what is true now [RES4]. What began or ended to ring meanwhile is
-   * told to any: others looked for it in vain.
-   */
-  reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void>
   /** The session has a new token: what began to ring since the last one was over rings there, too [WS5]. */
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
 
 type Who = Pick<ClientSession, 'sessionId' | 'participant' | 'expiresAt'>
 
-/** How long a store that is away is left alone before a session is told of its reset, in ms. */
-const resetRetryMs = 500
+/** How long a store that is away is left alone before it is told of a new token, in ms. */
+const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
@@ -235,46 +230,9 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
         return
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
-        await Bun.sleep(resetRetryMs)
+        await Bun.sleep(retryMs)
       }
     }
-  }
-
-  /** Until it is told, it is told nothing else: a store that is away is asked again. */
-  async function reset(identity: SessionIdentity, epoch: string, ringing: readonly string[]): Promise<void> {
-    while (sessions.heldHere(identity.sessionId) !== undefined) {
-      try {
-        const listed = identity.extended ? await tellReset(identity, epoch) : []
-        const live = await tellRinging(identity, new Set([...ringing, ...listed]))
-        // What was told of its calls meanwhile may have been told in vain.
-        for (const call of live) await delivery.catchUp(call)
-        return
-      } catch (error) {
-        if (!(error instanceof StoreError)) throw error
-        await Bun.sleep(resetRetryMs)
-      }
-    }
-  }
-
-  /** What rings rings, and what rang is over; answers the participant's live calls. */
-  async function tellRinging(identity: SessionIdentity, ringing: ReadonlySet<string>): Promise<readonly LiveCall[]> {
-    const live = await liveCallsOf(identity)
-    for (const key of ringing) {
-      const call = await store.load(refOf(key))
-      if (call !== undefined && call.status !== 'ringing') await tellThatItIsOver(identity, call)
-    }
-    return live
-  }
-
-  /** Answers the calls of which it says that they ring: they may stop before anybody knows that they rang here. */
-  async function tellReset(identity: SessionIdentity, epoch: string): Promise<string[]> {
-    const active_calls = await readActiveCalls(identity)
-    const data: SessionReset = { session_id: identity.sessionId, epoch, active_calls }
-    await sessions.reset(identity.sessionId, epoch, JSON.stringify({ event: 'session.reset', data }))
-    const { product } = identity.participant
-    return active_calls
-      .filter(({ status, direction }) => status === 'ringing' && direction === 'incoming')
-      .map(({ call_uuid: callUuid }) => callKey({ product, callUuid }))
   }
 
   /** What it says rings does ring there: whoever ends the call looks for those. */
@@ -380,7 +338,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  return { arrive, leave, reset, renew }
+  return { arrive, leave, renew }
 }
 
 /** A call rings where the token was good when it began [WS5]. */

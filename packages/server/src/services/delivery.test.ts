@@ -17,7 +17,7 @@ beforeEach(() => {
 
 /** A callee with one session, and what it was told. */
 function setUp(openedAt = 0) {
-  const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
+  const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const callee = participant('callee', 'doctor')
   const told: string[] = []
   const nothing = async () => {}
@@ -223,7 +223,7 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
     toldExactly: () => ({ version: told, before: 0 }),
     confirm() {},
     setTold: () => undefined,
-    // The callee's log has yet to begin again.
+    // The callee's session is not found yet.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
     takeKept: () => [],
     openGate: (id: string) => void gates.push(id),

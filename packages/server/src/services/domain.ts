@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Outbox as OutboxStore } from '../ports/outbox.ts'
 import type { ProductStore } from '../ports/product-store.ts'
-import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
@@ -68,8 +68,6 @@ export interface Domain {
   readonly recovery: Recovery
   readonly deadlines: Deadlines
   readonly delivery: Delivery
-  /** The log of a session was lost while its socket is open [RES4]. */
-  onLogLost(session: SessionIdentity, epoch: string, ringing: readonly string[]): void
   /** What another node has just committed to a call. */
   onCall(call: Call): void
 }
@@ -195,7 +193,6 @@ export function createDomain(options: DomainOptions): Domain {
     recovery: createRecovery({ store, sessions, nodes, delivery, calls, clock, durations, finalsMs }),
     deadlines,
     delivery,
-    onLogLost: (session, epoch, ringing) => void arrivals.reset(session, epoch, ringing).catch(onError),
     onCall(call) {
       store.note(call)
       delivery.learn(call)

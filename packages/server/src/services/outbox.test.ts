@@ -122,7 +122,7 @@ describe('over a store, and a delivery that is as a test says', () => {
     expect([new Set(told), left()]).toEqual([new Set(steps.map(({ call }) => callKey(call))), 0])
   })
 
-  test('a session whose log begins again in a moment keeps nobody else waiting, and is told then', async () => {
+  test('a session that is not found, and may be in a moment, keeps nobody else waiting, and is told then', async () => {
     const steps = await commitMany(60)
     const waiting = new Set(steps.slice(0, 55).map(({ call }) => callKey(call)))
     answer = (call) => (waiting.has(callKey(call)) ? 'later' : 'done')

@@ -8,7 +8,7 @@ import { createParticipants } from './participants.ts'
 const ann = { product: 'shop', role: 'customer', userId: 'ann' }
 
 test('[SRV2] nothing is erased while a socket is open somewhere, and then it is to be asked again', async () => {
-  const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost() {} })
+  const sessions = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const sink: Sink = {
     ...{ writtenSeq: 0, isBusy: false, isClosed: false },
     send() {},

@@ -28,7 +28,7 @@ function setUp() {
   const onRead: { next?: () => void } = {}
   /** The sessions that were told something. */
   const appended: string[] = []
-  const sessions = createMemorySessions({ windowMs: 1_000, resumeWindowMs: 1_000, onLogLost() {} })
+  const sessions = createMemorySessions({ windowMs: 1_000, resumeWindowMs: 1_000 })
   const presence = createPresence({
     sessions: {
       ...sessions,

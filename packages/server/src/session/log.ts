@@ -90,11 +90,6 @@ export class SessionLog {
     }
   }
 
-  /** Gives a seq out for what is in no log. */
-  reserve(): void {
-    this.lastSeq++
-  }
-
   /** Everything up to `seq` was received. */
   prove(seq: number, keep: ReadonlySet<string> | undefined): void {
     this.provenSeq = Math.max(this.provenSeq, seq)

@@ -17,7 +17,7 @@ export interface SendingOptions {
 /** How a push gets into the log of a session, and from there to its socket. */
 export interface Sending {
   append(session: Session, push: Push, at?: number): AppendResult
-  /** Hands out what was kept back, if its client may be told by now [ORD3, RES4]. */
+  /** Hands out what was kept back [ORD3]. */
   handOut(session: Session, sink: Sink): void
 }
 
@@ -62,18 +62,15 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
   }
 
   function handOut(session: Session, sink: Sink): void {
-    const { due, log, readyFrom } = session
-    if (!session.opened || session.ready || (due !== undefined && due.text === undefined)) return
+    const { log, readyFrom } = session
+    if (session.ready) return
     // More came than the log holds before any of it could be told: nothing is, rather than a part [RES2].
     if (session.identity.extended && log?.reachesBackTo(readyFrom) === false) {
       sink.close(1013, 'try again later')
       return
     }
     session.ready = true
-    session.due = undefined
     changed(session)
-    if (due?.text !== undefined)
-      hand(session, sink, 1, { kind: 'notice', call: '', version: undefined, text: due.text })
     for (const { seq, push } of log?.all() ?? []) if (seq > readyFrom) hand(session, sink, seq, push)
   }
 

@@ -16,8 +16,8 @@ export interface Session {
   /** Another one with each new token. */
   identity: SessionIdentity
   readonly participantKey: string
-  /** Names the incarnation of the log; another one after the log was lost [RES2]. */
-  epoch: string
+  /** Names the incarnation of the log: who comes back names it, too [RES2]. */
+  readonly epoch: string
   readonly upstream: Upstream
   log: SessionLog | undefined
   sink: Sink | undefined
@@ -25,10 +25,6 @@ export interface Session {
   lostSink: Sink | undefined
   /** False until the state of the participant's calls was read; pushes wait in the log. */
   ready: boolean
-  /** It may be told what waits, once it has heard of a loss that is to be told first. */
-  opened: boolean
-  /** Its log was lost, and it has not heard of that yet [RES4]. */
-  due: { readonly epoch: string; text: string | undefined } | undefined
   /** What `ready` hands out comes after this seq. */
   readyFrom: number
   /** The client has received everything up to here. */
@@ -104,8 +100,6 @@ export function createSession(
     sink,
     lostSink: undefined,
     ready: false,
-    opened: false,
-    due: undefined,
     readyFrom: 0,
     provenSeq: 0,
     openedAt: at,
@@ -154,7 +148,7 @@ export function isForgettable(session: Session): boolean {
 
 /** The client has received everything up to `seq`. An extended one may still ask for it again [RES1]. */
 export function prove(session: Session, seq: number): void {
-  // What was not given out yet cannot have arrived: the proof is of a log that was lost meanwhile.
+  // What was not given out yet cannot have arrived.
   if (seq > (session.log?.last ?? 0)) return
   session.provenSeq = Math.max(session.provenSeq, seq)
   if (!session.identity.extended) session.log?.prove(seq, session.unsettled)
@@ -197,8 +191,6 @@ export function loseSocket(session: Session, clean: boolean, at: number, closed:
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
   session.ready = false
-  session.opened = false
-  session.due = undefined
   session.lostAt = at
   session.isLostUnseen = false
   session.lostSeq = session.log?.last ?? 0
@@ -253,20 +245,4 @@ export function heardSeq(session: Session): number {
   if (sink !== undefined) return ready ? (log?.last ?? 0) : readyFrom
   if (mayResume(session)) return lostSeq
   return identity.extended ? provenSeq : 0
-}
-
-/** Starts the log again, as after a loss of everything that was in it. */
-export function loseLog(session: Session, epoch: string): void {
-  session.epoch = epoch
-  session.log = new SessionLog()
-  session.versions = undefined
-  session.provenSeq = 0
-  session.readyFrom = 0
-  if (!session.identity.extended) return
-  // The first of the new log is for what is told of the loss.
-  session.log.reserve()
-  session.readyFrom = 1
-  if (session.sink === undefined) return
-  session.ready = false
-  session.due = { epoch, text: undefined }
 }

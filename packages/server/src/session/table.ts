@@ -33,8 +33,8 @@ export interface SessionTableOptions {
   readonly onChanged?: () => void
 }
 
-/** What a session table does not do: how far calls were told, and what becomes of logs that are lost. */
-type Beyond = 'toldOf' | 'toldExactly' | 'confirm' | 'tellAll' | 'setTold' | 'reset' | 'hasMoved'
+/** What a session table does not do: how far calls were told, and whose a session is by now. */
+type Beyond = 'toldOf' | 'toldExactly' | 'confirm' | 'tellAll' | 'setTold' | 'hasMoved'
 
 /** The port's methods, with every answer at once. */
 type AtOnce = {
@@ -52,7 +52,6 @@ export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'releas
   /** The sessions of a participant, those with a socket first. */
   ofParticipant(participantKey: string): readonly Session[]
   append(sessionId: string, push: Push): ReturnType<AtOnce['append']>
-  handOut(session: Session): void
   /** Takes up a session as another process has left it; it has no socket. */
   adopt(session: Session): void
   /** It is over, whatever it holds. */
@@ -155,9 +154,6 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     get: (sessionId) => sessions.get(sessionId),
     all: () => sessions.values(),
     ofParticipant: (key) => [...live.of(key), ...detached.of(key)],
-    handOut(session) {
-      if (session.sink !== undefined) handOut(session, session.sink)
-    },
     open(identity, sink, at) {
       const session = create(identity, sink, at)
       return { epoch: session.epoch, upstream: session.upstream }
@@ -184,7 +180,6 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       session.lostSink = undefined
       session.closed = false
       session.ready = false
-      session.opened = false
       session.readyFrom = request.seq
       detached.remove(session)
       live.add(session)
@@ -196,7 +191,6 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     ready(sessionId, sink) {
       const session = sessions.get(sessionId)
       if (session?.sink === undefined || (sink !== undefined && session.sink !== sink)) return
-      session.opened = true
       handOut(session, session.sink)
     },
     openDetached(identity, at) {

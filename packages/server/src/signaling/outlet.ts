@@ -104,14 +104,6 @@ export class Outlet {
 
   pushed(seq: number, isEvent = false): void {
     if (isEvent) this.hasEvent = true
-    if (seq <= this.pushedSeq) {
-      // The log began again [RES4]: what is under way proves nothing of it.
-      this.provenSeq = 0
-      this.written = 0
-      this.sealedSeq = 0
-      this.pingedSeq = 0
-      this.pings = this.pings.map((ping) => ({ ...ping, seq: 0 }))
-    }
     this.pushedSeq = seq
   }
 

@@ -46,14 +46,14 @@ function harnessOf({ nodes, flush, close }: Nodes, sessions: Sessions): Sessions
   const settled = async () => {
     await Promise.all(nodes.map((node) => node.settled()))
   }
-  /** The store is emptied: what sessions with an owner have told is in its memory. */
-  const loseLogs = async () => {
+  /** What sessions with an owner have told is in its memory. */
+  const emptyStore = async () => {
     await settled()
     await flush()
     for (const node of nodes) await node.look()
     await settled()
   }
-  return { sessions, isShared: true, lost: [], loseLogs, settled, close }
+  return { sessions, isShared: true, emptyStore, settled, close }
 }
 
 /**
@@ -116,7 +116,6 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     keep: (id, push) => away(id).keep(id, push),
     takeKept: (id, call) => away(id).takeKept(id, call),
     openGate: (id, call, first) => away(id).openGate(id, call, first),
-    reset: (id, epoch, text) => home(id).reset(id, epoch, text),
     toldOf: (call, enough) => next().toldOf(call, enough),
     toldExactly: (call) => next().toldExactly(call),
     tellAll: () => next().tellAll(),

@@ -36,7 +36,6 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
     logger: createLogger({ level: 'info', destination: { write } }),
     meter: createMetrics({ node: 'n', version: '1', stores: ['database'] }),
     retentionDelayMs: 1,
-    onLogLost() {},
     onDeath() {},
     onCall() {},
   })

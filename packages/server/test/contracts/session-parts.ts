@@ -8,10 +8,8 @@ export interface SessionsHarness {
   readonly sessions: Sessions
   /** Other processes have sessions, too: what a request did may have to be asked of who took it [EXT4]. */
   readonly isShared?: true
-  /** What the adapter said of logs that were lost under a live socket; each session is told with `resetText` [RES4]. */
-  readonly lost: readonly { readonly sessionId: string; readonly epoch: string }[]
-  /** Loses every log, as a store does that is emptied. */
-  loseLogs(): Promise<void>
+  /** Empties the store, where there is one besides the memory of who serves. */
+  emptyStore(): Promise<void>
   /** Resolves when everything that was appended has been handed to its socket. */
   settled(): Promise<void>
   close(): Promise<void>
@@ -73,8 +71,6 @@ export function createSocket(): Socket {
 
 /** The `n` of what a socket was told, in order: every push of a test has one of its own. */
 export const numbersOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ data }) => data.n)
-/** What a session is told of a loss; its number is 0. */
-export const resetText = JSON.stringify({ event: 'session.reset', data: { n: 0 } })
 export const seqsOf = ({ told }: Pick<Socket, 'told'>) => told.map(({ seq }) => seq)
 
 /** 1, 2, 3 … */

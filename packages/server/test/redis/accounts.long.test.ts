@@ -70,8 +70,7 @@ registerSessionsContract('redis, an account with the rights of the documents', a
   return {
     sessions: node.sessions,
     isShared: true,
-    lost: [],
-    async loseLogs() {
+    async emptyStore() {
       await node.settled()
       await flusher.flushdb()
       await node.look()

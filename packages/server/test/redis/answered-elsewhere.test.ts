@@ -135,7 +135,7 @@ test('[REL2] a gate that was opened is open for who takes the place, and a close
 /** So many ends are remembered. */
 const mostEnds = 64
 
-test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whichever node comes late, and also after a loss of the log`, async () => {
+test(`[ORD3] that one of the last ${mostEnds} calls is over is told once, whichever node comes late, also where the store was emptied`, async () => {
   for (const teller of [node, other]) {
     const seen = await openReady(node.sessions)
     const calls = upTo(mostEnds).map((n) => `c${n}`)

@@ -39,7 +39,7 @@ async function startNode(): Promise<RedisSessions> {
 
 const openOnCluster = async (): Promise<SessionsHarness> => {
   const node = await startNode()
-  const loseLogs = async () => {
+  const emptyStore = async () => {
     for (const { url } of cluster.servers) {
       const client = new Redis(url)
       await client.flushall()
@@ -47,8 +47,8 @@ const openOnCluster = async (): Promise<SessionsHarness> => {
     }
     await node.look()
   }
-  const { sessions, settled, close } = node
-  return { sessions, isShared: true, lost: [], loseLogs, settled, close }
+  const { sessions } = node
+  return { sessions, isShared: true, emptyStore, settled: () => node.settled(), close: () => node.close() }
 }
 
 registerSessionsContract('redis cluster', openOnCluster)

@@ -62,9 +62,9 @@ async function appendAtLast({ sessions }: RedisSessions, { id }: Seen, n: number
   for (let tries = 0; tries < 2_000; tries++) {
     try {
       const result = await sessions.append(id, { ...pushes.relay('c', n), source: { sessionId: 'sender', n } })
-      // It waits where its client has yet to hear that the log began again.
+      // `kept`: it was taken before, and the answer was lost.
       if (result === 'sent' || result === 'kept') return
-      // The log was lost, and the node that holds the socket is about to begin it again.
+      // What the replica lacks its owner is about to write again.
       expect(result).toBe('gone')
     } catch (error) {
       if (!(error instanceof StoreError)) throw error

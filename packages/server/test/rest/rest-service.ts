@@ -116,7 +116,7 @@ export function startRest(options: RestOptions): RestService {
     config,
     backend: {
       stores,
-      sessions: createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost() {} }),
+      sessions: createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 }),
       nodes: { self: 'test', isDead: () => false, others: () => [], tell() {} },
       uptime: { outages: () => [], doubt() {} },
       clock,

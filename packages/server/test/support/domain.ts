@@ -66,7 +66,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   let now = 0
   const harness = await openHarness({ monotonic: () => now })
   const stored = harness.store()
-  const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000, onLogLost: () => {} })
+  const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
   const sessions: Sessions = { ...memory, ...options.sessions?.(memory) }
   const others = options.isElsewhere ? ['two'] : []

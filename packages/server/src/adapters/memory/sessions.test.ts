@@ -9,7 +9,7 @@ const windowMs = 1_000
 let sessions: MemorySessions
 let handed: Map<string, string[]>
 beforeEach(() => {
-  sessions = createMemorySessions({ windowMs, resumeWindowMs: windowMs, onLogLost() {} })
+  sessions = createMemorySessions({ windowMs, resumeWindowMs: windowMs })
   handed = new Map()
 })
 

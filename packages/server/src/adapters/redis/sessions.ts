@@ -273,7 +273,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     ...resumes,
     ready: (id, sink) => table.ready(id, sink),
-    reset() {},
     async openDetached(identity, at) {
       const { sessionId } = identity
       if (owner.isHere(sessionId) || (await owner.ownerOf(sessionId)) !== undefined) return
