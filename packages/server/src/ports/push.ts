@@ -27,13 +27,15 @@ export interface Push {
  * such a session holds no more [REL2]. `dropped`: the push is not news, or it never rang there. `elsewhere`: a relay for a place that the session does not have, or of a
  * call of whose end it was told: what the sender's process knew of the call is old. `gone`: there is no such session; append never creates one. `volatile`: in the log and
  * handed to the socket, and not saved, because the store is away [EXT3]. `late`: a request that was refused, and that comes again
- * after later ones of its session were taken [EXT4].
+ * after later ones of its session were taken [EXT4]. `early`: the one that it comes after was not taken there.
  */
-export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile' | 'late'
+export type AppendResult = 'sent' | 'kept' | 'full' | 'dropped' | 'elsewhere' | 'gone' | 'volatile' | 'late' | 'early'
 
 export interface PushSource {
   readonly sessionId: string
   readonly n: number
+  /** The relay of the same sender that was still on its way when this one was sent: it is taken after that one alone [ORD1]. */
+  readonly after?: number | undefined
 }
 
 /** The last that a session hears of a call, unless it takes a place in it after all: kept for who comes back [WS4]. */

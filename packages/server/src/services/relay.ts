@@ -7,7 +7,7 @@ import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
-import type { ClientSession, Waiter } from './request.ts'
+import type { ClientSession, UnderWay, Waiter } from './request.ts'
 import type { Recorder } from './timeline.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
@@ -59,6 +59,8 @@ interface Message {
   readonly data: RelayData
   readonly n: number | undefined
   readonly waiter: Waiter | undefined
+  /** The relay before it, where that is still on its way. */
+  readonly ahead: UnderWay | undefined
 }
 
 export interface RelayOptions {
@@ -94,14 +96,23 @@ export function createRelay(options: RelayOptions): Relay {
     const key = data.call_uuid + sender.participant.product
     const call = delivery.known.get(key)
     // A base session has its socket here alone: what it sends has a number of this process, so that it is taken once, too.
-    const message = { key, sender, event, data, n: n ?? (isShared ? ++last : undefined), waiter }
+    const message = { key, sender, event, data, n: n ?? (isShared ? ++last : undefined), waiter, ahead: waiter?.ahead }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
       if (isSeated(call, side, sender.sessionId) && !delivery.undelivered.has(key))
         return pass(call, side, message, 0, 'short')
     }
-    return seatFirst(message, 0)
+    return afterOthers(message, (first) => seatFirst(first, 0))
+  }
+
+  /** What cannot say that it comes after the relay before it waits until that is answered [ORD1]. */
+  function afterOthers(
+    message: Message,
+    next: (message: Message) => MaybePromise<RelayResult>,
+  ): MaybePromise<RelayResult> {
+    const { ahead } = message
+    return ahead === undefined ? next(message) : ahead.done.then(() => next({ ...message, ahead: undefined }))
   }
 
   /** The long way: the call is not known here, what is known is old, or the sender takes its place by this message. */
@@ -140,8 +151,14 @@ export function createRelay(options: RelayOptions): Relay {
     const data = isRelayOnly(sender.participant.product) ? relayOnly(event, message.data) : message.data
     // For its sender that is a candidate like any other [PRIV1].
     if (data === undefined) return call.status
+    const isKept = call.status === 'ringing'
+    if (isKept && message.ahead !== undefined)
+      return afterOthers(message, (first) => pass(call, side, first, tries, road))
     const push = relayPush(message, data)
-    const sent = call.status === 'ringing' ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
+    const sent = isKept ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
+    // On the short road to another node: the next one may follow at once, and says that it comes after this one.
+    if (sent instanceof Promise && !isKept && road === 'short' && message.n !== undefined)
+      message.waiter?.isUnderWayAs(message.n)
     const passed = () => {
       onPassed(event, road, Buffer.byteLength(push.text))
       recorder.relayed(message.key, side, event, data)
@@ -154,11 +171,20 @@ export function createRelay(options: RelayOptions): Relay {
       if (result === 'full') return errorBody('RELAY_BUFFER_FULL')
       // As it was before: its client did not hear of that.
       if (result === 'late') return errorBody('SERVICE_UNAVAILABLE')
+      if (result === 'early') return afterOthers(message, (first) => passAgain(first, road))
       const isOld = result === 'closed' || result === 'elsewhere' || result === 'gone'
-      if (isOld) return tryAgain(message, tries + 1)
+      if (isOld) return afterOthers(message, (first) => tryAgain(first, tries + 1))
       if (result !== 'dropped') passed()
       return result === 'volatile' ? { status: call.status, volatile: true } : call.status
     })
+  }
+
+  /** Those before it were answered by now, and the call may have moved on with them. */
+  function passAgain(message: Message, road: Road): MaybePromise<RelayResult> {
+    const call = delivery.known.get(message.key)
+    const side = call && sideOf(call, message.sender.participant)
+    if (call === undefined || side === undefined || !isLive(call)) return seatFirst(message, 0)
+    return pass(call, side, message, 0, road)
   }
 
   /** Only who has just read where the place is may begin the session of a holder that is not found. */
@@ -172,7 +198,7 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 /** The sender's data with who sent it [REL3]; a forged origin is written over. One text, made at once: it stays in a log. */
-function relayPush({ key, sender, event, n }: Message, data: RelayData): Push {
+function relayPush({ key, sender, event, n, ahead }: Message, data: RelayData): Push {
   data.from_user_id = sender.participant.userId
   data.from_role = sender.participant.role
   return {
@@ -180,7 +206,7 @@ function relayPush({ key, sender, event, n }: Message, data: RelayData): Push {
     call: key,
     version: undefined,
     text: JSON.stringify({ event, data }),
-    source: n === undefined ? undefined : { sessionId: sender.sessionId, n },
+    source: n === undefined ? undefined : { sessionId: sender.sessionId, n, after: ahead?.n },
     forPlace: true,
   }
 }

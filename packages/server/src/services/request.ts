@@ -11,10 +11,21 @@ export interface ClientSession extends Actor {
   readonly contextId: string
 }
 
-/** A request that may have to wait for a holder's sign of life [PLACE4]. */
+/** A relay that is on its way to another node, under its number. */
+export interface UnderWay {
+  readonly n: number
+  /** Resolves when it and all before it were answered; never rejects. */
+  readonly done: Promise<void>
+}
+
+/** A request among the others of its socket. */
 export interface Waiter {
-  /** It waits for somebody in this call: what is about something else need not wait for it [ORD1]. */
+  /** It waits for somebody in this call: what is about something else need not wait for it [ORD1, PLACE4]. */
   waitsFor(call: Call): void
+  /** The last of the relays before it that are still on their way: whatever does not say that it comes after it waits for it. */
+  readonly ahead: UnderWay | undefined
+  /** It is a relay on its way, under this number: what comes next need not wait for its answer. Said before its turn ends. */
+  isUnderWayAs(n: number): void
 }
 
 /** What it came to: `error` is what its client is told. */

@@ -140,6 +140,13 @@ export function isLate(session: Session, { source }: Push): boolean {
   return source !== undefined && session.taken?.get(source.sessionId)?.isLate(source.n) === true
 }
 
+/** Whether the one that it comes after was not taken [ORD1]. */
+export function isEarly(session: Session, push: Push): boolean {
+  const { source } = push
+  if (source?.after === undefined || hasTaken(session, push)) return false
+  return session.taken?.get(source.sessionId)?.has(source.after) !== true
+}
+
 export function noteTaken(session: Session, { source }: Push): void {
   if (source === undefined) return
   session.taken ??= new Map()

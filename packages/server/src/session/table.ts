@@ -6,7 +6,7 @@ import { type Among, createAmong, newestVersion } from './among.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
 import { finish, untoldMedia } from './news.ts'
-import { closeGate, hold, isLate, keep, openGate, takeKept, untaken } from './places.ts'
+import { closeGate, hold, isEarly, isLate, keep, openGate, takeKept, untaken } from './places.ts'
 import { createSending } from './sending.ts'
 import {
   canResume,
@@ -244,7 +244,8 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     append(sessionId, push) {
       const session = sessions.get(sessionId)
       if (session === undefined) return 'gone'
-      return isShared && isLate(session, push) ? 'late' : appendTo(session, push)
+      if (isShared && isLate(session, push)) return 'late'
+      return isShared && isEarly(session, push) ? 'early' : appendTo(session, push)
     },
     ring(sessionId, call) {
       const session = changing(sessionId)

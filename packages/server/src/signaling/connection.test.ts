@@ -39,6 +39,8 @@ let isSaved: boolean
 let causes: string[]
 /** Texts that the dispatch was given, and how it answers. */
 let handled: string[]
+/** With each, the last request that took effect before it. */
+let handledBefore: number[]
 /** Whether the session is another socket's by now. */
 let hasMoved: boolean
 /** Bytes that may wait for the participant. */
@@ -55,6 +57,7 @@ beforeEach(() => {
   flushes = 0
   isSaved = true
   handled = []
+  handledBefore = []
   hasMoved = false
   room = Number.POSITIVE_INFINITY
   causes = []
@@ -63,11 +66,12 @@ beforeEach(() => {
 
 function connection(messageRate: { perSecond: number; burst: number } | null = null, who = session): Connection {
   const dispatch: Dispatch = {
-    handle(_, text, _handled, refusal, waiter) {
+    handle(_, text, before, refusal, waiter) {
       if (refusal !== undefined && !(refusal.mayBeUnlimited && text === '"call.end"')) {
         return { reply: encodeError(refusal.error, 'r'), malformed: false, n: undefined }
       }
       handled.push(text)
+      handledBefore.push(before)
       return answer(text, waiter)
     },
     handleLast(_, text) {
@@ -135,6 +139,33 @@ test('texts of one turn go out together, in order, and ask for one flush', () =>
   flush(it)
   it.send('3')
   expect(flushes).toBe(2)
+})
+
+test('[ORD1] [EXT4] relays that are on their way are answered in order, and each is handled once', async () => {
+  const answers = new Map<string, () => void>()
+  answer = (text, waiter) => {
+    const n = Number(text)
+    const result = { reply: `reply ${text}`, malformed: false, n }
+    if (n === 0) return result
+    waiter?.isUnderWayAs(n)
+    return new Promise((resolve) => answers.set(text, () => resolve(result)))
+  }
+  const it = connection(null, { ...session, extended: true })
+  for (const text of ['1', '2', '3']) it.receive(text)
+  expect([handled, handledBefore]).toEqual([
+    ['1', '2', '3'],
+    [0, 1, 2],
+  ])
+  answers.get('3')?.()
+  answers.get('2')?.()
+  await Bun.sleep(0)
+  flush(it)
+  expect([wire, it.upstream.handled]).toEqual([[], 0])
+  answers.get('1')?.()
+  await Bun.sleep(0)
+  flush(it)
+  expect([wire, it.upstream.handled]).toEqual([['reply 1', 'reply 2', 'reply 3'], 3])
+  expect(it.isBusy).toBe(false)
 })
 
 test('[EXT3] where the save before it fails, an ack says that the relay may not survive this node, on this socket and the next', () => {

@@ -140,17 +140,19 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   handle(message: Message): MaybePromise<void> {
     const { dispatch } = this.options
-    const { handled } = this.upstream
-    const { text, refusal } = message
+    const { text, refusal, ahead } = message
+    // What is on its way takes effect, or is answered, before this one.
+    const handled = Math.max(this.upstream.handled, ahead?.n ?? 0)
     const result = this.gone
       ? dispatch.handleLast(this.session, text, handled)
       : dispatch.handle(this.session, text, handled, refusal, message)
-    if (!(result instanceof Promise)) {
+    if (!(result instanceof Promise) && ahead === undefined) {
       this.finish(result)
       return undefined
     }
-    return result
-      .then((done) => {
+    return Promise.resolve(result)
+      .then(async (done) => {
+        await ahead?.done
         this.finish(done)
         return done.handedOn
       })

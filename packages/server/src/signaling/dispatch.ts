@@ -230,7 +230,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return reply !== undefined && 'ack' in answer && answer.isOfLog ? { ...result, isOfLog: true } : result
     }
     try {
-      const answer = handle(session, request, waiter)
+      const ahead = isRelay(request.event) ? undefined : waiter?.ahead
+      const answer =
+        ahead === undefined ? handle(session, request, waiter) : ahead.done.then(() => handle(session, request, waiter))
       const safe = answer instanceof Promise ? answer.catch((error) => failed(error, request.event)) : answer
       return andThen(safe, finish)
     } catch (error) {
@@ -260,6 +262,13 @@ function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: st
 /** The number under which a request may come again [EXT4]. */
 function numberOf({ extended }: SignalingSession, { n }: ClientRequest): number | undefined {
   return extended ? n : undefined
+}
+
+/** What another one may follow before it is answered [ORD1]. */
+function isRelay(event: ClientEventName): boolean {
+  return (
+    event === 'webrtc.ice_candidate' || event === 'webrtc.offer' || event === 'webrtc.answer' || event === 'call.media'
+  )
 }
 
 function isHangUp(event: ClientEventName): boolean {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Call } from '../call/call.ts'
 import { createBacklog } from './backlog.ts'
-import { Inbox, type InboxOwner, inboxLimits, type Message } from './inbox.ts'
+import { Inbox, type InboxOwner, inboxLimits, type Message, underWayLimits } from './inbox.ts'
 
 /** A message says what it is about, and the test when it is done: `a b:work`. */
 const aboutOf = (text: string) => (text.split(':')[0] ?? '').split(' ').filter((it) => it !== '')
@@ -44,7 +44,10 @@ function open(): Inbox {
         resolve()
       }
       under.set(message.text, { message, finish })
-      return promise
+      // A relay that is on its way: `a:9>`.
+      if (message.text.endsWith('>')) message.isUnderWayAs(Number.parseInt(message.text.split(':')[1] ?? '', 10))
+      // As its owner does: it is done when those before it are.
+      return message.ahead === undefined ? promise : promise.then(() => message.ahead?.done)
     },
     aboutOf: ({ text }) => (isOrdered || text.startsWith('?') ? undefined : aboutOf(text)),
     hold(bytes) {
@@ -93,6 +96,59 @@ test('[ORD1] [ORD3] all wait for what comes before them, also where that fails',
   first.reject(new Error('a bug'))
   await turn()
   expect(finished).toEqual(['a:now', 'b:now'])
+})
+
+describe('[ORD1] while a relay is on its way', () => {
+  const aheadOf = (text: string) => under.get(text)?.message.ahead?.n
+
+  test('the next message has its turn, and knows of the last one that is on its way', async () => {
+    const inbox = open()
+    take(inbox, 'a:1>', 'a:3>', 'b:4')
+    expect(started).toEqual(['a:1>', 'a:3>', 'b:4'])
+    expect(started.map(aheadOf)).toEqual([undefined, 1, 3])
+    // That one is no relay: what comes next waits for it.
+    take(inbox, 'a:5>')
+    expect(started).toHaveLength(3)
+    await finish('b:4')
+    expect(started).toHaveLength(3)
+    await finish('a:3>')
+    await finish('a:1>')
+    expect(started.at(-1)).toBe('a:5>')
+    expect([aheadOf('a:5>'), inbox.isBusy]).toEqual([undefined, true])
+    idle = 0
+    await finish('a:5>')
+    expect([inbox.isBusy, idle]).toEqual([false, 1])
+  })
+
+  test('one that is answered late is waited for', async () => {
+    const inbox = open()
+    take(inbox, 'a:1>', 'a:2>')
+    await finish('a:2>')
+    take(inbox, 'a:3>')
+    // Its answer is there, and it is not done before the one ahead of it.
+    expect(aheadOf('a:3>')).toBe(2)
+    await finish('a:1>')
+    await finish('a:3>')
+    expect(inbox.isBusy).toBe(false)
+  })
+
+  test('so many are on their way at once, and of so many bytes', async () => {
+    const { messages, bytes } = underWayLimits
+    const many = open()
+    for (let n = 1; n <= messages + 2; n++) take(many, `a:${n}>`)
+    // The last one has its turn until it is answered.
+    expect(started).toHaveLength(messages + 1)
+    for (let n = 1; n <= messages + 2; n++) await finish(`a:${n}>`)
+    expect([started.length, many.isBusy]).toEqual([messages + 2, false])
+    const long = open()
+    started = []
+    const pad = ' '.repeat(bytes)
+    take(long, `a:1${pad}>`, 'a:2>', 'a:3>')
+    expect(started).toHaveLength(2)
+    await finish(`a:1${pad}>`)
+    await finish('a:2>')
+    expect(started).toHaveLength(3)
+  })
 })
 
 describe('[ORD1] [PLACE4] while one waits for a sign of life', () => {

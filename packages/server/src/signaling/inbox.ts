@@ -1,11 +1,13 @@
 import type { Call } from '../call/call.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
-import type { Waiter } from '../services/request.ts'
+import type { UnderWay, Waiter } from '../services/request.ts'
 import { aboutCall } from './about.ts'
 import type { Refusal } from './dispatch.ts'
 
 /** What may wait on one socket [ORD1]; bytes are counted in UTF-16 code units. */
 export const inboxLimits = { messages: 512, bytes: 256 * 1024 } as const
+/** What may be on its way to other nodes from one socket before the next one waits; bytes in UTF-16 code units. */
+export const underWayLimits = { messages: 64, bytes: 128 * 1024 } as const
 
 /** Whose messages these are. */
 export interface InboxOwner {
@@ -37,6 +39,10 @@ export class Message implements Waiter {
   /** Its bytes are counted as waiting. */
   isHeld = false
   isUnderWay = false
+  /** See `Waiter`; as it was when its turn came. */
+  ahead: UnderWay | undefined
+  /** As a relay that is on its way. */
+  n: number | undefined
   private readonly inbox: Inbox
 
   constructor(inbox: Inbox, place: number, text: string, refusal: Refusal | undefined) {
@@ -49,11 +55,16 @@ export class Message implements Waiter {
   waitsFor(call: Call): void {
     this.inbox.stepAside(this, call)
   }
+
+  isUnderWayAs(n: number): void {
+    this.n = n
+  }
 }
 
 /**
  * The messages of one socket take effect one after another [ORD1]. One that waits for a sign of life steps aside, and
- * so does what comes later and is about the same; the others go on [PLACE4].
+ * so does what comes later and is about the same; the others go on [PLACE4]. A relay that is on its way to another node
+ * leaves its turn to the next message, which knows of it.
  */
 export class Inbox {
   private readonly owner: InboxOwner
@@ -63,6 +74,9 @@ export class Inbox {
   private aside: Message[] | undefined
   /** Whose turn it is: a message, or what comes before all of them. */
   private current: object | undefined
+  /** The last relay that is on its way, after all the others. */
+  private ahead: UnderWay | undefined
+  private readonly underWay = { messages: 0, bytes: 0 }
   private isPaused = false
   private taken = 0
   private bytes = 0
@@ -72,7 +86,7 @@ export class Inbox {
   }
 
   get isBusy(): boolean {
-    return this.current !== undefined || this.aside !== undefined
+    return this.current !== undefined || this.aside !== undefined || this.ahead !== undefined
   }
 
   /** Messages wait until this is done, well or not. */
@@ -138,9 +152,32 @@ export class Inbox {
     }
     this.release(message)
     this.current = message
+    message.ahead = this.ahead
     const done = this.owner.handle(message)
-    if (done instanceof Promise) void done.then(() => this.done(message))
-    else this.current = undefined
+    if (!(done instanceof Promise)) this.current = undefined
+    else if (message.n !== undefined && this.mayFollow()) this.goOn(message, message.n, done)
+    else void done.then(() => this.done(message))
+  }
+
+  private mayFollow(): boolean {
+    return this.underWay.messages < underWayLimits.messages && this.underWay.bytes < underWayLimits.bytes
+  }
+
+  /** The next one has its turn, though this one is not answered yet. */
+  private goOn(message: Message, n: number, answered: Promise<void>): void {
+    const { length } = message.text
+    this.underWay.messages++
+    this.underWay.bytes += length
+    const done = answered.then(() => {
+      this.underWay.messages--
+      this.underWay.bytes -= length
+      if (this.ahead !== mine) return
+      this.ahead = undefined
+      this.next()
+    })
+    const mine: UnderWay = { n, done }
+    this.ahead = mine
+    this.current = undefined
   }
 
   /** Whether one of those came before it and is about the same; later ones wait for it, not it for them. */

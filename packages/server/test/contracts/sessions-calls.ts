@@ -329,4 +329,29 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(results).toEqual(isShared ? ['sent', 'late', 'late'] : ['sent', 'sent', 'sent'])
     expect(numbersOf(peer.socket)).toEqual([1, 4, 2, 6, 8, ...(isShared ? [] : [7, 5])])
   })
+
+  test('[ORD1] a relay that comes after one that was not taken is not taken either, also where the place passed on', async () => {
+    // Where one process serves, nothing is on its way.
+    if (given().isShared !== true) return
+    const sender = await openReady(sessions())
+    const from = (n: number, after: number) => ({
+      ...{ ...pushes.relay('c', n), forPlace: true },
+      source: { sessionId: sender.id, n, after },
+    })
+    const participant = somebody()
+    const first = await openReady(sessions(), { participant })
+    await sessions().hold(first.id, 'c', true)
+    expect(await sessions().append(first.id, from(4, 2))).toBe('early')
+    expect(await sessions().append(first.id, { ...from(2, 0), source: { sessionId: sender.id, n: 2 } })).toBe('sent')
+    for (const result of ['sent', 'kept'] as const) expect(await sessions().append(first.id, from(4, 2))).toBe(result)
+    const second = await openReady(sessions(), { participant })
+    expect(await sessions().append(second.id, from(6, 5))).toBe('early')
+    await sessions().move('c', first.id, second.id, true)
+    expect(await sessions().append(second.id, from(7, 6))).toBe('early')
+    expect(await sessions().append(second.id, from(6, 4))).toBe('sent')
+    expect(await sessions().append(first.id, from(7, 6))).toBe('early')
+    expect(await sessions().append(second.id, from(7, 6))).toBe('sent')
+    await given().settled()
+    expect([...numbersOf(first.socket), ...numbersOf(second.socket)].sort()).toEqual([2, 4, 6, 7].sort())
+  })
 }

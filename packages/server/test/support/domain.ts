@@ -17,6 +17,8 @@ export interface DomainOptions {
   readonly store?: (real: CallStore) => Partial<CallStore>
   /** Whoever connects counts as connected to another node that serves. */
   readonly isElsewhere?: boolean
+  /** Other processes have sessions, too: relays are numbered, so that each is taken once. */
+  readonly isShared?: boolean
   /** The machine's, where it is not given. */
   readonly clock?: Clock
   readonly onQuiet?: (ref: CallRef) => void
@@ -78,7 +80,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
       nodes: { self, isDead: (node) => node !== self && !others.includes(node), others: () => others, tell() {} },
       uptime: { outages: () => [], doubt() {} },
       clock: options.clock ?? createSystemClock(),
-      isShared: false,
+      isShared: options.isShared ?? false,
     },
     limits: { invite: async () => ({ ok: true }), refundInvite: async () => {} },
     finalsMs: 120_000,
