@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { tagOfSessionId } from '../../src/session/session-id.ts'
-import { openReady, type Seen } from '../contracts/session-parts.ts'
+import { comeBack, openReady, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, sendAll, until } from './session-nodes.ts'
 
@@ -41,6 +41,19 @@ test('[INV4] [PLACE4] nobody whose node was taken for dead is left with a socket
     return isLive(again)
   })
 }, 240_000)
+
+test('[RES1] who comes back does not fail because its node died just after it had started, before this one heard of it', async () => {
+  const node = await nodes.start(server.url)
+  const redis = new Redis(server.url)
+  const seen = await openReady(node.sessions)
+  await node.settled()
+  const two = await nodes.start(server.url)
+  await redis.hset(`rw:{${tagOfSessionId(seen.id)}}:o:${seen.id}`, { o: 'other', f: '9', k: '1' })
+  const [s = 0] = await redis.time()
+  await redis.zadd('rw:alive', Number(s) * 1000, 'other')
+  expect(await comeBack(two.sessions, seen, 0)).toBeDefined()
+  redis.disconnect()
+}, 60_000)
 
 test('[ORD1] [CLOSE] a node that did not hear what became of its sessions finds out by asking, and closes those that moved', async () => {
   const { sessions } = await nodes.start(server.url)

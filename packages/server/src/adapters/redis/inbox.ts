@@ -28,8 +28,11 @@ export interface InboxOptions {
 /** Frames from node to node: a stream in the store for each, read in order, and trimmed by who reads it. */
 export interface Inbox {
   start(): Promise<void>
-  /** The answer of another node, when it has saved what it did. Rejects with a `StoreError` where none comes in time. */
-  ask(node: string, frame: Frame): Promise<unknown>
+  /**
+   * The answer of another node, when it has saved what it did. Rejects with a `StoreError` where none comes in time: `ms`, or
+   * less where nobody heard of that node for a while.
+   */
+  ask(node: string, frame: Frame, ms?: number): Promise<unknown>
   /** A node is silent: what it was asked for is not answered. */
   giveUp(node: string): void
   /** Lets a node know; it may be lost. */
@@ -42,7 +45,7 @@ export interface Inbox {
 }
 
 /** A holder is asked for a sign of life within 3 s [PLACE4]. */
-const askMs = 4_500
+export const askMs = 4_500
 const defaultHeardMs = 3_000
 /** One that is silent has so long: longer than it takes to hear that a node has started. In ms. */
 const silentMs = 1_500

@@ -7,7 +7,7 @@ import type { SessionTable } from '../../session/table.ts'
 import { forgetOldest } from '../oldest.ts'
 import type { Directory, Row } from './directory.ts'
 import { notHere } from './frames.ts'
-import type { Inbox } from './inbox.ts'
+import { askMs, type Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
 import type { Saves } from './saves.ts'
 
@@ -173,13 +173,9 @@ export function createOwner(options: OwnerOptions): Owner {
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
   async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
-    const asked = ask(owner, [
-      'yield',
-      sessionId,
-      comesBack?.identity ?? null,
-      comesBack?.turn ?? 0,
-    ]) as Promise<Yielded>
-    if (comesBack === undefined) return asked
+    if (comesBack === undefined) return ask(owner, ['yield', sessionId, null, 0]) as Promise<Yielded>
+    // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
+    const asked = ask(owner, ['yield', sessionId, comesBack.identity, comesBack.turn], askMs) as Promise<Yielded>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
