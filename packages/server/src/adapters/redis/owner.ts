@@ -35,6 +35,8 @@ export type Yielded =
 /** Which sessions this node owns, and how others become its own. At most one node owns a session: who saves under an old fence is refused. */
 export interface Owner {
   isHere(sessionId: string): boolean
+  /** The other node that owned a session when it was seen last; undefined where that is not known, or is over. */
+  routeOf(sessionId: string): string | undefined
   /** The node that owns a session, after it was taken over here where its owner is gone; undefined where there is none. */
   ownerOf(sessionId: string): Promise<string | undefined>
   /** That was wrong: the directory is asked the next time. */
@@ -118,12 +120,19 @@ export function createOwner(options: OwnerOptions): Owner {
     if (!isHere(id)) await saves.settle()
   }
 
+  function routeOf(id: string): string | undefined {
+    // Who owns it is just being decided.
+    if (isHere(id) || leaving.has(id) || claiming.has(id)) return undefined
+    const route = routes.get(id)
+    return route === undefined || isDead(route) ? undefined : route
+  }
+
   async function ownerOf(id: string): Promise<string | undefined> {
     for (let tries = 0; tries < mostTries; tries++) {
+      const route = routeOf(id)
+      if (route !== undefined) return route
       await settle(id)
       if (isHere(id)) return node
-      const route = routes.get(id)
-      if (route !== undefined && !isDead(route)) return route
       const row = await directory.row(id)
       if (isHere(id)) return node
       if (row === undefined) return undefined
@@ -238,7 +247,8 @@ export function createOwner(options: OwnerOptions): Owner {
     }
   }
 
-  return { isHere, ownerOf, forgetRoute: (id) => void routes.delete(id), noteRoute, acquire, claim, yieldTo, isFree }
+  const forgetRoute = (id: string) => void routes.delete(id)
+  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree }
 }
 
 /** Of several that came back at once, another one is newer. */

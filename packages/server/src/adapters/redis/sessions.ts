@@ -240,7 +240,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
     const until = performance.now() + repeatMs
     for (let tries = 0; tries < mostTries; tries++) {
-      const at = await owner.ownerOf(id)
+      // Mostly known: a relay goes out in the turn in which it came.
+      const at = owner.routeOf(id) ?? (await owner.ownerOf(id))
       if (at === undefined || at === node) return doHere(operation, id, args)
       const answer = await inbox.ask(at, ['do', operation, id, args]).catch((error) => {
         owner.forgetRoute(id)
