@@ -53,6 +53,18 @@ test('[ORD3] what an owner has yet to write again is waited for, and hears what 
   expect(seen.socket.closes).toEqual([])
 }, 60_000)
 
+test('[EXT3] a list of nodes that was emptied is no silence: whoever was asked is waited for', async () => {
+  const [asked, other, seen] = await startTwo()
+  const goOn = holdUp(asked)
+  const answer = other.sessions.append(seen.id, pushes.ringing('d', 1, 2))
+  await admin.del('rw:alive')
+  await other.look()
+  // Longer than it takes to see who is silent.
+  await Promise.race([answer, Bun.sleep(300)])
+  goOn()
+  expect(await answer).toBe('sent')
+}, 60_000)
+
 test('[RING1] who is found hears at once that a call rings, and the others when their owner has written again', async () => {
   const [silent, other, seen] = await startTwo()
   const { participant } = seen.identity

@@ -47,8 +47,9 @@ const lookMs = 100
 export function createLiving({ store, node, onSilent, onDoubted, onError }: LivingOptions): Living {
   /** When each node was last known to live; when this one began to listen for that, and last could. */
   const seen = new Map<string, number>()
-  /** When each of those that the store knows to live said so last. */
+  /** When each of those that the store knows to live said so last; and the same of those that it knew a moment ago. */
   const saidAt = new Map<string, number>()
+  const lastSaid = new Map<string, number>()
   let listensSince = 0
   let beatAt = 0
   /** Until when this node, which ran already, could not look. */
@@ -82,10 +83,14 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     saidAt.clear()
     for (let i = 0; i < saying.length; i += 2) saidAt.set(String(saying[i]), now - (Number(at) - Number(saying[i + 1])))
     warnIfReplaced()
-    for (const other of saidAt.keys()) seen.set(other, now)
+    for (const [other, at] of saidAt) {
+      seen.set(other, now)
+      lastSaid.set(other, at)
+    }
     for (const [other, at] of seen) {
       if (now - at <= deadMs) continue
       seen.delete(other)
+      lastSaid.delete(other)
       if (!silent.delete(other)) onSilent(other)
     }
   }
@@ -124,7 +129,8 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     const now = performance.now()
     // While this process stood still, or could not look, others may have said so; those that stood still as well get a moment.
     if (now - beatAt > 2 * beatMs) return false
-    const at = saidAt.get(other)
+    // A list that was emptied is no silence.
+    const at = lastSaid.get(other)
     return at === undefined || now - Math.max(at, blindUntil) > silentMs
   }
 
