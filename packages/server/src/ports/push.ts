@@ -12,7 +12,7 @@ export interface Push {
   readonly version: number | undefined
   readonly text: string
   /**
-   * The request behind a relay [EXT4]; of a base session, which sends nothing again, under a number of its node. A session
+   * The request behind a relay [EXT4]; of a base session, which sends nothing again, under a number of its socket. A session
    * that outlives the process which handles the request takes it once, however often it is sent again.
    */
   readonly source?: PushSource | undefined

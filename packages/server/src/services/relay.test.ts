@@ -14,6 +14,7 @@ import {
 import { callKey } from '../call/call.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
 import { StoreError } from '../ports/store-error.ts'
+import type { Waiter } from './request.ts'
 
 const openDomain = openDomains()
 
@@ -30,7 +31,7 @@ async function setUp(options: DomainOptions = {}): Promise<Pair> {
 }
 
 /** A call in which both have spoken; from now on appends of relays are asked of `onAppend` first. */
-async function setUpRelays(onAppend: (real: () => AppendResult) => AppendResult | Promise<AppendResult>) {
+async function setUpRelays(onAppend: (real: () => AppendResult, push: Push) => AppendResult | Promise<AppendResult>) {
   let listens = false
   const pair = await setUp({
     // A holder that cannot be made up for here: what is gone is looked for again.
@@ -38,7 +39,7 @@ async function setUpRelays(onAppend: (real: () => AppendResult) => AppendResult 
     sessions: (real) => ({
       append(sessionId: string, push: Push) {
         const append = () => real.append(sessionId, push) as AppendResult
-        return listens && push.kind === 'relay' ? onAppend(append) : append()
+        return listens && push.kind === 'relay' ? onAppend(append, push) : append()
       },
     }),
   })
@@ -159,4 +160,56 @@ test('[EXT4] what is refused because later ones were taken is refused as it was 
   })
   expect(await send(domain, caller, callUuid, 1)).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   expect(asked).toBe(1)
+})
+
+describe('[ORD1] while one is on its way to another node', () => {
+  /** The first append is answered when the test says so, and as it says. */
+  async function setUpUnderWay() {
+    const first = Promise.withResolvers<AppendResult>()
+    const asked: (Push['source'] | undefined)[] = []
+    const answers: (() => AppendResult | Promise<AppendResult>)[] = [() => first.promise, () => 'early']
+    const pair = await setUpRelays((append, { source }) => {
+      asked.push(source)
+      return answers.shift()?.() ?? append()
+    })
+    const waiter = (ahead?: Waiter['ahead']) => {
+      const said: number[] = []
+      return { said, ahead, waitsFor() {}, nextNumber: () => 100, isUnderWayAs: (n: number) => void said.push(n) }
+    }
+    return { ...pair, first, asked, waiter }
+  }
+  const sendAs = ({ relay }: Domain, { actor }: Peer, callUuid: string, n: number | undefined, waiter: Waiter) =>
+    relay.relay(actor, 'webrtc.ice_candidate', { call_uuid: callUuid, candidate: `candidate:${n}` }, n, waiter)
+
+  test('[PLACE2] what waited for it is not passed in the name of who lost the place meanwhile', async () => {
+    const { domain, caller, callee, callUuid, first, waiter } = await setUpUnderWay()
+    const one = waiter()
+    const sent = sendAs(domain, caller, callUuid, 1, one)
+    expect(one.said).toEqual([1])
+    const done = Promise.resolve(sent).then(() => {})
+    const two = sendAs(domain, caller, callUuid, 2, waiter({ n: 1, done }))
+    const other = await connectPeer(domain, caller.actor.participant, 'phone')
+    await domain.sessions.detach(caller.id, caller.socket, false, Date.now())
+    const ref = { product: caller.actor.participant.product, callUuid }
+    await domain.calls.run(ref, { type: 'lose', sessionId: caller.id, node: caller.actor.node })
+    expect((await domain.calls.seat(other.actor, callUuid)).ok).toBe(true)
+    first.resolve('sent')
+    expect(await sent).toBe('accepted')
+    expect(await two).toMatchObject({ code: expect.any(String) })
+    expect(candidatesOf(callee)).toEqual([])
+  })
+
+  test('[EXT4] one that its client did not number waits for it, and nothing follows it at once', async () => {
+    const { domain, caller, callee, callUuid, first, asked, waiter } = await setUpUnderWay()
+    const sent = sendAs(domain, caller, callUuid, 1, waiter())
+    const done = Promise.resolve(sent).then(() => {})
+    const unnumbered = { ...waiter({ n: 1, done }), nextNumber: () => undefined }
+    const two = sendAs(domain, caller, callUuid, undefined, unnumbered)
+    await Bun.sleep(0)
+    expect(asked.map((source) => source?.n)).toEqual([1])
+    first.resolve('sent')
+    expect([await sent, await two]).toEqual(['accepted', 'accepted'])
+    expect(unnumbered.said).toEqual([])
+    expect(candidatesOf(callee)).toHaveLength(1)
+  })
 })

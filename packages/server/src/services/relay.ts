@@ -83,7 +83,6 @@ export interface RelayOptions {
  */
 export function createRelay(options: RelayOptions): Relay {
   const { calls, delivery, sessions, isShared, isRelayOnly, onPassed, recorder } = options
-  let last = 0
 
   function relay(
     sender: ClientSession,
@@ -95,8 +94,8 @@ export function createRelay(options: RelayOptions): Relay {
     data.call_uuid = data.call_uuid.toLowerCase()
     const key = data.call_uuid + sender.participant.product
     const call = delivery.known.get(key)
-    // A base session has its socket here alone: what it sends has a number of this process, so that it is taken once, too.
-    const message = { key, sender, event, data, n: n ?? (isShared ? ++last : undefined), waiter, ahead: waiter?.ahead }
+    const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
+    const message = { key, sender, event, data, n: number, waiter, ahead: waiter?.ahead }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
@@ -152,7 +151,7 @@ export function createRelay(options: RelayOptions): Relay {
     // For its sender that is a candidate like any other [PRIV1].
     if (data === undefined) return call.status
     const isKept = call.status === 'ringing'
-    if (isKept && message.ahead !== undefined)
+    if ((isKept || message.n === undefined) && message.ahead !== undefined)
       return afterOthers(message, (first) => pass(call, side, first, tries, road))
     const push = relayPush(message, data)
     const sent = isKept ? sessions.keep(sender.sessionId, push) : append(call, side, push, tries)
@@ -183,7 +182,8 @@ export function createRelay(options: RelayOptions): Relay {
   function passAgain(message: Message, road: Road): MaybePromise<RelayResult> {
     const call = delivery.known.get(message.key)
     const side = call && sideOf(call, message.sender.participant)
-    if (call === undefined || side === undefined || !isLive(call)) return seatFirst(message, 0)
+    const isShort = call !== undefined && side !== undefined && isSeated(call, side, message.sender.sessionId)
+    if (!isShort || delivery.undelivered.has(message.key)) return seatFirst(message, 0)
     return pass(call, side, message, 0, road)
   }
 

@@ -24,6 +24,11 @@ export interface Waiter {
   waitsFor(call: Call): void
   /** The last of the relays before it that are still on their way: whatever does not say that it comes after it waits for it. */
   readonly ahead: UnderWay | undefined
+  /**
+   * A number for a relay that has none, for the receiver to take it once: of a base session, which is over with its socket.
+   * Undefined: an extended one numbers its requests itself, or does not have them taken once [EXT4].
+   */
+  nextNumber(): number | undefined
   /** It is a relay on its way, under this number: what comes next need not wait for its answer. Said before its turn ends. */
   isUnderWayAs(n: number): void
 }

@@ -34,7 +34,11 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [], append)
     noteMedia(session, push)
-    if (!isNews(session, push) || awaitsState(session, push)) return 'dropped'
+    if (!isNews(session, push) || awaitsState(session, push)) {
+      // What comes after it is not to wait for it [ORD1].
+      if (isShared && relay) noteTaken(session, push)
+      return 'dropped'
+    }
     const result = put(session, push, at)
     if (isShared && result !== 'full') noteTaken(session, push)
     return result

@@ -13,6 +13,7 @@ let started: string[]
 let finished: string[]
 let under: Map<string, { message: Message; finish: () => void }>
 let isOrdered: boolean
+let isNumbered: boolean
 let room: number
 let full: number
 let idle: number
@@ -23,6 +24,7 @@ beforeEach(() => {
   finished = []
   under = new Map()
   isOrdered = false
+  isNumbered = false
   room = Number.POSITIVE_INFINITY
   full = 0
   idle = 0
@@ -31,6 +33,7 @@ beforeEach(() => {
 
 function open(): Inbox {
   const owner: InboxOwner = {
+    isNumbered,
     handle(message) {
       started.push(message.text)
       if (message.text.endsWith('now')) {
@@ -118,6 +121,17 @@ describe('[ORD1] while a relay is on its way', () => {
     idle = 0
     await finish('a:5>')
     expect([inbox.isBusy, idle]).toEqual([false, 1])
+  })
+
+  test('[EXT4] relays of a socket are numbered one by one, and not where its client does that', () => {
+    const [inbox, other] = [open(), open()]
+    take(inbox, 'a:1', 'a:2')
+    take(other, 'b:1')
+    const next = (text: string) => under.get(text)?.message.nextNumber()
+    expect([next('a:1'), next('a:1'), next('b:1'), next('a:1')]).toEqual([1, 2, 1, 3])
+    isNumbered = true
+    take(open(), 'c:1')
+    expect(next('c:1')).toBeUndefined()
   })
 
   test('one that is answered late is waited for', async () => {

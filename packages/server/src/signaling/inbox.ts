@@ -11,6 +11,8 @@ export const underWayLimits = { messages: 64, bytes: 128 * 1024 } as const
 
 /** Whose messages these are. */
 export interface InboxOwner {
+  /** Its client numbers its requests itself [EXT4]. */
+  readonly isNumbered: boolean
   /** Does what a message asks for, and never rejects; the next one's turn is when it is done. */
   handle(message: Message): MaybePromise<void>
   /**
@@ -56,6 +58,10 @@ export class Message implements Waiter {
     this.inbox.stepAside(this, call)
   }
 
+  nextNumber(): number | undefined {
+    return this.inbox.nextNumber()
+  }
+
   isUnderWayAs(n: number): void {
     this.n = n
   }
@@ -79,6 +85,7 @@ export class Inbox {
   private readonly underWay = { messages: 0, bytes: 0 }
   private isPaused = false
   private taken = 0
+  private numbered = 0
   private bytes = 0
 
   constructor(owner: InboxOwner) {
@@ -122,6 +129,10 @@ export class Inbox {
     for (const message of [...parked, ...(this.queue ?? [])]) this.release(message)
     this.setRest(this.aside?.filter((message) => message.isUnderWay))
     this.queue = undefined
+  }
+
+  nextNumber(): number | undefined {
+    return this.owner.isNumbered ? undefined : ++this.numbered
   }
 
   /** It waits for a sign of life of somebody in this call from now on. */

@@ -84,6 +84,7 @@ test('[ORD1] [ORD2] relays follow one another to another node, and arrive in ord
           outcomes.push(outcome)
         }
         const inbox = new Inbox({
+          isNumbered: false,
           handle: (message) => handle(message, message),
           aboutOf: () => undefined,
           hold: () => true,

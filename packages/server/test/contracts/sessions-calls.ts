@@ -351,6 +351,13 @@ export function registerLaterRules(given: () => SessionsHarness): void {
     expect(await sessions().append(second.id, from(6, 4))).toBe('sent')
     expect(await sessions().append(first.id, from(7, 6))).toBe('early')
     expect(await sessions().append(second.id, from(7, 6))).toBe('sent')
+    // A base session hears nothing of it, and what comes after it need not wait.
+    const base = await openReady(sessions(), { extended: false })
+    await sessions().hold(base.id, 'c', true)
+    expect(
+      await sessions().append(base.id, { ...from(8, 8), kind: 'media', source: { sessionId: sender.id, n: 8 } }),
+    ).toBe('dropped')
+    expect(await sessions().append(base.id, from(9, 8))).toBe('sent')
     await given().settled()
     // What the first one is not proven to have goes along.
     expect([numbersOf(first.socket), numbersOf(second.socket)]).toEqual([
