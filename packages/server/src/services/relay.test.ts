@@ -206,7 +206,7 @@ describe('[ORD1] while one is on its way to another node', () => {
     const unnumbered = { ...waiter({ n: 1, done }), nextNumber: () => undefined }
     const two = sendAs(domain, caller, callUuid, undefined, unnumbered)
     await Bun.sleep(0)
-    expect(asked.map((source) => source?.n)).toEqual([1])
+    expect(asked.map((source) => source?.n ?? 0)).toEqual([1])
     first.resolve('sent')
     expect([await sent, await two]).toEqual(['accepted', 'accepted'])
     expect(unnumbered.said).toEqual([])
