@@ -213,3 +213,35 @@ describe('[ORD1] while one is on its way to another node', () => {
     expect(candidatesOf(callee)).toHaveLength(1)
   })
 })
+
+test('[REL2] [EXT4] base sessions are numbered each by its socket: what others relay meanwhile makes nothing old', async () => {
+  const sources: Push['source'][] = []
+  const domain = await openDomain({
+    isShared: true,
+    sessions: (real) => ({
+      append(id: string, push: Push) {
+        if (push.kind === 'relay') sources.push(push.source)
+        return real.append(id, push)
+      },
+    }),
+  })
+  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(domain, somebody())
+  const { callUuid } = await answered(domain, caller, callee)
+  for (const { actor } of [caller, callee]) done(await domain.calls.seat(actor, callUuid))
+  const waiterOf = () => {
+    let last = 0
+    return { ahead: undefined, waitsFor() {}, nextNumber: () => ++last, isUnderWayAs() {} }
+  }
+  const [one, two] = [waiterOf(), waiterOf()]
+  const relay = ({ actor }: Peer, waiter: Waiter) =>
+    domain.relay.relay(actor, 'webrtc.ice_candidate', { call_uuid: callUuid, candidate: 'x' }, undefined, waiter)
+  for (const [peer, waiter] of [
+    [caller, one],
+    [callee, two],
+    [callee, two],
+    [caller, one],
+  ] as const)
+    await relay(peer, waiter)
+  expect(sources.map((source) => source?.n ?? 0)).toEqual([1, 1, 2, 2])
+})

@@ -114,6 +114,34 @@ test('[ENV5] [LOG1] a bug: INTERNAL_ERROR, reported by its event, and nothing of
   expect(failures).toHaveLength(1)
 })
 
+test('[ORD1] what is no relay waits until the relays ahead of it are answered; a relay does not', async () => {
+  const log: string[] = []
+  const { dispatch } = setUp({
+    relay: () => {
+      log.push('relay')
+      return 'accepted'
+    },
+    verb: () => {
+      log.push('end')
+      return Promise.reject(new StoreError('unavailable', 'away'))
+    },
+  })
+  const ahead = Promise.withResolvers<void>()
+  const waiter = {
+    ahead: { n: 1, done: ahead.promise },
+    waitsFor() {},
+    nextNumber: () => undefined,
+    isUnderWayAs() {},
+  }
+  const ask = (message: object) => dispatch.handle(session, JSON.stringify(message), 0, undefined, waiter)
+  const ended = ask(end)
+  await ask(candidate)
+  expect(log).toEqual(['relay'])
+  ahead.resolve()
+  await ended
+  expect(log).toEqual(['relay', 'end'])
+})
+
 test('a relay that is answered at once is answered without a promise', () => {
   const { dispatch } = setUp()
   expect(dispatch.handle(session, JSON.stringify(candidate), 0)).toEqual(nothing)
