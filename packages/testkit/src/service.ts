@@ -87,6 +87,11 @@ export class Service {
     return this.running?.pid ?? 0
   }
 
+  /** Of each of its processes. */
+  get pids(): readonly number[] {
+    return [this.pid]
+  }
+
   /** kill -9. */
   async kill(): Promise<void> {
     this.signal('SIGKILL')

@@ -38,6 +38,10 @@ export class NodePair extends Service {
     return super.log + this.second.log
   }
 
+  override get pids(): readonly number[] {
+    return [this.pid, this.second.pid]
+  }
+
   override async start(env: Record<string, string> = {}): Promise<this> {
     await Promise.all([super.start(env), this.second.start(env)])
     return this
