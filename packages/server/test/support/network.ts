@@ -28,8 +28,9 @@ export class Networks {
   }
 }
 
-/** The client has proven to have received everything so far [PLACE5]: it was pinged, and its pong was read. */
+/** The client has proven to have received everything so far [PLACE5]: it was pinged after that, and its pong was read. */
 export async function proven(client: Client): Promise<void> {
+  await client.settle()
   await client.nextPing()
   await client.settle()
 }
