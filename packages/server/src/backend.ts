@@ -80,6 +80,8 @@ export interface BackendOptions {
   readonly onDeath: (node: string, hasLeft: boolean) => void
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
+  /** Another node has told everybody of a call up to this version. */
+  readonly onTold: (call: string, version: number) => void
   /** How long after the start old calls are removed for the first time, in ms; tests do not wait for it. */
   readonly retentionDelayMs?: number | undefined
 }
@@ -150,7 +152,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     save: () => undefined,
     counters,
     localCounters: counters,
-    nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {} },
+    nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {}, told: () => {} },
     uptime,
     clock,
     isShared: false,
@@ -169,7 +171,7 @@ export const countersOfProcess = (): LocalCounters => createMemoryCounters()
 
 /** Any number of processes: calls and heartbeats in PostgreSQL, what others need of sessions, and limits, in Redis. */
 async function openShared(options: BackendOptions, databaseUrl: string, redisUrl: string): Promise<Backend> {
-  const { config, logger, onDeath, onCall } = options
+  const { config, logger, onDeath, onCall, onTold } = options
   const stores = await openStores(options, createSystemClock())
   const heartbeats = await openPostgresNodes({
     url: databaseUrl,
@@ -190,6 +192,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     isDead: (node) => heartbeats.isDead(node),
     owners: () => heartbeats.owners(),
     onCall,
+    onTold,
     onLimitsAway: (error) => logger.warn({ error }, 'Redis is away: limits are counted by this node alone'),
     onLimitsBack: () => logger.info({}, 'Redis is back: limits are counted over all nodes'),
     onError: (error) => logger.warn({ error }, 'Redis'),
@@ -209,9 +212,9 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await close()
     throw error
   }
-  const { sessions, save, counters, tell, tryWrite: tryRedis } = redis
+  const { sessions, save, counters, tell, told, tryWrite: tryRedis } = redis
   const { self, isDead, others, uptime, clock, serve } = heartbeats
-  const nodes: Nodes = { self, isDead, others, tell }
+  const nodes: Nodes = { self, isDead, others, tell, told }
   const countAway = () => undefined
   const shared = { isShared: true, tryRedis, countAway, serve, close }
   return { stores, sessions, save, counters, localCounters, nodes, uptime, clock, ...shared }

@@ -106,6 +106,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
         front?.online.died(node, hasLeft)
       },
       onCall: (call) => domain?.onCall(call),
+      onTold: (call, version) => domain?.onTold(call, version),
     })
     close = backend.close
     const { stores, clock } = backend

@@ -46,6 +46,7 @@ export function timedCalls(store: CallStore, timed: Timed): CallStore {
 export function timedOutbox(outbox: Outbox, timed: Timed): Outbox {
   return {
     rowOf: outbox.rowOf,
+    leftOf: (ref) => timed('read', outbox.leftOf(ref)),
     remove: (rows) => timed('outbox', outbox.remove(rows)),
     claim: (limit) => timed('outbox', outbox.claim(limit)),
     release: (rows, afterMs) => timed('outbox', outbox.release(rows, afterMs)),

@@ -13,6 +13,8 @@ export interface Nodes {
    * may be lost, or come late.
    */
   tell(call: Call): void
+  /** Lets them know that everybody was told of this version, and of those before it. The same. */
+  told(call: Call): void
 }
 
 /** Where nobody could come back for longer, that was an outage, in ms [END3]. */

@@ -7,13 +7,16 @@ export const ownMs = 2_000
 /** For so long what was claimed is left to whoever claimed it, in ms: longer than it takes to tell a claim, or to give up. */
 export const leaseMs = 10_000
 
-/** A step that was committed, and of which not everybody is known to have been told. */
-export interface Left {
-  /** Its row in the outbox. */
+/** A row in the outbox, and the version of its call that it is about. */
+export interface LeftRow {
   readonly row: number
+  readonly version: number
+}
+
+/** A step that was committed, and of which not everybody is known to have been told. */
+export interface Left extends LeftRow {
   /** Undefined: its call is not stored any more. */
   readonly call: (CallRef & { readonly endedAt: number | null }) | undefined
-  readonly version: number
 }
 
 /**
@@ -32,6 +35,8 @@ export interface Left {
 export interface Outbox {
   /** The row of a step that this process has committed, as `CallStore` answered it; undefined: not known here. */
   rowOf(step: Step): number | undefined
+  /** The rows of a call that are left, whoever is at them; oldest version first. None: everybody was told of every version. */
+  leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
   /** Everybody was told. Rows that are gone already do not matter. */
   remove(rows: readonly number[]): MaybePromise<void>
   /**

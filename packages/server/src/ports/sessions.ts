@@ -206,25 +206,10 @@ export interface Sessions {
    * which the new session has a place. */
   collectFinals(identity: SessionIdentity): MaybePromise<void>
   /**
-   * Up to which version of a call everything is in the logs that is to be told; 0: nothing yet, or nobody knows any more.
-   * Whoever needs no more than `enough` may be answered with less than there is.
-   */
-  toldOf(call: string, enough: number): MaybePromise<number>
-  /**
-   * The same as the store has it at this moment, and `before` when, in ms since the epoch, everything that was committed to the
-   * call has been told, whatever the version is: the store was emptied since then, and who told the call may be gone. 0 where
-   * it was not.
-   */
-  toldExactly(call: string): MaybePromise<{ readonly version: number; readonly before: number }>
-  /** No process serves: what the store does not know was not lost by anybody, and all of it is told. */
-  tellAll(): MaybePromise<void>
-  /**
    * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'
    * since: it is told again.
    */
   confirm(call: string): MaybePromise<void>
-  /** Remembers that; for a call that is over no longer than somebody may still be telling of it. */
-  setTold(call: string, version: number, isOver: boolean): MaybePromise<void>
   /** Forgets what is older than the window. */
   sweep(now: number): MaybePromise<void>
 }

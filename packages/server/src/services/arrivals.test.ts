@@ -115,10 +115,7 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   const inBetween = once()
   let isAway = false
   const { domain, caller, callee } = await setUp({
-    sessions: (real) => ({
-      toldOf: (key, enough) =>
-        isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.toldOf(key, enough),
-    }),
+    isAway: () => isAway,
     store: (real) => ({
       async load(ref) {
         await inBetween.happen()

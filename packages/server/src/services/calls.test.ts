@@ -129,15 +129,7 @@ describe('who names a call that is over', () => {
 
   test('[END4] [ORD3] hears of the end after what led to it, also where nobody could tell of that for a while', async () => {
     let isAway = false
-    const away = async () => {
-      throw new StoreError('unavailable', 'just now')
-    }
-    const domain = await openDomain({
-      sessions: (real) => ({
-        toldOf: (...which) => (isAway ? away() : real.toldOf(...which)),
-        toldExactly: (...which) => (isAway ? away() : real.toldExactly(...which)),
-      }),
-    })
+    const domain = await openDomain({ isAway: () => isAway })
     const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
     const callee = await connectPeer(domain, somebody())
     const call = await answered(domain, caller, callee)

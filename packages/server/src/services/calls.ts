@@ -36,14 +36,12 @@ export interface Calls {
   /** The same, without the wait for everybody to be told. */
   begin: Transitions['begin']
   /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
-  makeUpFor(live: readonly Call[]): Promise<void>
-  makeUpForEnds(): Promise<void>
 }
 
 export function createCalls(options: CallsOptions): Calls {
   const { store, sessions, delivery, recorder, clock, durations } = options
   const transitions = createTransitions(options)
-  const { run, begin, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds } = transitions
+  const { run, begin, commit, handOn, losesDeadHolder } = transitions
   const invite = createInvite({ ...options, transitions })
 
   async function ask(
@@ -152,8 +150,6 @@ export function createCalls(options: CallsOptions): Calls {
     rejectRinging,
     run,
     begin,
-    makeUpFor,
-    makeUpForEnds,
     seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
     async verb(session, verb, callUuid, reason, waiter) {
       if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason), waiter)

@@ -42,12 +42,10 @@ export interface DeadlinesOptions {
   readonly durations: CallDurations
   /** Resolves when it is committed: a deadline does not wait for who is told of another one. */
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  /** More that is done with live calls at every look at them; `isUrgent`: a node died. */
-  readonly onPage: (live: readonly LiveCall[], isUrgent: boolean) => Promise<void>
+  /** More that is done with live calls at every look at them. */
+  readonly onPage: (live: readonly LiveCall[]) => void
   /** All live calls were looked at, page by page: these. */
   readonly onRound: (now: number, live: ReadonlySet<string>) => void
-  /** A node died. */
-  readonly onDeath: () => Promise<void>
   /** More that is done at every sweep, and that no sweep waits for. */
   readonly onSweep: () => Promise<void>
   readonly onError: (error: unknown) => void
@@ -69,7 +67,7 @@ export interface Deadlines {
  * version guard makes it once.
  */
 export function createDeadlines(options: DeadlinesOptions): Deadlines {
-  const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onDeath, onSweep, onError } = options
+  const { store, sessions, nodes, uptime, clock, run, onPage, onRound, onSweep, onError } = options
   const timers = new Map<string, { readonly call: Call; readonly timer: ReturnType<typeof setTimeout> }>()
   /** Calls whose timers fired, until something came of it: what a store that is away leaves is tried again at every sweep. */
   const due = new Map<string, Call>()
@@ -223,8 +221,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     if (isFirst) pages = undefined
     isUrgent = false
     try {
-      if (isFirst) await onDeath()
-      do await lookAtPage(now, isFirst)
+      do await lookAtPage(now)
       while (pages !== undefined && performance.now() - diedAt < 2 * stepInMs)
     } catch (error) {
       pages = undefined
@@ -233,7 +230,7 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     }
   }
 
-  async function lookAtPage(now: number, isFirst: boolean): Promise<void> {
+  async function lookAtPage(now: number): Promise<void> {
     if (pages === undefined) found = new Set()
     pages ??= store.livePages()
     const { value: page, done } = await pages.next()
@@ -243,14 +240,14 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       return
     }
     for (const call of page) found.add(callKey(call))
-    await onPage(page, isFirst)
+    onPage(page)
     const owing = page.flatMap((call) => {
       const command = owed(call, now)
       return command === undefined ? [] : [[call, command] as const]
     })
     await inBatches(owing, ([call, command]) => run(call, command))
     // A last page that is not full ends the round in the same sweep.
-    if (page.length < pageSize) await lookAtPage(now, isFirst)
+    if (page.length < pageSize) await lookAtPage(now)
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */

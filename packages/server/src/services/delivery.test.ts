@@ -3,6 +3,7 @@ import { accepted, created, ended, participant, ringing } from '../../test/contr
 import { createMemorySessions } from '../adapters/memory/sessions.ts'
 import { type Call, callKey, type LiveCall, type OverCall, type RingingCall } from '../call/call.ts'
 import { acceptedData, type Notice, overData, ringingData, type Step } from '../call/effects.ts'
+import type { LeftRow } from '../ports/outbox.ts'
 import type { Push } from '../ports/push.ts'
 import type { SessionIdentity, Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -11,9 +12,18 @@ import { createDelivery } from './delivery.ts'
 /** Right after the calls of these tests have ended. */
 const justOver = 1_000_000 + 5_001
 let time = justOver
+/** What is left in the outbox of the call, and the rows of which it was said that everybody was told. */
+let left: LeftRow[]
+let toldRows: number[]
 beforeEach(() => {
   time = justOver
+  left = []
+  toldRows = []
 })
+/** The versions that are left, each in the row of ten times its number. */
+const leave = (...versions: readonly number[]) => {
+  left = versions.map((version) => ({ row: version * 10, version }))
+}
 
 /** A callee with one session, and what it was told. */
 function setUp(openedAt = 0) {
@@ -45,7 +55,11 @@ function setUp(openedAt = 0) {
     now: () => time,
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
-    tell() {},
+    leftOf: () => left,
+    onToldRows(rows) {
+      left = left.filter(({ row }) => !rows.some((gone) => gone.row === row))
+    },
+    nodes: { tell() {}, told() {} },
     onApplied: () => {},
     onError: (error) => void failures.push(error),
   })
@@ -53,11 +67,25 @@ function setUp(openedAt = 0) {
   const invited = withNotice(created(call), 'call.ringing', ringingData(call, call.startedAt))
   const over = ended(call)
   if (over.call.status === 'ringing' || !('endedAt' in over.call)) throw new Error('unreachable')
+  /** As the store does: with each step a row of the outbox. */
+  function commit(...steps: readonly Step[]): void {
+    committed.push(...steps)
+    leave(...steps.map(({ call }) => call.version))
+  }
+  /** As whoever commits: what everybody was told of is not left any more. */
+  async function apply(step: Step): Promise<void> {
+    if (!committed.some(({ call }) => call.version === step.call.version)) {
+      committed.push(step)
+      left.push({ row: step.call.version * 10, version: step.call.version })
+    }
+    if (await delivery.apply(step)) left = left.filter(({ version }) => version !== step.call.version)
+  }
   return {
     delivery,
     sessions,
     told,
-    committed,
+    commit,
+    apply,
     broken,
     call,
     invited,
@@ -70,48 +98,48 @@ function withNotice(step: Step, event: 'call.ringing' | 'call.ended', data: obje
   return { ...step, event: { ...step.event, notices: [notice] } }
 }
 
-test('a read that overtakes the answer to a commit does not swallow its notices', () => {
-  const { delivery, told, call, invited, final } = setUp()
+test('a read that overtakes the answer to a commit does not swallow its notices', async () => {
+  const { delivery, told, apply, call, invited, final } = setUp()
   delivery.learn(call)
-  delivery.apply(invited)
-  delivery.apply(invited)
+  await apply(invited)
+  await apply(invited)
   expect(told).toEqual(['call.ringing'])
   delivery.learn(final.call)
   expect(delivery.known.get(callKey(call))?.version).toBe(2)
-  delivery.apply(final)
-  delivery.apply(final)
+  await apply(final)
+  await apply(final)
   expect(told).toEqual(['call.ringing', 'call.ended'])
 })
 
 test('[ORD2] [REL2] what the callee sends waits for the answer, also where nobody could tell of that yet', async () => {
-  const { delivery, sessions, told, call, invited } = setUp()
+  const { sessions, told, apply, call, invited } = setUp()
   const { callee, callUuid } = call
   const place = { ...call.callerPlace, sessionId: 's' }
   const mine: RingingCall = { ...call, caller: callee, callee: call.caller, callerPlace: place }
-  await delivery.apply({ ...invited, call: mine, event: { ...invited.event, notices: [] } })
+  await apply({ ...invited, call: mine, event: { ...invited.event, notices: [] } })
   const relay = JSON.stringify({ event: 'webrtc.answer', data: { call_uuid: callUuid } })
   const push: Push = { kind: 'relay', call: callKey(mine), version: undefined, text: relay, forPlace: true }
   expect(await sessions.append('s', push)).toBe('kept')
   const step = accepted(mine)
   const notice: Notice = { to: { place: 'caller' }, event: 'call.accepted', data: acceptedData(step.call) }
-  await delivery.apply({ ...step, event: { ...step.event, notices: [notice] } })
+  await apply({ ...step, event: { ...step.event, notices: [notice] } })
   expect(told).toEqual(['call.accepted', 'webrtc.answer'])
 })
 
 test('versions that nobody handed on go first', async () => {
-  const { delivery, told, committed, invited, final } = setUp()
-  committed.push(invited, final)
-  await delivery.apply(final)
+  const { delivery, told, commit, apply, invited, final } = setUp()
+  commit(invited, final)
+  await apply(final)
   expect(told).toEqual(['call.ringing', 'call.ended'])
-  await delivery.apply(invited)
+  await apply(invited)
   await delivery.catchUp(final.call)
   expect(told).toEqual(['call.ringing', 'call.ended'])
 })
 
 test('[PLACE1] a call that is over for long does not ring, where nobody knows any more who has heard of it', async () => {
-  const { delivery, told, committed, invited, final } = setUp()
+  const { delivery, told, commit, invited, final } = setUp()
   const over = withNotice(ended(invited.call as LiveCall), 'call.ringing', ringingData(invited.call as RingingCall, 0))
-  committed.push({ ...invited, call: over.call }, final)
+  commit({ ...invited, call: over.call }, final)
   time = justOver + 10_000
   expect(await delivery.catchUp(final.call)).toBe('done')
   expect(told).toEqual([])
@@ -123,27 +151,26 @@ test('[PLACE1] a call that was over before a session came does not ring there, w
     [endedAt, ['call.ringing', 'call.ended']],
     [endedAt + 1, []],
   ] as const) {
-    const { delivery, told, committed, invited, final } = setUp(openedAt)
-    committed.push({ ...invited, call: { ...final.call, version: 1 } }, final)
+    const { delivery, told, commit, invited, final } = setUp(openedAt)
+    commit({ ...invited, call: { ...final.call, version: 1 } }, final)
     expect(await delivery.catchUp(final.call)).toBe('done')
     expect(told).toEqual([...names])
   }
 })
 
 test('what nobody handed on is found by who reads the call', async () => {
-  const { delivery, told, committed, invited, final } = setUp()
-  delivery.apply(invited)
-  committed.push(invited, final)
+  const { delivery, told, commit, apply, invited, final } = setUp()
+  await apply(invited)
+  commit(final)
   await delivery.catchUp(final.call)
   expect(told).toEqual(['call.ringing', 'call.ended'])
 })
 
 test('while the sessions cannot be reached it is undelivered, until somebody catches up', async () => {
-  const { delivery, told, committed, call, invited, broken } = setUp()
-  committed.push(invited)
+  const { delivery, told, apply, call, invited, broken } = setUp()
   expect([...delivery.undelivered]).toEqual([])
   broken.on = true
-  await delivery.apply(invited)
+  await apply(invited)
   broken.on = false
   expect([...delivery.undelivered]).toEqual([callKey(call)])
   expect(await delivery.catchUp(invited.call)).toBe('done')
@@ -185,10 +212,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
     return answer
   }
   const sessions = {
-    toldOf: () => 1,
-    toldExactly: () => ({ version: 1, before: 0 }),
     confirm() {},
-    setTold: () => undefined,
     move: (_: string, from: string, to: string) => noted(`${from} → ${to}`, true),
     hold: (id: string) => noted(`hold ${id}`, true),
     takeKept: () => [],
@@ -199,30 +223,31 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
     now: () => time,
     stepsAfter: () => committed,
     isHeldElsewhere: () => false,
-    tell() {},
+    leftOf: () => left,
+    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {
       throw error
     },
   })
+  leave(2, 3)
   expect(await delivery.catchUp(call)).toBe('done')
+  expect(toldRows).toEqual([20, 30])
   expect(order[0]).toBe('before → after')
   expect(order.indexOf('hold after')).toBeGreaterThan(0)
 })
 
-test('[REL2] a gate that was closed is opened by who closed it, also where somebody else says that all was told', async () => {
+test('[REL2] an answer that could not be handed on whole is left: its gates are opened by whoever does it', async () => {
   const first = accepted(ringing()).call
   if (first.status !== 'accepted') throw new Error('unreachable')
   const call: Call = first
   const committed: Step[] = [{ call, event: { type: 'accepted', at: 1, by: null, notices: [] } }]
-  let told = 0
   let isLost = true
+  leave(call.version)
   const gates: string[] = []
   const sessions = {
-    toldOf: () => told,
-    toldExactly: () => ({ version: told, before: 0 }),
     confirm() {},
-    setTold: () => undefined,
     // The callee's session is not found yet.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
     takeKept: () => [],
@@ -233,7 +258,9 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
     now: () => time,
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => true,
-    tell() {},
+    leftOf: () => left,
+    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {
       throw error
@@ -243,31 +270,27 @@ test('[REL2] a gate that was closed is opened by who closed it, also where someb
   expect(gates).toEqual([])
   // Nobody asks about it again: the sweep does.
   await delivery.retry()
-  expect([gates, [...delivery.undelivered]]).toEqual([[], [callKey(call)]])
-  told = call.version
+  expect([gates, [...delivery.undelivered], toldRows]).toEqual([[], [callKey(call)], []])
   isLost = false
   await delivery.retry()
   expect([...delivery.undelivered]).toEqual([])
   expect(gates.sort()).toEqual([first.callerPlace.sessionId, first.calleePlace.sessionId].sort())
+  expect(toldRows).toEqual([call.version * 10])
   expect(await delivery.catchUp(call)).toBe('done')
   expect(gates.length).toBe(2)
 })
 
-test('[RES4] what was told before the store was emptied is not told again, also where somebody knows a part of it', async () => {
+test('[ORD3] of what is left all is told from the oldest on, and nothing that others have told meanwhile', async () => {
   const { call } = accepted(ringing())
   if (call.status !== 'accepted') throw new Error('unreachable')
-  const committed: Step[] = [2, 3, 4].map((version) => {
+  const committed: Step[] = [2, 3, 4, 5].map((version) => {
     const notice = { to: { place: 'caller' }, event: 'call.status', data: {} } as Notice
-    return { call: { ...call, version }, event: { type: 'connected', at: version * 10, by: null, notices: [notice] } }
+    return { call: { ...call, version }, event: { type: 'connected', at: time, by: null, notices: [notice] } }
   })
   const heard: (number | undefined)[] = []
-  const told: number[] = []
-  let exact = { version: 1, before: 30 }
+  const said: number[] = []
   const sessions = {
-    toldOf: () => 1,
-    toldExactly: () => exact,
     confirm() {},
-    setTold: (_: string, version: number) => void told.push(version),
     hold: () => true,
     append(_: string, { version }: Push) {
       heard.push(version)
@@ -279,35 +302,49 @@ test('[RES4] what was told before the store was emptied is not told again, also 
     now: () => time,
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => false,
-    tell() {},
+    leftOf: () => left,
+    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    nodes: { tell() {}, told: ({ version }) => void said.push(version) },
     onApplied() {},
     onError(error) {
       throw error
     },
   })
-  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
-  expect(heard).toEqual([3, 4])
-  expect(told).toEqual([4])
-  // Somebody else has told it since it was looked at.
-  exact = { version: 4, before: 0 }
-  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
-  exact = { version: 3, before: 0 }
-  expect(await delivery.catchUp({ ...call, version: 4 })).toBe('done')
-  expect(heard).toEqual([3, 4, 4])
+  const at = (version: number) => committed[version - 2] as Step
+  leave(2, 4)
+  expect(await delivery.catchUp(at(4).call)).toBe('done')
+  expect([heard, toldRows, said]).toEqual([[2, 3, 4, 5], [20, 40], [5]])
+  // It has told that itself.
+  leave(5)
+  expect(await delivery.catchUp(at(5).call)).toBe('done')
+  expect(await delivery.apply(at(5))).toBe(true)
+  expect(heard).toHaveLength(4)
+  // Others say that they have told the next ones, or have removed what they told.
+  const six: Step = { ...at(5), call: { ...at(5).call, version: 6 } }
+  delivery.hear(callKey(call), 6)
+  expect(await delivery.apply(six)).toBe(true)
+  leave()
+  expect(await delivery.catchUp({ ...call, version: 7 })).toBe('done')
+  expect(heard).toHaveLength(4)
+  // A process that stood still looks at what is left, whatever it knew.
+  const eight: Step = { ...at(5), call: { ...at(5).call, version: 8 } }
+  time += 10_000
+  expect(await delivery.apply(eight)).toBe(true)
+  expect(heard).toHaveLength(4)
+  leave(8)
+  committed.push(eight)
+  expect(await delivery.apply(eight)).toBe(true)
+  expect([heard.at(-1), said.at(-1)]).toEqual([8, 8])
 })
 
 test('[WS4] how a call ended waits for who comes back, where the session that had the place is gone', async () => {
   const { call: answered } = accepted(ringing())
   if (answered.status !== 'accepted') throw new Error('unreachable')
   const { call, event } = ended(answered)
-  const told: number[] = []
   const heard: string[] = []
   const made: string[] = []
   const sessions = {
-    toldOf: () => told.at(-1) ?? answered.version,
-    toldExactly: () => ({ version: told.at(-1) ?? answered.version, before: 0 }),
     confirm() {},
-    setTold: (_: string, version: number) => void told.push(version),
     hold: () => false,
     openDetached: ({ sessionId }: SessionIdentity) => void made.push(sessionId),
     append(id: string) {
@@ -325,17 +362,20 @@ test('[WS4] how a call ended waits for who comes back, where the session that ha
     now: () => time,
     stepsAfter: () => [{ call, event: { ...event, notices: both } }],
     isHeldElsewhere: () => true,
-    tell() {},
+    leftOf: () => left,
+    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {
       throw error
     },
   })
+  leave(call.version)
   expect(await delivery.catchUp(call)).toBe('done')
   expect(made).toEqual([answered.calleePlace.sessionId])
   expect(heard.toSorted()).toEqual(
     [answered.callerPlace, answered.calleePlace].map(({ sessionId }) => sessionId).toSorted(),
   )
-  expect(told).toEqual([call.version])
+  expect(toldRows).toEqual([call.version * 10])
   expect([...delivery.undelivered]).toEqual([])
 })

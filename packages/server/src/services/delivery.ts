@@ -14,6 +14,8 @@ import {
 import { lateRelayMs } from '../call/decide.ts'
 import { acceptedData, elsewhereData, type Notice, type PeerNews, type PlaceMove, type Step } from '../call/effects.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { Nodes } from '../ports/nodes.ts'
+import type { LeftRow } from '../ports/outbox.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -27,6 +29,8 @@ export type CaughtUp = 'done' | 'later' | 'away'
 
 export interface Delivery {
   readonly known: KnownCalls
+  /** Another node has told everybody of a call up to this version. */
+  hear(key: string, version: number): void
   /**
    * Hands on what was committed, once and in order: places, notices, then what waited for the accept. Versions that
    * nobody has handed on yet go first. False where it cannot be handed on now, because the sessions' store is away: it is
@@ -61,8 +65,12 @@ export interface DeliveryOptions {
   /** Whether another node that serves holds the socket: the session is its own to write, and nobody else begins it. */
   readonly isHeldElsewhere: (place: Place) => boolean
   readonly now: () => number
-  /** Lets other nodes know of a step before its news arrives there. */
-  readonly tell: (call: Call) => void
+  /** What is left of a call that not everybody is known to have been told of; oldest version first. */
+  readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
+  /** Of these everybody was told. */
+  readonly onToldRows: (rows: readonly LeftRow[]) => void
+  /** Lets other nodes know of a step before its news arrives there, and that everybody was told of it. */
+  readonly nodes: Pick<Nodes, 'tell' | 'told'>
   /** Called with every version that was handed on: time may have something to do with it. */
   readonly onApplied: (call: Call) => void
   readonly onError: (error: unknown) => void
@@ -75,24 +83,21 @@ const lateRingMs = 10_000
 const lateMs = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { sessions, stepsAfter, isHeldElsewhere, now, tell, onApplied, onError } = options
+  const { sessions, stepsAfter, leftOf, onToldRows, isHeldElsewhere, now, nodes, onApplied, onError } = options
   const known = new Map<string, Call>()
+  /** Up to which version everybody was told of those, as far as it is known here. */
+  const told = new Map<string, number>()
   /** Of each call the delivery that is under way: its steps are handed on one after another. */
   const underWay = new Map<string, Promise<boolean>>()
   /** What was live as far as is known here, and not at the last sweep. */
   let missing = new Set<string>()
   const undelivered = new Set<string>()
-  /**
-   * Of calls of which missing steps are being told, or could not all be: after which version, and but for which. A gate may be
-   * closed since, which only the one who closed it surely opens, whatever others say of how far the call was told.
-   */
-  const begun = new Map<string, { readonly version: number; readonly before: number }>()
 
   function apply(step: Step, first?: Promise<void>): MaybePromise<boolean> {
     const key = callKey(step.call)
     const before = known.get(key)
     learn(step.call)
-    tell(step.call)
+    nodes.tell(step.call)
     const work = () => applyNow(key, step, before)
     return inTurn(key, () => (first === undefined ? work() : first.then(work)))
   }
@@ -129,46 +134,53 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
     const { version } = step.call
-    function handOnAfter(told: number, isSure = true): MaybePromise<void> {
-      if (begun.has(key)) return handOnMissing(key, step.call, told)
-      if (told >= version) return
-      return told === version - 1 && isSure ? handOn(key, step, before) : handOnMissing(key, step.call, told)
-    }
-    // A process that stood still knows what was told before that.
-    if (now() - step.event.at > lateMs) {
-      return andThen(sessions.toldExactly(key), (told) => handOnAfter(told.version, told.before === 0))
-    }
+    // A process that stood still knows what was told before that: others may have told this, and what came after it.
+    if (now() - step.event.at > lateMs) return handOnLeft(key, step.call)
+    const upTo = toldOf(key)
+    if (upTo >= version) return
     // Nobody else has heard of a call that has just begun.
-    return version === 1 ? handOn(key, step) : andThen(sessions.toldOf(key, version - 1), (told) => handOnAfter(told))
+    return version === upTo + 1 ? handOn(key, step, before) : handOnLeft(key, step.call)
   }
 
-  /** Another node, or this one in an outage, left steps behind. */
-  async function handOnMissing(key: string, call: Call, told: number): Promise<void> {
-    const begin = begun.get(key)
-    const isAgain = begin !== undefined && begin.version <= told
-    const { version: from, before } = isAgain ? begin : await sessions.toldExactly(key)
-    // Somebody else was faster.
-    if (begin === undefined && from >= call.version) return
-    const all = await stepsAfter(call, from)
-    const steps = all.filter(({ event }) => event.at >= before)
+  const toldOf = (key: string) => told.get(key) ?? 0
+
+  function hear(key: string, version: number): void {
+    if (known.has(key) && toldOf(key) < version) told.set(key, version)
+  }
+
+  /** Whatever is left of a call, by whomever: another node, or this one in an outage. */
+  async function handOnLeft(key: string, call: Call): Promise<void> {
+    const left = await leftOf(call)
+    const [oldest] = left
+    if (oldest === undefined) return hear(key, call.version)
+    const steps = await stepsAfter(call, oldest.version - 1)
     // Each names the places as they are now: what waits at those of before goes there in front of everything else. Where
     // the answer is among them, nobody has a place before its gate is closed [REL2].
     const answer = steps.findIndex(isAnswer)
-    if (answer >= 0) begun.set(key, { version: from, before })
     for (const step of steps) await makeMoves(key, step, answer >= 0)
     // A session of a node that is silent keeps nobody else waiting for its place: a later step may end a ring [RING1].
     const holds: MaybePromise<unknown>[] = []
     for (const [index, step] of steps.entries()) await tellOf(key, step, undefined, index <= answer, holds)
     await allDone(holds)
-    await sessions.setTold(key, call.version, !isLive(call))
-    begun.delete(key)
+    await sessions.confirm(key)
+    const last = steps.at(-1)?.call ?? call
+    wasTold(key, last)
+    onToldRows(left.filter(({ version }) => version <= last.version))
+  }
+
+  function wasTold(key: string, call: Call): void {
+    hear(key, call.version)
+    nodes.told(call)
   }
 
   /** `before`: the call as it was known when the step was committed; everybody was told of the version before the step's. */
   function handOn(key: string, step: Step, before?: Call): MaybePromise<void> {
     const gate = isAnswer(step)
-    const told = andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
-    return andThen(told, () => sessions.setTold(key, step.call.version, !isLive(step.call)))
+    const handed = andThen(makeMoves(key, step, gate), () => tellOf(key, step, before, gate))
+    return andThen(
+      andThen(handed, () => sessions.confirm(key)),
+      () => wasTold(key, step.call),
+    )
   }
 
   function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
@@ -332,8 +344,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     let isLater = false
     const isDone = await inTurn(key, async () => {
       try {
-        const told = await sessions.toldOf(key, call.version)
-        if (told < call.version || begun.has(key)) await handOnMissing(key, call, told)
+        if (toldOf(key) < call.version) await handOnLeft(key, call)
         undelivered.delete(key)
       } catch (error) {
         isLater = error instanceof HolderGone
@@ -342,6 +353,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     })
     if (isDone) return 'done'
     return isLater ? 'later' : 'away'
+  }
+
+  function forget(key: string): boolean {
+    told.delete(key)
+    return known.delete(key)
   }
 
   async function retry(): Promise<void> {
@@ -355,6 +371,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   return {
     known,
+    hear,
     apply,
     learn,
     appendToPlace,
@@ -362,9 +379,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const key = callKey(call)
       learn(call)
       const holds = sides.map((side) => hold(key, call, side, call.status === 'ringing'))
-      return andThen(allDone(holds), () => sessions.setTold(key, call.version, false))
+      return andThen(allDone(holds), () => hear(key, call.version))
     },
-    adoptOver: (call) => sessions.setTold(callKey(call), call.version - 1, true),
+    adoptOver(call) {
+      const key = callKey(call)
+      learn(call)
+      hear(key, call.version - 1)
+    },
     catchUp,
     undelivered,
     retry,
@@ -375,13 +396,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       for (const [key, call] of known) {
         if (!isLive(call)) {
           if (now - call.endedAt > lateRelayMs) {
-            known.delete(key)
+            forget(key)
             undelivered.delete(key)
           }
         } else if (!live.has(key)) {
           // It may have begun after the live ones were read.
           if (!before.has(key)) missing.add(key)
-          else if (known.delete(key)) ended.push(call)
+          else if (forget(key)) ended.push(call)
         }
       }
       return ended

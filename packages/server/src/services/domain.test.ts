@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { accepted, held } from '../../test/contracts/calls.ts'
 import { somebody } from '../../test/contracts/session-parts.ts'
-import { answered, connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
+import { connectPeer, eventsOf, invited, openDomains, type Peer } from '../../test/support/domain.ts'
 import { callKey } from '../call/call.ts'
 
 const openDomain = openDomains()
@@ -68,25 +68,4 @@ test('[RING1] rings end on time, also while nobody answers for somebody who is t
   while (eventsOf(second.caller).at(-1) !== 'call.missed') await Bun.sleep(5)
   expect(await second.isMissed()).toBe(true)
   expect(eventsOf(first.callee)).toContain('call.missed')
-})
-
-test('[REL2] a store that does not know how far a call was told is told again: no gate stays closed', async () => {
-  let isBehind = false
-  let opened = 0
-  const domain = await openDomain({
-    sessions: (real) => ({
-      toldOf: (key, enough) => (isBehind ? 1 : real.toldOf(key, enough)),
-      toldExactly: (key) => (isBehind ? { version: 1, before: 0 } : real.toldExactly(key)),
-      openGate(id, key, first) {
-        opened++
-        return real.openGate(id, key, first)
-      },
-    }),
-  })
-  const caller = await connectPeer(domain, { ...somebody(), role: 'customer' })
-  const call = await answered(domain, caller, await connectPeer(domain, somebody()))
-  expect(opened).toBe(2)
-  isBehind = true
-  expect(await domain.delivery.catchUp(call)).toBe('done')
-  expect(opened).toBe(4)
 })

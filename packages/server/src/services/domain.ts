@@ -70,6 +70,8 @@ export interface Domain {
   readonly delivery: Delivery
   /** What another node has just committed to a call. */
   onCall(call: Call): void
+  /** It has told everybody of a call up to this version. */
+  onTold(key: string, version: number): void
 }
 
 /**
@@ -96,7 +98,9 @@ export function createDomain(options: DomainOptions): Domain {
     now: clock.now,
     stepsAfter: (ref, version) => store.stepsAfter(ref, version),
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
-    tell: nodes.tell,
+    nodes,
+    leftOf: (ref) => outbox.leftOf(ref),
+    onToldRows: (rows) => outbox.toldRows(rows),
     onApplied(call) {
       deadlines.watch(call)
       if (call.status !== 'ringing') onQuiet(call)
@@ -155,12 +159,10 @@ export function createDomain(options: DomainOptions): Domain {
     clock,
     durations,
     run: calls.begin,
-    async onPage(live, isUrgent) {
+    onPage(live) {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
       for (const call of live) if (call.status !== 'ringing') onQuiet(call)
-      // A node that died may have left something that nobody was told.
-      if (isUrgent) await calls.makeUpFor(live)
     },
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {
@@ -168,7 +170,6 @@ export function createDomain(options: DomainOptions): Domain {
         onQuiet(call)
       }
     },
-    onDeath: calls.makeUpForEnds,
     async onSweep() {
       await Promise.all([outbox.sweep(), delivery.retry()])
     },
@@ -197,5 +198,6 @@ export function createDomain(options: DomainOptions): Domain {
       store.note(call)
       delivery.learn(call)
     },
+    onTold: delivery.hear,
   }
 }

@@ -214,11 +214,7 @@ describe('over the calls and their sessions', () => {
 
   test('[EXT3] what was committed while the sessions could not be reached is told once they can', async () => {
     let isAway = false
-    const domain = await openDomain({
-      sessions: (real) => ({
-        toldOf: (call, enough) => (isAway ? away() : real.toldOf(call, enough)),
-      }),
-    })
+    const domain = await openDomain({ isAway: () => isAway })
     const [caller, callee] = await peers(domain)
     const call = await answered(domain, caller, callee)
     isAway = true

@@ -1,7 +1,7 @@
 import { type Call, type CallRef, callKey } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
-import type { MaybePromise } from '../ports/maybe.ts'
-import type { Left, Outbox as OutboxStore } from '../ports/outbox.ts'
+import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { Left, LeftRow, Outbox as OutboxStore } from '../ports/outbox.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { CaughtUp } from './delivery.ts'
 
@@ -29,6 +29,10 @@ export interface OutboxOptions {
 export interface Outbox {
   /** Everybody was told of a step that this process committed. */
   told(step: Step): void
+  /** The same of rows that were left, by whomever. */
+  toldRows(rows: readonly LeftRow[]): void
+  /** What is left of a call, as far as this process has not told it: oldest version first. */
+  leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
   /** Removes what was told, and tells what nobody has told in time. Rejects with a StoreError where a store is away. */
   sweep(): Promise<void>
   /** How long the oldest step has waited that is left, as far as the last sweep knew, in ms; 0: none is. */
@@ -100,13 +104,18 @@ export function createOutbox(options: OutboxOptions): Outbox {
     for (const step of steps) if (left.has(step.call.version)) onLeft(step)
   }
 
+  function note(rows: readonly number[]): void {
+    done.push(...rows)
+    if (done.length >= removalSize) remove().catch(onError)
+  }
+
   return {
     told(step) {
       const row = store.rowOf(step)
-      if (row === undefined) return
-      done.push(row)
-      if (done.length >= removalSize) remove().catch(onError)
+      if (row !== undefined) note([row])
     },
+    toldRows: (rows) => note(rows.map(rowOf)),
+    leftOf: (ref) => andThen(store.leftOf(ref), (rows) => rows.filter(({ row }) => !done.includes(row))),
     async sweep() {
       await remove()
       for (let isWorthIt = true; isWorthIt; ) {
@@ -121,4 +130,4 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 }
 
-const rowOf = ({ row }: Left) => row
+const rowOf = ({ row }: LeftRow) => row

@@ -35,7 +35,7 @@ export interface RecoveryOptions {
 export interface Recovery {
   /**
    * The service starts: nobody has a socket, live calls wait for their people [RES3]. `isShared`: sessions are still
-   * known, and other nodes may serve; then only what nobody looked after is made up for.
+   * known, and other nodes may serve; then nobody looked after their clocks.
    */
   recover(isShared: boolean): Promise<void>
 }
@@ -58,17 +58,10 @@ export function createRecovery({
     for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
   }
 
-  /** Nobody served: the lost clocks start in full, and what the last node could not tell any more is told [END3]. */
+  /** Nobody served: the lost clocks start in full [END3]. What the last node could not tell any more is in the outbox. */
   async function recoverShared(now: number): Promise<void> {
-    await sessions.tellAll()
     for await (const page of store.livePages()) {
-      await inBatches(page, async (call) => {
-        await delivery.catchUp(call)
-        await startClocks(call, now, [nodes.self])
-      })
-    }
-    for await (const page of store.overPages(now - finalsMs)) {
-      await inBatches(page, ({ call }) => delivery.catchUp(call))
+      await inBatches(page, (call) => startClocks(call, now, [nodes.self]))
     }
   }
 

@@ -13,7 +13,6 @@ import {
 } from '../../test/support/domain.ts'
 import { callKey } from '../call/call.ts'
 import type { AppendResult, Push } from '../ports/push.ts'
-import { StoreError } from '../ports/store-error.ts'
 import type { Waiter } from './request.ts'
 
 const openDomain = openDomains()
@@ -61,12 +60,7 @@ const candidatesOf = ({ socket }: Peer) =>
 
 test('[ORD2] a step that could not be handed on is told before a relay of who knows of it', async () => {
   let isAway = false
-  const { domain, caller, callee } = await setUp({
-    sessions: (real) => ({
-      toldOf: (call, enough) =>
-        isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.toldOf(call, enough),
-    }),
-  })
+  const { domain, caller, callee } = await setUp({ isAway: () => isAway })
   const callUuid = await invited(domain, caller, callee)
   expect(await send(domain, callee, callUuid, 1)).toBe('ringing')
   isAway = true

@@ -1,5 +1,5 @@
 import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, placeOf, sideOf } from '../call/call.ts'
-import { type CallCommand, type Decision, decide, lateRelayMs } from '../call/decide.ts'
+import { type CallCommand, type Decision, decide } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
 import type { CallStore } from '../ports/call-store.ts'
@@ -10,8 +10,7 @@ import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Delivery } from './delivery.ts'
 import type { WithQuality } from './end-quality.ts'
-import { isShareOf, isUnheld } from './holders.ts'
-import { inBatches } from './in-batches.ts'
+import { isUnheld } from './holders.ts'
 import type { ClientSession, Waiter } from './request.ts'
 
 export interface TransitionsOptions {
@@ -46,13 +45,7 @@ export interface Transitions {
    * vacant then, false where it stays held.
    */
   losesDeadHolder(session: ClientSession, call: Call, waiter: Waiter | undefined): Promise<boolean>
-  /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
-  makeUpFor(live: readonly Call[]): Promise<void>
-  makeUpForEnds(): Promise<void>
 }
-
-/** Calls that are over are known for `lateRelayMs`; what is nearly forgotten is not asked for again. */
-const reconcileMarginMs = 10_000
 
 export function createTransitions(options: TransitionsOptions): Transitions {
   const { store, sessions, nodes, delivery, uptime, withQuality, clock, durations, onCommitted, onTold, onError } =
@@ -107,19 +100,6 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     }
   }
 
-  /** Each living node has its share; what that one leaves behind, too, the others find by its death. */
-  async function makeUpFor(stored: readonly Call[]): Promise<void> {
-    await inBatches(
-      stored.filter((call) => isShareOf(call, nodes)),
-      (call) => delivery.catchUp(call),
-    )
-  }
-
-  async function makeUpForEnds(): Promise<void> {
-    const pages = store.overPages(clock.now() - lateRelayMs + reconcileMarginMs)
-    for await (const page of pages) await makeUpFor(page.map(({ call }) => call))
-  }
-
   /** Committed first, then delivered; then losses that happened meanwhile are made up for. */
   async function handOn<D extends Decision | InviteDecision>(decision: D, first?: Promise<void>): Promise<D> {
     for (const step of decision.steps) {
@@ -155,5 +135,5 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     return !alive
   }
 
-  return { run, begin, commit, handOn, losesDeadHolder, makeUpFor, makeUpForEnds }
+  return { run, begin, commit, handOn, losesDeadHolder }
 }

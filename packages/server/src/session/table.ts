@@ -33,8 +33,8 @@ export interface SessionTableOptions {
   readonly onChanged?: () => void
 }
 
-/** What a session table does not do: how far calls were told, and whose a session is by now. */
-type Beyond = 'toldOf' | 'toldExactly' | 'confirm' | 'tellAll' | 'setTold' | 'hasMoved'
+/** What a session table does not do: whether something is saved, and whose a session is by now. */
+type Beyond = 'confirm' | 'hasMoved'
 
 /** The port's methods, with every answer at once. */
 type AtOnce = {

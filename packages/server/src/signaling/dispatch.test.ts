@@ -42,8 +42,6 @@ function setUp(
     rejectRinging: unused,
     run: unused,
     begin: unused,
-    makeUpFor: unused,
-    makeUpForEnds: unused,
   }
   const dispatch = createDispatch({
     parse: createMessageParser(),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type Call, callKey, type LiveCall, type RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
-import { type Left, leaseMs, type Outbox, ownMs } from '../../src/ports/outbox.ts'
+import { type Left, type LeftRow, leaseMs, type Outbox, ownMs } from '../../src/ports/outbox.ts'
 import { accepted, created, ended, ringing, there, touched } from './calls.ts'
 
 /** What the suite needs of an adapter besides its ports. */
@@ -113,6 +113,22 @@ export function registerOutboxContract(name: string, open: () => Promise<OutboxH
           else expect(written.get(rowOf(step))).toBe(nameOf(step))
         }
       }
+    })
+
+    test('what is left of a call is known, whoever is at it', async () => {
+      const first = await write(undefined, created(ringing()))
+      const second = await write(first.call, touched(first.call, 's'))
+      const other = await add()
+      const [one, two] = [first, second].map((step) => ({ row: rowOf(step), version: step.call.version }))
+      expect(await outbox().leftOf(first.call)).toEqual([one, two] as LeftRow[])
+      await harness.pass(ownMs)
+      await harness.other().claim(all)
+      expect(await harness.other().leftOf(first.call)).toEqual([one, two] as LeftRow[])
+      await outbox().remove([rowOf(first)])
+      expect(await outbox().leftOf(first.call)).toEqual([two] as LeftRow[])
+      expect(await outbox().leftOf({ ...other, product: 'another' })).toEqual([])
+      await outbox().remove([rowOf(second)])
+      expect(await harness.other().leftOf(first.call)).toEqual([])
     })
 
     test('for two seconds it is left to who committed it, then one who claims gets it', async () => {

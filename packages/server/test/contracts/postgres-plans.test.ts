@@ -24,7 +24,7 @@ import {
 } from '../../src/adapters/postgres/erasure.ts'
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/adapters/postgres/online.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
-import { claimSql, firstSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
+import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
 import { oldestSql as oldestCallsSql, pruneSql } from '../../src/adapters/postgres/retention.ts'
 import {
   addSql,
@@ -115,6 +115,7 @@ describe('every read finds its rows through an index', () => {
     ['[HIST1] history, first page', historySql, [...busiest, '9223372036854775807', '', 31]],
     ['[HIST1] history, a later page', historySql, [...busiest, '1100000', 'u', 101]],
     ['the first that is left', firstSql, ['7']],
+    ['what is left of a call', leftOfSql, ['u', 'clinic', '7']],
     ['when the oldest that is left was made', oldestSql, ['7']],
     ['rows of the outbox that were told', removeSql, ['{1,2,3}']],
     ['rows of the outbox that are given back', releaseSql, ['{1,2,3}', 400]],

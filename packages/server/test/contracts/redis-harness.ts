@@ -116,11 +116,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     keep: (id, push) => away(id).keep(id, push),
     takeKept: (id, call) => away(id).takeKept(id, call),
     openGate: (id, call, first) => away(id).openGate(id, call, first),
-    toldOf: (call, enough) => next().toldOf(call, enough),
-    toldExactly: (call) => next().toldExactly(call),
-    tellAll: () => next().tellAll(),
     confirm: (call) => next().confirm(call),
-    setTold: (call, version, isOver) => next().setTold(call, version, isOver),
     owing: (identity) => next().owing(identity),
     collectFinals: (identity) => next().collectFinals(identity),
     async sweep(at) {

@@ -38,6 +38,7 @@ async function open(env: Environment): Promise<{ backend: Backend; removed: Prom
     retentionDelayMs: 1,
     onDeath() {},
     onCall() {},
+    onTold() {},
   })
   return { backend, removed }
 }

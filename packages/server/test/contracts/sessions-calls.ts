@@ -119,17 +119,6 @@ export function registerCallRules(given: () => SessionsHarness): void {
       await given().settled()
       expect(numbersOf(seen.socket)).toEqual([1, 2, 3])
     })
-
-    test('up to which version it was told is known, and never less than before', async () => {
-      const call = crypto.randomUUID()
-      expect(await sessions().toldOf(call, 1)).toBe(0)
-      await sessions().setTold(call, 3, false)
-      expect(await sessions().toldOf(call, 3)).toBe(3)
-      await sessions().setTold(call, 2, false)
-      expect(await sessions().toldOf(call, 9)).toBe(3)
-      await sessions().setTold(call, 4, true)
-      expect(await sessions().toldOf(call, 4)).toBe(4)
-    })
   })
 }
 

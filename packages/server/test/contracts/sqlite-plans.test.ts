@@ -9,7 +9,7 @@ import {
   deliveriesSql as keptHooksSql,
 } from '../../src/adapters/sqlite/erasure.ts'
 import { migrate } from '../../src/adapters/sqlite/migrations.ts'
-import { leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
+import { leftOfSql, leftSql, oldestSql as oldestLeftSql, rowsSql } from '../../src/adapters/sqlite/outbox.ts'
 import { oldestSql } from '../../src/adapters/sqlite/retention.ts'
 import {
   askedSql,
@@ -61,6 +61,12 @@ describe('every read finds its rows through an index', () => {
       'SCAN outbox',
       `${byKey[0]} LEFT-JOIN`,
       'SEARCH calls USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN',
+    ])
+    expect(plan(leftOfSql)).toEqual([
+      'SEARCH call_events USING COVERING INDEX call_events_by_call (call_id=?)',
+      'SCALAR SUBQUERY 1',
+      'SEARCH calls USING COVERING INDEX calls_by_uuid (call_uuid=? AND product=?)',
+      'SEARCH outbox USING INTEGER PRIMARY KEY (rowid=?)',
     ])
     expect(plan(oldestLeftSql)).toEqual(['SCAN outbox', ...byKey])
   })

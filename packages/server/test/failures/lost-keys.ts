@@ -10,14 +10,6 @@ export async function evict({ url }: RedisServer, sessionId: string): Promise<nu
   return deleted
 }
 
-/** Takes what says up to which version a call was told. */
-export async function evictTold({ url }: RedisServer, call: string): Promise<void> {
-  const client = new Redis(url)
-  const keys = await client.keys(`rw:t:${call}*`)
-  if (keys.length > 0) await client.del(...keys)
-  client.disconnect()
-}
-
 export async function flush({ url }: RedisServer): Promise<void> {
   const client = new Redis(url)
   await client.flushall()

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { candidate } from '@ringwire/testkit/flows'
 import { connectedCall, type ExtendedPair } from '../support/extended-flows.ts'
-import { evict, evictTold, flush, keysOf } from './lost-keys.ts'
+import { evict, flush, keysOf } from './lost-keys.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { insist, storedCalls, toldOf, until, worldFor } from './world.ts'
 
@@ -41,7 +41,6 @@ test('[END3] [RES4] evicted while nothing is said: nobody hears of it, the place
   const before = await storedCalls(world(), call)
   const ids = [pair.caller, pair.callee].map(({ point }) => point?.session_id ?? '')
   for (const id of ids) expect(await evict(redis, id)).toBeGreaterThan(0)
-  await evictTold(redis, call)
   await until(
     'both are written again',
     async () => (await Promise.all(ids.map((id) => keysOf(redis, id)))).every(Boolean),

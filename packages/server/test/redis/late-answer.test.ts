@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { callKey } from '../../src/call/call.ts'
 import { decide } from '../../src/call/decide.ts'
-import { StoreError } from '../../src/ports/store-error.ts'
 import { somebody } from '../contracts/session-parts.ts'
 import { connectPeer, type Domain, done, eventsOf, invited, openDomain, type Peer } from '../support/domain.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -20,16 +19,11 @@ beforeEach(async () => {
   node = await nodes.start(server.url)
   isAway = false
   onHandOver = () => {}
-  const away = () => Promise.reject(new StoreError('unavailable', 'away'))
   const { sessions } = node
   domain = await openDomain({
+    isAway: () => isAway,
     sessions: () => ({
       ...sessions,
-      toldOf: (call, enough) => (isAway ? away() : sessions.toldOf(call, enough)),
-      async setTold(call, version, isOver) {
-        if (isAway) await away()
-        await sessions.setTold(call, version, isOver)
-      },
       takeKept(id, call) {
         onHandOver()
         return sessions.takeKept(id, call)

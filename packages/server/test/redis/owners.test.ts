@@ -285,7 +285,6 @@ test('[ORD3] an end that was told to a session of before is told before its plac
     await one.sessions.append(seen.id, pushes.final('c', 2, 2))
     await one.sessions.confirm('c')
     await one.sessions.release(seen.id, 'c')
-    await one.sessions.setTold('c', 2, true)
   }
   expect(await outcomeOf(tell)).toBe('unknown')
   expect(await outcomeOf(tell)).toBeUndefined()
@@ -383,11 +382,9 @@ test('[ORD3] a step of a call is not told as long as one of its sessions turned 
   await one.sessions.append(seen.id, pushes.state('c', 2, 2))
   // The save of the turn says so, and nobody waits for that one.
   await outcomeOf(async () => one.save())
-  expect(await outcomeOf(async () => one.sessions.setTold('c', 2, false))).toBe('unknown')
-  expect(await two.sessions.toldOf('c', 2)).toBe(0)
+  expect(await outcomeOf(async () => one.sessions.confirm('c'))).toBe('unknown')
   expect(await one.sessions.append(seen.id, pushes.state('c', 2, 2))).toBe('kept')
-  await one.sessions.setTold('c', 2, false)
-  expect(await two.sessions.toldOf('c', 2)).toBe(2)
+  expect(await outcomeOf(async () => one.sessions.confirm('c'))).toBeUndefined()
   client.disconnect()
 })
 

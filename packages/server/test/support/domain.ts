@@ -3,7 +3,9 @@ import { createMemorySessions } from '../../src/adapters/memory/sessions.ts'
 import type { Call, CallRef, Participant } from '../../src/call/call.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+import { isRelay } from '../../src/ports/push.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
 import { createDomain, type Domain as Parts } from '../../src/services/domain.ts'
 import type { ClientSession, Outcome } from '../../src/services/request.ts'
 import { createRecorder } from '../../src/services/timeline.ts'
@@ -17,6 +19,8 @@ export interface DomainOptions {
   readonly store?: (real: CallStore) => Partial<CallStore>
   /** Whoever connects counts as connected to another node that serves. */
   readonly isElsewhere?: boolean
+  /** While it says so the store of the sessions is away: nobody can be told of a step. */
+  readonly isAway?: () => boolean
   /** Other processes have sessions, too: relays are numbered, so that each is taken once. */
   readonly isShared?: boolean
   /** The machine's, where it is not given. */
@@ -70,14 +74,21 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   const stored = harness.store()
   const memory = createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 })
   const store: CallStore = { ...stored, ...options.store?.(stored) }
-  const sessions: Sessions = { ...memory, ...options.sessions?.(memory) }
+  const reached: Sessions = { ...memory, ...options.sessions?.(memory) }
+  const sessions = options.isAway === undefined ? reached : awayWhile(reached, options.isAway)
   const others = options.isElsewhere ? ['two'] : []
   const parts = createDomain({
     config,
     backend: {
       stores: { ...harness.stores(), calls: store },
       sessions,
-      nodes: { self, isDead: (node) => node !== self && !others.includes(node), others: () => others, tell() {} },
+      nodes: {
+        self,
+        isDead: (node) => node !== self && !others.includes(node),
+        others: () => others,
+        tell() {},
+        told() {},
+      },
       uptime: { outages: () => [], doubt() {} },
       clock: options.clock ?? createSystemClock(),
       isShared: options.isShared ?? false,
@@ -110,6 +121,19 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
   }
   const left = () => leftIn(harness.database)
   return { ...parts, sessions, store, pass, left, node: others[0] ?? self, close }
+}
+
+/** What tells of steps rejects while it says so; relays do not. */
+function awayWhile(sessions: Sessions, isAway: () => boolean): Sessions {
+  const away = () => Promise.reject(new StoreError('unavailable', 'away'))
+  return {
+    ...sessions,
+    append: (id, push) => (isAway() && !isRelay(push) ? away() : sessions.append(id, push)),
+    appendLive: (...how) => (isAway() ? away() : sessions.appendLive(...how)),
+    appendRung: (...how) => (isAway() ? away() : sessions.appendRung(...how)),
+    hold: (...how) => (isAway() ? away() : sessions.hold(...how)),
+    move: (...how) => (isAway() ? away() : sessions.move(...how)),
+  }
 }
 
 export async function connectPeer(

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Sessions } from '../../ports/sessions.ts'
 import { createSessionTable } from '../../session/table.ts'
-import { createMemoryTold } from './told.ts'
 
 export interface MemorySessionsOptions {
   /** How long final notices are worth telling, in ms [WS4]. */
@@ -22,19 +21,13 @@ export type MemorySessions = {
 export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySessionsOptions): MemorySessions {
   const epoch = randomBytes(8).toString('base64url')
   const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch: () => epoch })
-  const told = createMemoryTold(windowMs)
 
   return {
     ...table,
-    ...told,
     hasMoved(sessionId, sink) {
       const other = table.sinkOf(sessionId)
       return other !== undefined && other !== sink
     },
     confirm() {},
-    sweep(at) {
-      told.sweep(at)
-      table.sweep(at)
-    },
   }
 }

@@ -11,6 +11,10 @@ export const claimSql = `
   SELECT claimed.id::float8 AS row, claimed.version, product, call_uuid, ended_at::float8 AS ended_at
   FROM claim_steps($1::text::bigint, $2::int, $3::float8 * interval '1 ms') AS claimed
   LEFT JOIN calls ON calls.id = claimed.call_id ORDER BY claimed.id`
+export const leftOfSql = `
+  SELECT id::float8 AS row, version FROM outbox
+  WHERE id > $3::text::bigint AND call_id = (SELECT calls.id FROM calls WHERE call_uuid = $1 AND product = $2)
+  ORDER BY version`
 export const removeSql = 'DELETE FROM outbox WHERE id = ANY ($1::text::bigint[])'
 export const releaseSql = `
   UPDATE outbox SET free_at = clock_timestamp() + $2::float8 * interval '1 ms' WHERE id = ANY ($1::text::bigint[])`
@@ -46,6 +50,10 @@ export function createOutbox(connections: Connections, stepRows: StepRows, now =
 
   return {
     rowOf: stepRows.find,
+    async leftOf({ callUuid, product }) {
+      const rows = await run(leftOfSql, [callUuid, product, String(above)])
+      return rows.map(({ row, version }) => ({ row, version }))
+    },
     async remove(rows) {
       if (rows.length > 0) await run(removeSql, [`{${rows}}`])
     },

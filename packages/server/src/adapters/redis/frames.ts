@@ -26,6 +26,8 @@ export type Frame =
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */
   | readonly ['call', mark: string, call: unknown]
+  /** Everybody was told of a call up to this version. */
+  | readonly ['told', call: string, version: number]
   /** How a call ended waits in a dead session, and another one of its device is this node's [WS4]. */
   | readonly ['inherit', from: string, to: string, call: string]
   /** The store may have been emptied. */

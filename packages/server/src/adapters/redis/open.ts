@@ -22,6 +22,7 @@ export interface RedisBackend {
   save(): Promise<void> | undefined
   /** See `Nodes`. */
   tell(call: Call): void
+  told(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
   /** Whether this node could say here just now that it lives. */
@@ -38,13 +39,14 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, save, tell, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, save, tell, told, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
     counters,
     save,
     tell,
+    told,
     isGone,
     isReady,
     start,

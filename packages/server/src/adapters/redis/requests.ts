@@ -15,6 +15,8 @@ export interface RequestsOptions {
   readonly around: Around
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
+  /** Another node has told everybody of a call up to a version. */
+  readonly onTold: (call: string, version: number) => void
   /** Another node took something that this one owned. */
   readonly onTaken: () => void
   /** The store may have been emptied. */
@@ -31,7 +33,7 @@ export interface Requests {
 }
 
 export function createRequests(options: RequestsOptions): Requests {
-  const { node, table, owner, around, onCall, onTaken, onLook } = options
+  const { node, table, owner, around, onCall, onTold, onTaken, onLook } = options
   const operations = createOperations(table)
 
   function answer(frame: Frame, from: string): unknown {
@@ -66,6 +68,8 @@ export function createRequests(options: RequestsOptions): Requests {
       }
       case 'call':
         return hearOfCall(frame[1], frame[2])
+      case 'told':
+        return onTold(frame[1], frame[2])
       case 'inherit':
         return around.inherit(frame[1], frame[2], frame[3])
       case 'taken':

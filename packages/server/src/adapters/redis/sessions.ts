@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type Call, placeOf } from '../../call/call.ts'
+import { type Call, callKey, placeOf } from '../../call/call.ts'
 import { callMark } from '../../call/read.ts'
+import { andThen } from '../../ports/maybe.ts'
 import { isRelay, type Push } from '../../ports/push.ts'
 import type { Sessions, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
@@ -8,6 +9,7 @@ import { newestVersion } from '../../session/among.ts'
 import { callsOf, type Session } from '../../session/session.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import { createSessionTable } from '../../session/table.ts'
+import { forgetOldest } from '../oldest.ts'
 import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
 import { createStore, type Store } from './connection.ts'
@@ -21,7 +23,6 @@ import { createRemoteSinks } from './remote-sinks.ts'
 import { createRequests } from './requests.ts'
 import { createResumes } from './resumes.ts'
 import { createSaves } from './saves.ts'
-import { createTold } from './told.ts'
 
 export interface RedisSessionsOptions {
   readonly url: string
@@ -39,6 +40,8 @@ export interface RedisSessionsOptions {
   readonly owners?: () => readonly string[]
   /** What another node has just committed to a call. */
   readonly onCall?: (call: Call) => void
+  /** It has told everybody of a call up to this version. */
+  readonly onTold?: (call: string, version: number) => void
   readonly onError: (error: unknown) => void
   /** How long a node may take to hear what it is told, in ms; tests do not wait for it. */
   readonly heardMs?: number
@@ -53,6 +56,7 @@ export interface RedisSessions {
   save(): Promise<void> | undefined
   /** See `Nodes`. */
   tell(call: Call): void
+  told(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
   /** Whether this node could say here just now that it lives. */
@@ -74,6 +78,8 @@ const renewMs = 1_200_000
 const checkMs = 20_000
 /** A look at what was lost that could not be had is tried again so much later, in ms. */
 const renewAgainMs = 1_000
+/** Calls of which something has to be told once more. */
+const mostDoubted = 20_000
 /** Each waits for 3 s. */
 const settleRounds = 10
 const mostTries = 8
@@ -123,7 +129,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   })
   const onTaken = (from: string) => inbox.tell(from, ['taken'])
   const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living, onTaken })
-  const told = createTold(store, { now: () => table.now, awayMs: living.awayMs })
+  /** Calls of which something was told to a session that another node had by then. */
+  const doubted = new Map<string, true>()
   const remoteSink = createRemoteSinks(inbox, living, onError)
   const resumes = createResumes({ table, owner, registered })
   const around = createAround({
@@ -134,6 +141,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const requests = createRequests({
     ...{ node, table, owner, around },
     onCall: (call) => options.onCall?.(call),
+    onTold: (call, version) => options.onTold?.(call, version),
     onTaken: onDoubted,
     onLook: () => void look().catch(onSaveFailed),
   })
@@ -163,9 +171,15 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     isChecking = false
   }
 
+  /** Whoever is just telling of its calls tells once more: it has another owner by now. */
+  function doubt(session: Session): void {
+    for (const call of callsOf(session)) doubted.set(call, true)
+    forgetOldest(doubted, mostDoubted)
+  }
+
   /** Somebody else has it: what this node has of it, or said to it, is worth nothing. */
   function refused(session: Session, hasSocket: boolean): void {
-    told.doubt(callsOf(session))
+    doubt(session)
     if (table.get(session.identity.sessionId) !== session) return
     table.drop(session.identity.sessionId)
     const { sink, lostSink, identity } = session
@@ -181,7 +195,6 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     for (const session of table.all())
       if (session.isSaved && isOf(session.identity.sessionId)) table.changes.tear(session)
     await saves.settle()
-    await told.restore()
   }
 
   /** Nobody could tell them what came meanwhile: their clients begin again. */
@@ -189,7 +202,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     for (const session of [...table.all()]) {
       const { sessionId } = session.identity
       if (!isOf(sessionId)) continue
-      told.doubt(callsOf(session))
+      doubt(session)
       session.sink?.close(1013, 'try again later', 'its node was taken for dead')
       table.forget(sessionId)
     }
@@ -337,17 +350,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     owing: around.owing,
     collectFinals: around.collectFinals,
-    toldOf: told.toldOf,
-    toldExactly: told.toldExactly,
-    tellAll: told.tellAll,
     confirm(call) {
-      const saving = saves.settle()
-      return saving === undefined ? told.confirm(call) : saving.then(() => told.confirm(call))
-    },
-    async setTold(call, version, isOver) {
-      // Who finds it believes that it is in the logs.
-      await sessions.confirm(call)
-      await told.setTold(call, version, isOver)
+      const isSure = () => {
+        if (doubted.delete(call)) throw new StoreError('unknown', 'a session of the call has another owner by now')
+      }
+      return andThen(saves.settle(), isSure)
     },
     sweep: (at) => table.sweep(at),
   }
@@ -378,13 +385,21 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     throw changing()
   }
 
+  /** Other nodes that have a place in a call. */
+  function othersOf(call: Call): Set<string> {
+    const others = new Set([placeOf(call, 'caller')?.node ?? node, placeOf(call, 'callee')?.node ?? node])
+    others.delete(node)
+    return others
+  }
+
   return {
     sessions,
     save: saves.save,
     tell(call) {
-      const others = new Set([placeOf(call, 'caller')?.node ?? node, placeOf(call, 'callee')?.node ?? node])
-      others.delete(node)
-      for (const other of others) inbox.tell(other, ['call', callMark, call])
+      for (const other of othersOf(call)) inbox.tell(other, ['call', callMark, call])
+    },
+    told(call) {
+      for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
     isGone: living.isGone,
     isReady: () => living.awayMs() < readyMs,

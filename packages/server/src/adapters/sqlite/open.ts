@@ -66,6 +66,7 @@ const commitLimitMs = 5000
 const turnMs = 50
 const noOutbox: Outbox = {
   rowOf: () => undefined,
+  leftOf: () => [],
   remove() {},
   claim: () => [],
   release() {},

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { callKey } from '../../call/call.ts'
 import type { Step } from '../../call/effects.ts'
-import { type Left, leaseMs, type Outbox, ownMs } from '../../ports/outbox.ts'
+import { type Left, leaseMs, type Outbox, ownMs, type LeftRow as RowLeft } from '../../ports/outbox.ts'
 import { createStepRows } from '../sql/step-rows.ts'
 import { sqlFailure } from './connection.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -19,6 +19,9 @@ export const leftSql = `
   SELECT outbox.seq AS row, call_events.version AS version, product, call_uuid, ended_at
   FROM outbox LEFT JOIN call_events ON call_events.seq = outbox.seq LEFT JOIN calls ON calls.id = call_id
   ORDER BY outbox.seq`
+export const leftOfSql = `
+  SELECT outbox.seq AS row, version FROM outbox JOIN call_events ON call_events.seq = outbox.seq
+  WHERE call_id = (SELECT id FROM calls WHERE call_uuid = ? AND product = ?) ORDER BY version`
 export const rowsSql = 'SELECT seq FROM outbox ORDER BY seq'
 export const oldestSql = `
   SELECT at FROM outbox JOIN call_events ON call_events.seq = outbox.seq ORDER BY outbox.seq LIMIT 1`
@@ -37,6 +40,7 @@ export function createOutbox(db: Database, commits: GroupCommit, now = () => per
   /** Rows that are not free yet, or are here already: when they are. */
   const freeAt = new Map<number, number>()
   const left = db.query<LeftRow, []>(leftSql)
+  const leftOfCall = db.query<RowLeft, [string, string]>(leftOfSql)
   const rows = db.query<{ seq: number }, []>(rowsSql)
   const oldest = db.query<{ at: number }, []>(oldestSql)
 
@@ -79,6 +83,7 @@ export function createOutbox(db: Database, commits: GroupCommit, now = () => per
       freeAt.set(row, now() + ownMs)
     },
     rowOf: stepRows.find,
+    leftOf: ({ callUuid, product }) => read(() => leftOfCall.all(callUuid, product)),
     async remove(gone) {
       if (gone.length === 0) return
       await commits.told(gone)
