@@ -326,6 +326,11 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
   leave()
   expect(await delivery.catchUp({ ...call, version: 7 })).toBe('done')
   expect(heard).toHaveLength(4)
+  // It does not know whether the one before was told: nothing else is left, so it was.
+  const nine: Step = { ...at(5), call: { ...at(5).call, version: 9 } }
+  leave(9)
+  expect(await delivery.apply(nine)).toBe(true)
+  expect([heard.splice(4), toldRows.splice(2)]).toEqual([[9], []])
   // A process that stood still looks at what is left, whatever it knew.
   const eight: Step = { ...at(5), call: { ...at(5).call, version: 8 } }
   time += 10_000

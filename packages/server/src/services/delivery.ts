@@ -139,7 +139,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const upTo = toldOf(key)
     if (upTo >= version) return
     // Nobody else has heard of a call that has just begun.
-    return version === upTo + 1 ? handOn(key, step, before) : handOnLeft(key, step.call)
+    if (version === upTo + 1) return handOn(key, step, before)
+    return andThen(leftOf(step.call), (left) =>
+      // Others have told what came before: mostly the ring of an answer.
+      left[0]?.version === version ? handOn(key, step) : handOnLeft(key, step.call, left),
+    )
   }
 
   const toldOf = (key: string) => told.get(key) ?? 0
@@ -149,8 +153,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** Whatever is left of a call, by whomever: another node, or this one in an outage. */
-  async function handOnLeft(key: string, call: Call): Promise<void> {
-    const left = await leftOf(call)
+  async function handOnLeft(key: string, call: Call, known?: readonly LeftRow[]): Promise<void> {
+    const left = known ?? (await leftOf(call))
     const [oldest] = left
     if (oldest === undefined) return hear(key, call.version)
     const steps = await stepsAfter(call, oldest.version - 1)
