@@ -1,5 +1,7 @@
 import { soon } from '@ringwire/testkit/patience'
+import type { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
+import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
@@ -65,6 +67,15 @@ export function createSessionNodes(): SessionNodes {
       await Promise.all(started.splice(0).map((node) => node.close().catch(() => {})))
     },
   }
+}
+
+/** Writes into the row of a session what another node would: with `o: ''` nobody owns it, with another fence somebody else does. */
+export async function writeRow(
+  client: Redis,
+  sessionId: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<void> {
+  await client.hset(rowKey(sessionId), fields)
 }
 
 /** Waits for what nobody tells of; the bound is for failures. */
