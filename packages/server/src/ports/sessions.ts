@@ -87,16 +87,8 @@ export const sessionLogLimits = { events: 512, bytes: 1024 * 1024 } as const
 /** What waits for a socket [PLACE5], and for the accept [REL2]. */
 export const waitingLimits = { entries: 256, bytes: 256 * 1024 } as const
 
-/**
- * Where sessions are, and the log of each: one `append` carries every delivery.
- *
- * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
- * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
- * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
- * places [PLACE5]; a log is bounded. Where other processes have sessions, too, an answer takes time and may fail with a
- * `StoreError`.
- */
-export interface Sessions {
+/** What the process that has a socket does with its session. */
+export interface SessionSockets {
   /** Registers a session with a socket; pushes are kept back until `ready` [ORD3]. */
   open(identity: SessionIdentity, sink: Sink, at: number): MaybePromise<OpenSession>
   /**
@@ -121,21 +113,25 @@ export interface Sessions {
   ): MaybePromise<ResumedSession | undefined>
   /** Hands out what was kept back; to this socket, where it is named and still the session's. */
   ready(sessionId: string, sink?: Sink): MaybePromise<void>
-  /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
-  openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
    * The socket is gone. `clean`: its client said goodbye. What the socket was sent is not told again then;
    * an extended session is over [PLACE5, RES1]. `closed`: its client closed the socket, and may resume the session all the
    * same. False where the session has another socket by now.
    */
   detach(sessionId: string, sink: Sink, clean: boolean, at: number, closed?: boolean): MaybePromise<boolean>
-  /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
-  wasClosed(sessionId: string, node: string): MaybePromise<boolean>
   /**
    * Whether the session is another socket's by now, as its store knows at this moment, or its node was taken for dead; this
    * socket is closed then. No record, or a session that this socket has left by itself, is no move.
    */
   hasMoved(sessionId: string, sink: Sink): MaybePromise<boolean>
+  /** A session whose socket this process holds goes on with a token that is over then. */
+  renew(sessionId: string, expiresAt: number): MaybePromise<void>
+  /** The client has received everything up to `seq`. */
+  prove(sessionId: string, seq: number): MaybePromise<void>
+}
+
+/** Who is there, and what a session has to do with calls. */
+export interface SessionLookup {
   /** Who the session is whose socket this process holds; undefined where it holds none. */
   heldHere(sessionId: string): SessionIdentity | undefined
   /**
@@ -150,8 +146,17 @@ export interface Sessions {
   liveOf(participant: Participant, at?: number, began?: number): MaybePromise<readonly string[]>
   /** The same sessions, as a backend is shown them [SRV2]. */
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
-  /** A session whose socket this process holds goes on with a token that is over then. */
-  renew(sessionId: string, expiresAt: number): MaybePromise<void>
+  /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
+  wasClosed(sessionId: string, node: string): MaybePromise<boolean>
+  /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
+  knowsEnd(sessionId: string, call: string): boolean
+  holdsAny(sessionId: string): MaybePromise<boolean>
+  /** Whether the session has a place, or rings as a callee [WS5]. */
+  inCall(sessionId: string): MaybePromise<boolean>
+}
+
+/** What sessions are told. */
+export interface SessionPushes {
   append(sessionId: string, push: Push): MaybePromise<AppendResult>
   /**
    * Appends to those that `liveOf` names: a call begins to ring there. Where nobody knows whether these are all, because
@@ -162,15 +167,22 @@ export interface Sessions {
   appendRung(participant: Participant, push: Push, except: readonly string[]): MaybePromise<void>
   /** Remembers that a call rings at a session, as a `ringing` push does. */
   ring(sessionId: string, call: string): MaybePromise<void>
-  /** The client has received everything up to `seq`. */
-  prove(sessionId: string, seq: number): MaybePromise<void>
+  /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
+  owing(identity: SessionIdentity): MaybePromise<readonly string[]>
+  /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
+   * which the new session has a place. */
+  collectFinals(identity: SessionIdentity): MaybePromise<void>
   /**
-   * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call
-   * was answered.
+   * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'
+   * since: it is told again.
    */
-  keep(sessionId: string, push: Push): MaybePromise<KeepResult>
-  /** What a session's relays for a call were until now, in order; again the same until its place is released. */
-  takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
+  confirm(call: string): MaybePromise<void>
+}
+
+/** Who has which place of a call, and what waits for the accept. */
+export interface SessionPlaces {
+  /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
+  openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**
    * Who holds which place; `settled` as in `Place`. A log with a place outlives its socket. With `gate`, relays of the
    * call are held back in front of the log until `openGate`, or the end of the call: what was kept before the accept comes
@@ -178,15 +190,6 @@ export interface Sessions {
    * late of an older version changes nothing.
    */
   hold(sessionId: string, call: string, settled: boolean, gate?: boolean, version?: number): MaybePromise<boolean>
-  /** Appends what comes first, and then what was held back; nothing where there is no gate. */
-  openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
-  /** The call is over: nobody has a place in it any more, and the session knows. */
-  release(sessionId: string, call: string): MaybePromise<void>
-  /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
-  knowsEnd(sessionId: string, call: string): boolean
-  holdsAny(sessionId: string): MaybePromise<boolean>
-  /** Whether the session has a place, or rings as a callee [WS5]. */
-  inCall(sessionId: string): MaybePromise<boolean>
   /**
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
@@ -200,16 +203,29 @@ export interface Sessions {
     version?: number,
     gate?: boolean,
   ): MaybePromise<boolean>
-  /** Other sessions of the same device that have a socket, and have not proven to have received a final notice. */
-  owing(identity: SessionIdentity): MaybePromise<readonly string[]>
-  /** Hands final notices of a participant's dead sockets to a new session of the same device [WS4]; none of a call in
-   * which the new session has a place. */
-  collectFinals(identity: SessionIdentity): MaybePromise<void>
+  /** The call is over: nobody has a place in it any more, and the session knows. */
+  release(sessionId: string, call: string): MaybePromise<void>
   /**
-   * Resolves when what was told of a call until now is safe; rejects where a session turned out to be another process'
-   * since: it is told again.
+   * Keeps a relay of a session until its call is accepted [REL2]. `closed`: what was kept has been taken, and the call
+   * was answered.
    */
-  confirm(call: string): MaybePromise<void>
+  keep(sessionId: string, push: Push): MaybePromise<KeepResult>
+  /** What a session's relays for a call were until now, in order; again the same until its place is released. */
+  takeKept(sessionId: string, call: string): MaybePromise<readonly Push[]>
+  /** Appends what comes first, and then what was held back; nothing where there is no gate. */
+  openGate(sessionId: string, call: string, first: readonly Push[]): MaybePromise<void>
+}
+
+/**
+ * Where sessions are, and the log of each: one `append` carries every delivery.
+ *
+ * Guarantees: a push is in the log before it is handed to a socket; what a session receives is in the order of its log;
+ * a version of a call that is not newer than the last one is dropped, and so is whatever comes of a call of whose end it
+ * was told [ORD3]; what the client has not proven to have received when its socket dies stays for whoever takes its
+ * places [PLACE5]; a log is bounded. Where other processes have sessions, too, an answer takes time and may fail with a
+ * `StoreError`.
+ */
+export interface Sessions extends SessionSockets, SessionLookup, SessionPushes, SessionPlaces {
   /** Forgets what is older than the window. */
   sweep(now: number): MaybePromise<void>
 }

@@ -15,7 +15,16 @@ import { ringingData } from '../call/effects.ts'
 import type { Detail } from '../call/observed.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
-import type { OpenSession, ResumedSession, ResumeRequest, SessionIdentity, Sessions, Sink } from '../ports/sessions.ts'
+import type {
+  OpenSession,
+  ResumedSession,
+  ResumeRequest,
+  SessionIdentity,
+  SessionLookup,
+  SessionPushes,
+  SessionSockets,
+  Sink,
+} from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { SteadyClock } from '../time/steady-clock.ts'
 import type { Calls } from './calls.ts'
@@ -25,7 +34,7 @@ import type { Recorder } from './timeline.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallStore
-  readonly sessions: Sessions
+  readonly sessions: SessionSockets & SessionLookup & SessionPushes
   readonly delivery: Delivery
   readonly calls: Calls
   readonly recorder: Pick<Recorder, 'record'>

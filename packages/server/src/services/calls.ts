@@ -3,12 +3,14 @@ import type { CallAlertingBy } from '@ringwire/protocol/events/call'
 import { type Call, type CallRef, callKey, isLive, type OverCall, sideOf } from '../call/call.ts'
 import { type Actor, type CallCommand, type Decision, decide, type Refusal, refuse } from '../call/decide.ts'
 import type { Push } from '../ports/push.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { createInvite, type Invite, type InvitesOptions } from './invites.ts'
 import { type ClientSession, errorOf, type Outcome, type Waiter } from './request.ts'
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
-export type CallsOptions = TransitionsOptions & Omit<InvitesOptions, 'transitions'>
+export type CallsOptions = TransitionsOptions &
+  Omit<InvitesOptions, 'transitions'> & { readonly sessions: Pick<Sessions, 'append' | 'knowsEnd'> }
 
 /** Who says that a phone rings. */
 export type Alerting = Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>
@@ -35,7 +37,6 @@ export interface Calls {
   run: Transitions['run']
   /** The same, without the wait for everybody to be told. */
   begin: Transitions['begin']
-  /** Hands on what a node that died left behind, of these calls, and of what ended lately. */
 }
 
 export function createCalls(options: CallsOptions): Calls {

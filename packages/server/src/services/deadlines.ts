@@ -35,7 +35,7 @@ const earlyMs = 5
 
 export interface DeadlinesOptions {
   readonly store: CallStore
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'heldHere' | 'sweep'>
   readonly nodes: Nodes
   readonly uptime: Uptime
   readonly clock: SteadyClock

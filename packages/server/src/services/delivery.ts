@@ -17,7 +17,7 @@ import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { LeftRow } from '../ports/outbox.ts'
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SessionPlaces, SessionPushes } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { inBatches } from './in-batches.ts'
 
@@ -59,7 +59,7 @@ export interface Delivery {
 }
 
 export interface DeliveryOptions {
-  readonly sessions: Sessions
+  readonly sessions: SessionPushes & SessionPlaces
   /** What was committed to a call after a version, oldest first. */
   readonly stepsAfter: (ref: CallRef, version: number) => MaybePromise<readonly Step[]>
   /** Whether another node that serves holds the socket: the session is its own to write, and nobody else begins it. */

@@ -24,7 +24,7 @@ export interface InviteLimits {
 export interface InvitesOptions {
   readonly store: CallStore
   readonly products: ProductStore
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'liveOf' | 'sinkOf'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly transitions: Transitions

@@ -22,7 +22,7 @@ import { inBatches } from './in-batches.ts'
 
 export interface RecoveryOptions {
   readonly store: CallStore
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'append' | 'appendRung' | 'openDetached' | 'ring'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly calls: Calls

@@ -66,7 +66,7 @@ interface Message {
 export interface RelayOptions {
   readonly calls: Calls
   readonly delivery: Delivery
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'append' | 'keep'>
   /** Whether other processes have sessions, too: one may die before it says whether it took a message. */
   readonly isShared: boolean
   /** Of a product whose media goes through a TURN server alone, other addresses are not passed on [PRIV1]. */

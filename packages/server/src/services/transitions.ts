@@ -15,7 +15,7 @@ import type { ClientSession, Waiter } from './request.ts'
 
 export interface TransitionsOptions {
   readonly store: CallStore
-  readonly sessions: Sessions
+  readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly uptime: Uptime

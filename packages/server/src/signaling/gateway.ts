@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
 import type { Journal } from '../observability/journal.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SessionLookup, SessionPushes, SessionSockets } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Arrival, Arrivals } from '../services/arrivals.ts'
 import type { LocalLimits } from '../services/limits.ts'
@@ -46,7 +46,7 @@ export interface GatewayOptions {
   /** Whether the token of a session was taken back since it connected [SRV2], or its product key is disabled [KEY1]. */
   readonly isRevoked: (session: Pick<SignalingSession, 'participant' | 'issuedAt' | 'key'>) => boolean
   readonly localLimits: LocalLimits
-  readonly sessions: Sessions
+  readonly sessions: SessionSockets & SessionLookup & Pick<SessionPushes, 'append'>
   /** Resolves when what clients are told of until now is saved; undefined where nothing has to be waited for. */
   readonly save: () => Promise<void> | undefined
   readonly arrivals: Arrivals

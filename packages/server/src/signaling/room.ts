@@ -1,13 +1,13 @@
 import type { Participant } from '../call/call.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
-import type { Sessions } from '../ports/sessions.ts'
+import type { SessionLookup } from '../ports/sessions.ts'
 
 /**
  * Whether a participant may have one more socket: at most `maxSockets`, and the oldest that hold no place make room [WS7].
  * Of several that connect at the same moment to several nodes more may come in; the next one puts that right.
  */
 export function createRoom(
-  sessions: Sessions,
+  sessions: SessionLookup,
   maxSockets: number,
 ): (participant: Participant) => MaybePromise<boolean> {
   function closeOldest([oldest, ...others]: readonly string[], tooMany: number): MaybePromise<boolean> {
