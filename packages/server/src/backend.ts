@@ -59,6 +59,8 @@ export interface Backend {
    * start is made up from the calls.
    */
   readonly isShared: boolean
+  /** Whether sessions of before this start may be known. */
+  readonly hasSessions: boolean
   /** Resolves when Redis would take a write; at once where there is none [HEALTH1]. */
   tryRedis(): Promise<void>
   /** Sessions without a socket that may come back; undefined where no process knows all of them. */
@@ -156,6 +158,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     uptime,
     clock,
     isShared: false,
+    hasSessions: false,
     tryRedis: async () => {},
     countAway: sessions.countAway,
     serve: async () => uptime.serve(),
@@ -203,8 +206,9 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await heartbeats.stop()
     await stores.close()
   }
+  let hasSessions: boolean
   try {
-    await redis.start()
+    hasSessions = await redis.start()
     await heartbeats.start()
     // Whatever is asked before the first sweep is asked at this time.
     await redis.sessions.sweep(heartbeats.clock.now())
@@ -216,6 +220,6 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const { self, isDead, others, uptime, clock, serve } = heartbeats
   const nodes: Nodes = { self, isDead, others, tell, told }
   const countAway = () => undefined
-  const shared = { isShared: true, tryRedis, countAway, serve, close }
+  const shared = { isShared: true, hasSessions, tryRedis, countAway, serve, close }
   return { stores, sessions, save, counters, localCounters, nodes, uptime, clock, ...shared }
 }

@@ -185,7 +185,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
       hearsEnds: webhooks.hearsEnds,
       onError: (error) => journal.failed(error, 'a call could not be looked after'),
     })
-    await domain.recovery.recover(backend.isShared)
+    await domain.recovery.recover(backend.hasSessions)
     recorder.start()
 
     front = createFront({

@@ -56,7 +56,7 @@ function setUp(openedAt = 0) {
     stepsAfter: (_, version) => committed.filter(({ call }) => call.version > version),
     isHeldElsewhere: () => false,
     leftOf: () => left,
-    onToldRows(rows) {
+    onToldLeft(rows) {
       left = left.filter(({ row }) => !rows.some((gone) => gone.row === row))
     },
     nodes: { tell() {}, told() {} },
@@ -224,7 +224,7 @@ test('[PLACE2] what waits at a place of before goes along before anything that w
     stepsAfter: () => committed,
     isHeldElsewhere: () => false,
     leftOf: () => left,
-    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {
@@ -259,7 +259,7 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => true,
     leftOf: () => left,
-    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {
@@ -278,6 +278,38 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
   expect(toldRows).toEqual([call.version * 10])
   expect(await delivery.catchUp(call)).toBe('done')
   expect(gates.length).toBe(2)
+})
+
+test('[WS4] at a start the end of a call is told again, however long ago everybody was told of it', async () => {
+  const { delivery, sessions, told, call, final } = setUp()
+  sessions.ring('s', callKey(call))
+  time = justOver + 60_000
+  expect(await delivery.apply(final)).toBe(true)
+  expect(told).toEqual([])
+  expect(await delivery.tellAgain(final)).toBe(true)
+  expect(told).toEqual(['call.ended'])
+})
+
+test('[EXT3] where the store does not say what is left, nothing is known to be missing', async () => {
+  const { call } = accepted(ringing())
+  let isAway = true
+  const delivery = createDelivery({
+    sessions: { confirm() {} } as unknown as Sessions,
+    now: () => time,
+    stepsAfter: () => [],
+    isHeldElsewhere: () => false,
+    leftOf: () => (isAway ? Promise.reject(new StoreError('unavailable', 'away')) : []),
+    onToldLeft() {},
+    nodes: { tell() {}, told() {} },
+    onApplied() {},
+    onError(error) {
+      throw error
+    },
+  })
+  expect(await delivery.catchUp(call)).toBe('away')
+  expect([...delivery.undelivered]).toEqual([])
+  isAway = false
+  expect(await delivery.catchUp(call)).toBe('done')
 })
 
 test('[ORD3] of what is left all is told from the oldest on, and nothing that others have told meanwhile', async () => {
@@ -303,7 +335,7 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
     stepsAfter: (_, version) => committed.filter((step) => step.call.version > version),
     isHeldElsewhere: () => false,
     leftOf: () => left,
-    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told: ({ version }) => void said.push(version) },
     onApplied() {},
     onError(error) {
@@ -368,7 +400,7 @@ test('[WS4] how a call ended waits for who comes back, where the session that ha
     stepsAfter: () => [{ call, event: { ...event, notices: both } }],
     isHeldElsewhere: () => true,
     leftOf: () => left,
-    onToldRows: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
     nodes: { tell() {}, told() {} },
     onApplied() {},
     onError(error) {

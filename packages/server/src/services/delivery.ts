@@ -39,8 +39,8 @@ export interface Delivery {
   apply(step: Step, first?: Promise<void>): MaybePromise<boolean>
   /** Takes over a call from the store that everybody has heard of: at start, where nobody else will. */
   adopt(call: LiveCall): MaybePromise<void>
-  /** The same for one that is over, all but its last step. */
-  adoptOver(call: Call): MaybePromise<void>
+  /** Hands on a step again at start, whoever was told of it before: nobody's session is known any more. */
+  tellAgain(step: Step): MaybePromise<boolean>
   /** Takes note of a call that was read: somebody else may just be handing it on. */
   learn(call: Call): void
   /** Hands on what was committed to a call and not handed on by anybody. */
@@ -67,8 +67,8 @@ export interface DeliveryOptions {
   readonly now: () => number
   /** What is left of a call that not everybody is known to have been told of; oldest version first. */
   readonly leftOf: (ref: CallRef) => MaybePromise<readonly LeftRow[]>
-  /** Of these everybody was told. */
-  readonly onToldRows: (rows: readonly LeftRow[]) => void
+  /** Everybody was told of these rows, which are of some of these steps. */
+  readonly onToldLeft: (rows: readonly LeftRow[], steps: readonly Step[]) => void
   /** Lets other nodes know of a step before its news arrives there, and that everybody was told of it. */
   readonly nodes: Pick<Nodes, 'tell' | 'told'>
   /** Called with every version that was handed on: time may have something to do with it. */
@@ -83,7 +83,7 @@ const lateRingMs = 10_000
 const lateMs = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { sessions, stepsAfter, leftOf, onToldRows, isHeldElsewhere, now, nodes, onApplied, onError } = options
+  const { sessions, stepsAfter, leftOf, onToldLeft, isHeldElsewhere, now, nodes, onApplied, onError } = options
   const known = new Map<string, Call>()
   /** Up to which version everybody was told of those, as far as it is known here. */
   const told = new Map<string, number>()
@@ -134,15 +134,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function applyNow(key: string, step: Step, before: Call | undefined): MaybePromise<void> {
     const { version } = step.call
-    // A process that stood still knows what was told before that: others may have told this, and what came after it.
-    if (now() - step.event.at > lateMs) return handOnLeft(key, step.call)
     const upTo = toldOf(key)
-    if (upTo >= version) return
+    // A process that stood still knows what was told before that: others may have told this, and what came after it.
+    const isLate = now() - step.event.at > lateMs
+    if (!isLate && upTo >= version) return
     // Nobody else has heard of a call that has just begun.
-    if (version === upTo + 1) return handOn(key, step, before)
+    if (!isLate && version === upTo + 1) return handOn(key, step, before)
     return andThen(leftOf(step.call), (left) =>
       // Others have told what came before: mostly the ring of an answer.
-      left[0]?.version === version ? handOn(key, step) : handOnLeft(key, step.call, left),
+      !isLate && left[0]?.version === version ? handOn(key, step) : handOnLeft(key, step.call, left, version),
     )
   }
 
@@ -152,9 +152,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (known.has(key) && toldOf(key) < version) told.set(key, version)
   }
 
-  /** Whatever is left of a call, by whomever: another node, or this one in an outage. */
-  async function handOnLeft(key: string, call: Call, known?: readonly LeftRow[]): Promise<void> {
-    const left = known ?? (await leftOf(call))
+  /** Whatever is left of a call, by whomever: another node, or this one in an outage. `own`: but for the row of this version. */
+  async function handOnLeft(key: string, call: Call, left: readonly LeftRow[], own?: number): Promise<void> {
     const [oldest] = left
     if (oldest === undefined) return hear(key, call.version)
     const steps = await stepsAfter(call, oldest.version - 1)
@@ -169,7 +168,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     await sessions.confirm(key)
     const last = steps.at(-1)?.call ?? call
     wasTold(key, last)
-    onToldRows(left.filter(({ version }) => version <= last.version))
+    onToldLeft(
+      left.filter(({ version }) => version <= last.version && version !== own),
+      steps,
+    )
   }
 
   function wasTold(key: string, call: Call): void {
@@ -345,18 +347,23 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   async function catchUp(call: Call): Promise<CaughtUp> {
     const key = callKey(call)
     learn(call)
-    let isLater = false
+    let failure: 'later' | 'away' | undefined
     const isDone = await inTurn(key, async () => {
-      try {
-        if (toldOf(key) < call.version) await handOnLeft(key, call)
-        undelivered.delete(key)
-      } catch (error) {
-        isLater = error instanceof HolderGone
-        throw error
+      if (toldOf(key) < call.version) {
+        // Nothing is known to be missing: where the store does not say what is left, relays go on.
+        const left = await whereThere(leftOf(call))
+        if (left === undefined) {
+          failure = 'away'
+          return
+        }
+        await handOnLeft(key, call, left).catch((error) => {
+          if (error instanceof HolderGone) failure = 'later'
+          throw error
+        })
       }
+      undelivered.delete(key)
     })
-    if (isDone) return 'done'
-    return isLater ? 'later' : 'away'
+    return isDone ? (failure ?? 'done') : (failure ?? 'away')
   }
 
   function forget(key: string): boolean {
@@ -385,10 +392,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const holds = sides.map((side) => hold(key, call, side, call.status === 'ringing'))
       return andThen(allDone(holds), () => hear(key, call.version))
     },
-    adoptOver(call) {
-      const key = callKey(call)
-      learn(call)
-      hear(key, call.version - 1)
+    tellAgain(step) {
+      const key = callKey(step.call)
+      learn(step.call)
+      return inTurn(key, () => handOn(key, step))
     },
     catchUp,
     undelivered,
@@ -418,6 +425,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 class HolderGone extends StoreError {
   constructor() {
     super('unavailable', 'the session that has the place is gone')
+  }
+}
+
+async function whereThere<T>(read: MaybePromise<T>): Promise<T | undefined> {
+  try {
+    return await read
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
   }
 }
 

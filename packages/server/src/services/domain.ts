@@ -100,7 +100,7 @@ export function createDomain(options: DomainOptions): Domain {
     isHeldElsewhere: (place) => isHeldElsewhere(place, nodes),
     nodes,
     leftOf: (ref) => outbox.leftOf(ref),
-    onToldRows: (rows) => outbox.toldRows(rows),
+    onToldLeft: (rows, steps) => outbox.toldLeft(rows, steps),
     onApplied(call) {
       deadlines.watch(call)
       if (call.status !== 'ringing') onQuiet(call)

@@ -97,6 +97,25 @@ describe('over a store, and a delivery that is as a test says', () => {
     expect([left(), seenTo.length]).toEqual([0, 1])
   })
 
+  test('[PUSH2] so is what is told before anybody claims it, and what is told by a claim is seen to once', async () => {
+    const leftOf = (step: Step) => harness.stores().outbox.leftOf(step.call)
+    const first = await commit(created(ringing()))
+    outbox.toldLeft(await leftOf(first), [first])
+    await outbox.sweep()
+    expect([left(), seenTo]).toEqual([0, [`${callKey(first.call)} invited`]])
+    const second = await commit(created(ringing()))
+    const rows = await leftOf(second)
+    answer = () => {
+      outbox.toldLeft(rows, [second])
+      return 'done'
+    }
+    await sweepFor(ownMs)
+    expect([left(), seenTo.slice(1)]).toEqual([0, [`${callKey(second.call)} invited`]])
+    const late = await commit(created(ringing(undefined, undefined, { ringExpiresAt: 1_000_000 + now })))
+    outbox.toldLeft(await leftOf(late), [late])
+    expect(seenTo.length).toBe(2)
+  })
+
   test('steps of one call are told together', async () => {
     const first = await commit(created(ringing()))
     const second = await commit(accepted(first.call as ReturnType<typeof ringing>))

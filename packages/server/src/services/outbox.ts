@@ -29,8 +29,8 @@ export interface OutboxOptions {
 export interface Outbox {
   /** Everybody was told of a step that this process committed. */
   told(step: Step): void
-  /** The same of rows that were left, by whomever. */
-  toldRows(rows: readonly LeftRow[]): void
+  /** The same of rows that were left, by whomever, and of steps that they are about. */
+  toldLeft(rows: readonly LeftRow[], steps: readonly Step[]): void
   /** What is left of a call, as far as this process has not told it: oldest version first. */
   leftOf(ref: CallRef): MaybePromise<readonly LeftRow[]>
   /** Removes what was told, and tells what nobody has told in time. Rejects with a StoreError where a store is away. */
@@ -88,7 +88,11 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const call = await load(ref)
       if (call === undefined) return 'done'
       const caught = await catchUp(call)
-      if (caught === 'done' && now() < call.ringExpiresAt) await seeTo(call, rows)
+      // What was told only just now was seen to.
+      const others = rows.filter(({ row }) => !done.includes(row))
+      if (caught === 'done' && others.length > 0 && now() < call.ringExpiresAt) {
+        seeTo(others, await stepsAfter(call, Math.min(...others.map(({ version }) => version)) - 1))
+      }
       return caught
     } catch (error) {
       if (error instanceof StoreError) throw error
@@ -98,10 +102,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
   }
 
-  async function seeTo(call: Call, rows: readonly Left[]): Promise<void> {
+  function seeTo(rows: readonly LeftRow[], steps: readonly Step[]): void {
     const left = new Set(rows.map(({ version }) => version))
-    const steps = await stepsAfter(call, Math.min(...left) - 1)
-    for (const step of steps) if (left.has(step.call.version)) onLeft(step)
+    for (const step of steps) if (left.has(step.call.version) && now() < step.call.ringExpiresAt) onLeft(step)
   }
 
   function note(rows: readonly number[]): void {
@@ -114,7 +117,10 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const row = store.rowOf(step)
       if (row !== undefined) note([row])
     },
-    toldRows: (rows) => note(rows.map(rowOf)),
+    toldLeft(rows, steps) {
+      seeTo(rows, steps)
+      note(rows.map(rowOf))
+    },
     leftOf: (ref) => andThen(store.leftOf(ref), (rows) => rows.filter(({ row }) => !done.includes(row))),
     async sweep() {
       await remove()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { somebody } from '../../test/contracts/session-parts.ts'
-import { answered, connectPeer, invited, openDomains } from '../../test/support/domain.ts'
+import { answered, connectPeer, done, eventsOf, invited, openDomains } from '../../test/support/domain.ts'
 import { createSystemClock } from '../time/clock.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
 import { createRecovery } from './recovery.ts'
@@ -35,4 +35,22 @@ test('[RES3] a start asks about time only where a call’s time is over: to find
   expect(asked).toEqual([])
   await recover({ ...later, now: () => clock.now() + 46_000 })
   expect(asked).toEqual([rings])
+})
+
+test('[WS4] a start tells how calls ended before it, also where everybody was told and it was seconds ago', async () => {
+  const before = await openDomain()
+  const caller = await connectPeer(before, { ...somebody(), role: 'customer' })
+  const callee = await connectPeer(before, somebody())
+  const callUuid = await invited(before, caller, callee)
+  done(await before.calls.verb(caller.actor, 'cancel', callUuid, null))
+  expect(eventsOf(callee)).toEqual(['call.ringing', 'call.cancelled'])
+  await before.outbox.flush()
+  // Another process over the same calls, with nothing in its memory.
+  const clock = createSystemClock()
+  const later = { now: () => clock.now() + 20_000, monotonic: clock.monotonic }
+  const after = await openDomain({ store: () => before.store, clock: later })
+  await after.recovery.recover(false)
+  const back = await connectPeer(after, callee.actor.participant)
+  await after.sessions.collectFinals(back.identity)
+  expect(eventsOf(back)).toEqual(['call.cancelled'])
 })

@@ -34,10 +34,11 @@ export interface RecoveryOptions {
 
 export interface Recovery {
   /**
-   * The service starts: nobody has a socket, live calls wait for their people [RES3]. `isShared`: sessions are still
-   * known, and other nodes may serve; then nobody looked after their clocks.
+   * The service starts: nobody has a socket, live calls wait for their people [RES3]; nothing where other nodes serve.
+   * `hasSessions`: sessions are still known; then nobody looked after the clocks of their calls, and what the last node could
+   * not tell any more is in the outbox.
    */
-  recover(isShared: boolean): Promise<void>
+  recover(hasSessions: boolean): Promise<void>
 }
 
 /** What a start finds: calls that went on without their service. */
@@ -51,15 +52,16 @@ export function createRecovery({
   durations,
   finalsMs,
 }: RecoveryOptions): Recovery {
-  async function recover(isShared: boolean): Promise<void> {
+  async function recover(hasSessions: boolean): Promise<void> {
     const now = clock.now()
-    if (isShared) return nodes.others().length > 0 ? undefined : recoverShared(now)
+    if (nodes.others().length > 0) return
+    if (hasSessions) return recoverClocks(now)
     for await (const page of store.overPages(now - finalsMs)) await inBatches(page, (ended) => recoverEnded(ended, now))
     for await (const page of store.livePages()) await inBatches(page, (call) => recoverCall(call, now))
   }
 
-  /** Nobody served: the lost clocks start in full [END3]. What the last node could not tell any more is in the outbox. */
-  async function recoverShared(now: number): Promise<void> {
+  /** The lost clocks start in full [END3]. */
+  async function recoverClocks(now: number): Promise<void> {
     for await (const page of store.livePages()) {
       await inBatches(page, (call) => startClocks(call, now, [nodes.self]))
     }
@@ -68,8 +70,7 @@ export function createRecovery({
   async function recoverEnded({ call, step }: Ended, now: number): Promise<void> {
     await expectBack(call, now)
     if (call.calleePlace === null) await expectRung(call, now)
-    await delivery.adoptOver(call)
-    await delivery.apply({ call, event: finalsOf(step.event) })
+    await delivery.tellAgain({ call, event: finalsOf(step.event) })
   }
 
   async function startClocks(call: LiveCall, now: number, alive: readonly string[]): Promise<void> {

@@ -13,7 +13,7 @@ export const claimSql = `
   LEFT JOIN calls ON calls.id = claimed.call_id ORDER BY claimed.id`
 export const leftOfSql = `
   SELECT id::float8 AS row, version FROM outbox
-  WHERE id > $3::text::bigint AND call_id = (SELECT calls.id FROM calls WHERE call_uuid = $1 AND product = $2)
+  WHERE call_id = (SELECT calls.id FROM calls WHERE call_uuid = $1 AND product = $2)
   ORDER BY version`
 export const removeSql = 'DELETE FROM outbox WHERE id = ANY ($1::text::bigint[])'
 export const releaseSql = `
@@ -51,7 +51,7 @@ export function createOutbox(connections: Connections, stepRows: StepRows, now =
   return {
     rowOf: stepRows.find,
     async leftOf({ callUuid, product }) {
-      const rows = await run(leftOfSql, [callUuid, product, String(above)])
+      const rows = await run(leftOfSql, [callUuid, product])
       return rows.map(({ row, version }) => ({ row, version }))
     },
     async remove(rows) {

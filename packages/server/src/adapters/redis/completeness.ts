@@ -26,7 +26,8 @@ type IsOf = (sessionId: string) => boolean
  * last; each owner writes it again. Until all have, or are dead, a missing record is no proof of absence.
  */
 export interface Completeness {
-  start(): Promise<void>
+  /** Answers whether any node has written there what it owns: false of a store that is new, or was emptied. */
+  start(): Promise<boolean>
   /** Looks at each master: what this node owns is written again where it is not there. */
   look(): Promise<void>
   /**
@@ -57,6 +58,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
   /** By the name of the master. */
   const parts = new Map<string, Part>()
   const known = new Set<string>()
+  let wasUsed = false
   let looking: Promise<void> | undefined
   let timer: Timer | undefined
 
@@ -80,6 +82,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
     const part = last?.marker === marker && last.origin === origin ? last : { marker, origin, isComplete: false }
     parts.set(name, part)
     let words = await say(marker, '')
+    wasUsed ||= words.size > 0
     if (words.get(node) !== origin) {
       part.isComplete = false
       if (!isStart) onMissing()
@@ -119,6 +122,7 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
           if (!(error instanceof StoreError)) onError(error)
         })
       }, lookMs)
+      return wasUsed
     },
     look,
     async isWhole(tag, ms = waitMs) {

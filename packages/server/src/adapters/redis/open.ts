@@ -28,7 +28,8 @@ export interface RedisBackend {
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
   /** Resolves when Redis can be used; rejects with what is wrong with it. */
-  start(): Promise<void>
+  /** Answers whether sessions of before this start may be known there. */
+  start(): Promise<boolean>
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
   tryWrite(): Promise<void>
   /** Hands over what other nodes need to go on with the sessions of this one. */

@@ -61,7 +61,8 @@ export interface RedisSessions {
   isGone(node: string): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
-  start(): Promise<void>
+  /** Answers whether sessions of before this start may be known there. */
+  start(): Promise<boolean>
   /** Looks at once who lives, and whether the store still has what this node wrote. */
   look(): Promise<void>
   /** Resolves when everything that was sent to this node before is done and saved; rejects where it hears nothing for half a minute. */
@@ -407,11 +408,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       await store.ready()
       saves.start()
       await inbox.start()
-      await completeness.start()
+      const wasUsed = await completeness.start()
       await living.start()
       renewing = setInterval(() => void saves.renew().catch(onError), renewMs)
       checking = setInterval(() => void check(), checkMs)
       for (const timer of [renewing, checking]) timer.unref()
+      return wasUsed
     },
     look,
     async settled() {
