@@ -21,6 +21,7 @@ import { Connection } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
+import { createFlushing } from './flushing.ts'
 import { dropReplies } from './outlet.ts'
 import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
@@ -94,8 +95,6 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
-/** What has to be saved before it is told, and could not be, is tried again so much later, in ms. */
-const heldMs = 100
 /** Of messages that wait for their turn, for one participant [ORD1]. */
 const maxWaitingBytes = 1024 * 1024
 /** TURN servers that a client could not be told of are told so much later. In ms. */
@@ -131,75 +130,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   const connections = new Map<Connection, Admitted>()
   /** Sockets that are gone, whose places are just being vacated. */
   const leavings = new Set<Promise<void>>()
-  let dirty: Connection[] = []
-  const held = new Set<Connection>()
-  let isSaving = false
+  const flushing = createFlushing({ save: options.save, now: clock.monotonic, onFailed: failed })
   let ticker: ReturnType<typeof setInterval> | undefined
   let stopping = false
   let lastTick = clock.monotonic()
   const stalls = createStallWatch(clock.monotonic, () => {
     for (const connection of connections.keys()) connection.doubt()
   })
-
-  function requestFlush(connection: Connection): void {
-    if (dirty.length === 0 && !isSaving) setImmediate(flushAll)
-    dirty.push(connection)
-  }
-
-  /** Saves before anybody is told. One save is under way at a time: what comes meanwhile goes with the next one. */
-  function flushAll(): void {
-    const due = dirty
-    dirty = []
-    for (const connection of due) connection.seal()
-    const saving = options.save()
-    if (saving === undefined) {
-      flush(due)
-      return
-    }
-    isSaving = true
-    const goOn = (isSaved: boolean) => {
-      isSaving = false
-      flush(due, isSaved)
-      if (dirty.length > 0) flushAll()
-    }
-    // Where the store is away, who is here is served all the same [EXT3].
-    saving.then(
-      () => goOn(true),
-      () => goOn(false),
-    )
-  }
-
-  function isSaved(): boolean {
-    const saving = options.save()
-    saving?.catch(() => {
-      // Whoever waits for it hears of it.
-    })
-    return saving === undefined
-  }
-
-  function flush(due: readonly Connection[], isSaved = true): void {
-    const now = clock.monotonic()
-    for (const connection of due) {
-      try {
-        if (connection.flush(now, isSaved)) hold(connection)
-      } catch (error) {
-        // The others are served all the same.
-        failed(connection, error)
-      }
-    }
-  }
-
-  /** What it has to be told could not be saved. */
-  function hold(connection: Connection): void {
-    if (held.size === 0) setTimeout(tryHeld, heldMs)
-    held.add(connection)
-  }
-
-  function tryHeld(): void {
-    const due = [...held]
-    held.clear()
-    due.forEach(requestFlush)
-  }
 
   function open(socket: ServerWebSocket<Admission>): void {
     const admission = socket.data
@@ -224,8 +161,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       timing: config,
       senders,
       now: clock.monotonic,
-      requestFlush,
-      isSaved,
+      requestFlush: flushing.request,
+      isSaved: flushing.isSaved,
       hasMoved,
       onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
       onRung,

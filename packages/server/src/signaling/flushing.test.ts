@@ -1,0 +1,96 @@
+import { beforeEach, expect, test } from 'bun:test'
+import type { Connection } from './connection.ts'
+import { createFlushing } from './flushing.ts'
+
+/** What happened, in order: `seal a`, `write a`, and `save`. */
+let log: string[]
+let failed: string[]
+let save: () => Promise<void> | undefined
+beforeEach(() => {
+  log = []
+  failed = []
+  save = () => undefined
+})
+
+/** A socket that is owed something; `onFlush` answers whether that could not be written. */
+const socket = (name: string, onFlush: (isSaved: boolean) => boolean = () => false) =>
+  ({
+    name,
+    seal: () => void log.push(`seal ${name}`),
+    flush(_: number, isSaved: boolean) {
+      log.push(`${isSaved ? 'write' : 'unsaved'} ${name}`)
+      return onFlush(isSaved)
+    },
+  }) as unknown as Connection
+
+const open = () =>
+  createFlushing({
+    save: () => {
+      const saving = save()
+      if (saving !== undefined) log.push('save')
+      return saving
+    },
+    now: () => 0,
+    onFailed: (connection) => void failed.push((connection as unknown as { name: string }).name),
+  })
+const turn = () => new Promise(setImmediate)
+
+test('all that came in a turn is written at its end, at once where nothing is to be saved', async () => {
+  const flushing = open()
+  flushing.request(socket('a'))
+  flushing.request(socket('b'))
+  expect(log).toEqual([])
+  await turn()
+  expect(log).toEqual(['seal a', 'seal b', 'write a', 'write b'])
+  expect(flushing.isSaved()).toBe(true)
+})
+
+test('[EXT3] nothing is written before it is saved, and what comes meanwhile goes with the next save', async () => {
+  const saves: (() => void)[] = []
+  save = () => new Promise((resolve) => void saves.push(resolve))
+  const flushing = open()
+  flushing.request(socket('a'))
+  await turn()
+  flushing.request(socket('b'))
+  await turn()
+  expect(log).toEqual(['seal a', 'save'])
+  saves[0]?.()
+  await turn()
+  expect(log).toEqual(['seal a', 'save', 'write a', 'seal b', 'save'])
+  expect(flushing.isSaved()).toBe(false)
+  saves[1]?.()
+  await turn()
+  expect(log.at(-1)).toBe('write b')
+})
+
+test('[EXT3] where it could not be saved it is said so, and what has to be saved is tried again', async () => {
+  let isAway = true
+  save = () => (isAway ? Promise.reject(new Error('away')) : undefined)
+  const flushing = open()
+  const { promise: written, resolve } = Promise.withResolvers<void>()
+  flushing.request(
+    socket('a', (isSaved) => {
+      if (isSaved) resolve()
+      return !isSaved
+    }),
+  )
+  flushing.request(socket('b'))
+  await turn()
+  await turn()
+  expect(log.filter((it) => it.startsWith('unsaved'))).toEqual(['unsaved a', 'unsaved b'])
+  isAway = false
+  await written
+  expect(log.slice(-2)).toEqual(['seal a', 'write a'])
+})
+
+test('one that fails takes nobody along', async () => {
+  const flushing = open()
+  flushing.request(
+    socket('a', () => {
+      throw new Error('a bug')
+    }),
+  )
+  flushing.request(socket('b'))
+  await turn()
+  expect([failed, log.at(-1)]).toEqual([['a'], 'write b'])
+})
