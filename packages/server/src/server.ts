@@ -1,18 +1,15 @@
 import { createDemo } from '@ringwire/demo/demo'
-import { createMessageParser } from '@ringwire/protocol/envelope'
 import description from '../package.json' with { type: 'json' }
 import { applyBootstrapKeys, ensureDemoKey } from './auth/bootstrap-keys.ts'
 import { loadJwtSecrets } from './auth/jwt-secrets.ts'
-import { createRingTickets, type RingTickets } from './auth/ring-ticket.ts'
-import { createTokens } from './auth/tokens.ts'
+import { createRingTickets } from './auth/ring-ticket.ts'
 import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
 import { type CallRef, callKey, isLive } from './call/call.ts'
-import { type Config, isLoopbackHost, type JwtSecret } from './config/config.ts'
+import { type Config, isLoopbackHost } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
+import { createFront } from './front.ts'
 import { listenForAdmin } from './http/admin.ts'
-import { createHttpApp, type HttpApp } from './http/app.ts'
-import { createClientAddress } from './http/client-address.ts'
-import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
+import type { HttpApp } from './http/app.ts'
 import { type Listener, listen } from './listen.ts'
 import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
@@ -26,25 +23,16 @@ import { isWorkerOf } from './ports/node-name.ts'
 import { openSender } from './push/open.ts'
 import type { Sender } from './push/sender.ts'
 import { createDomain, type Domain } from './services/domain.ts'
-import { createHealth, type ServiceState } from './services/health.ts'
-import { createHistory } from './services/history.ts'
-import { createLimits, createLocalLimits, type Limits, type LocalCounters } from './services/limits.ts'
+import type { ServiceState } from './services/health.ts'
+import { createLimits, type LocalCounters } from './services/limits.ts'
 import { createObservers } from './services/observers.ts'
-import { createOnline } from './services/online.ts'
-import { createParticipantExport } from './services/participant-export.ts'
-import { createParticipants } from './services/participants.ts'
-import { createPolicies, type ProductPolicies } from './services/policies.ts'
-import { createPresence } from './services/presence.ts'
-import { createRevoked, type Issued } from './services/revoked.ts'
-import { createSeenCalls } from './services/seen-calls.ts'
+import { createPolicies } from './services/policies.ts'
 import { createRecorder, type Recorder } from './services/timeline.ts'
-import { createTimelines } from './services/timelines.ts'
 import { createWakeHook } from './services/wake-hook.ts'
 import { createWaking, type Waking } from './services/waking.ts'
-import { createWebhookEndpoints, type WebhookEndpoints } from './services/webhook-endpoints.ts'
+import { createWebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
-import { createDispatch } from './signaling/dispatch.ts'
-import { createGateway, type Gateway } from './signaling/gateway.ts'
+import type { Gateway } from './signaling/gateway.ts'
 
 export interface ServerDeps {
   readonly config: Config
@@ -189,7 +177,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
     recorder.start()
 
     front = createFront({
-      deps,
+      config,
+      logger,
       backend,
       policies,
       domain,
@@ -258,144 +247,6 @@ export function createServer(deps: ServerDeps): RingwireServer {
   }
 
   return { start, stop }
-}
-
-interface FrontDeps {
-  readonly deps: ServerDeps
-  readonly backend: Backend
-  readonly domain: Domain
-  readonly recorder: Recorder
-  readonly policies: ProductPolicies
-  readonly sender: Sender
-  readonly secrets: readonly JwtSecret[]
-  readonly ringTickets: RingTickets
-  readonly limits: Limits
-  readonly webhooks: WebhookEndpoints
-  readonly hooked: () => ReadonlySet<string>
-  readonly journal: Journal
-  readonly state: () => ServiceState
-}
-
-/** What clients, backends and probes meet: sockets and the REST API. */
-function createFront(parts: FrontDeps) {
-  const { deps, backend, domain, policies, recorder, sender, secrets } = parts
-  const { ringTickets, limits, webhooks, journal, state } = parts
-  const { config, logger } = deps
-  const { stores, clock } = backend
-  const { calls, relay, quality, arrivals } = domain
-  const localLimits = createLocalLimits(config, backend.localCounters)
-  const revoked = createRevoked({
-    products: stores.products,
-    now: clock.now,
-    onRevoked: () => gateway.closeRevoked(),
-    onError: (error) => journal.failed(error, 'tokens that were taken back could not be read'),
-  })
-  const presence = createPresence({
-    sessions: backend.sessions,
-    calls: stores.calls,
-    now: clock.monotonic,
-    isOpen: policies.isPresenceOpen,
-    onError: (error) => journal.failed(error, 'who is there could not be read'),
-  })
-  const { nodes, isShared } = backend
-  // One process has the same name again after a start.
-  const run = isShared ? nodes.self : `${nodes.self}/${crypto.randomUUID()}`
-  const online = createOnline({
-    store: stores.online,
-    self: run,
-    isDead: (node) => node !== run && nodes.isDead(node),
-    hooked: parts.hooked,
-    now: clock.monotonic,
-    wall: clock.now,
-    onError: (error) => journal.failed(error, 'who is online could not be told'),
-  })
-  const isRevoked = (token: Issued) => revoked.isRevoked(token) || policies.isDisabled(token.key)
-  const tokens = createTokens({ secrets, ttlS: config.tokenTtlS, now: clock.now, isRevoked })
-  const shared = {
-    config,
-    clock,
-    journal,
-    tokens,
-    localLimits,
-    iceServers: createIceServers(config),
-    isRelayOnly: policies.isRelayOnly,
-    turnExpiry: (now: number) => turnExpiry(config, now),
-  }
-  const gateway = createGateway({
-    ...shared,
-    node: backend.nodes.self,
-    isRevoked,
-    sessions: backend.sessions,
-    save: backend.save,
-    arrivals,
-    presence,
-    online,
-    recorder,
-    dispatch: createDispatch({
-      parse: createMessageParser(),
-      calls,
-      relay,
-      presence,
-      isPresenceOpen: policies.isPresenceOpen,
-      quality,
-      verify: tokens.verify,
-      renew: (session, expiresAt) => {
-        const done = arrivals.renew(session, expiresAt)
-        done.catch((error) => journal.failed(error, 'a session could not go on with its new token'))
-      },
-      now: clock.now,
-      onError: (error, event) => journal.failed(error, 'a request failed', { event }),
-      onAnswered: journal.request,
-    }),
-    state,
-    leavesOnStop: backend.isShared,
-    onError: (error) => journal.failed(error, 'a connection failed'),
-  })
-  const health = createHealth({
-    checks: {
-      database: journal.watched('database', () => stores.calls.tryWrite()),
-      redis: journal.watched('redis', backend.tryRedis),
-    },
-    state,
-  })
-  const seenCalls = createSeenCalls({ calls: stores.calls })
-  const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })
-  const timelines = createTimelines({ ...stores, flush: recorder.flushAll })
-  const participants = createParticipants({
-    ...stores,
-    sessions: backend.sessions,
-    seenCalls,
-    revoked,
-    endCall: (ref) => endCall(ref, null),
-    flush: recorder.flushAll,
-    hasOthers: () => backend.nodes.others().length > 0,
-    now: clock.now,
-  })
-  const clientAddress = createClientAddress(config.trustProxy, logger)
-  const app = createHttpApp({
-    ...shared,
-    secrets,
-    clientAddress,
-    products: stores.products,
-    ringTickets,
-    isRevoked,
-    devices: stores.devices,
-    sender,
-    store: stores.calls,
-    calls,
-    node: backend.nodes.self,
-    limits,
-    history: createHistory({ calls: stores.calls }),
-    seenCalls,
-    quality,
-    timelines,
-    participants,
-    exportOf: createParticipantExport({ ...stores, participants, revoked, timelines, now: clock.now }),
-    endCall,
-    webhooks,
-    health,
-  })
-  return { gateway, app, health, clientAddress, revoked, presence, online }
 }
 
 type Demo = ReturnType<typeof createDemo>
