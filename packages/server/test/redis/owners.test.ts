@@ -47,7 +47,7 @@ test('[ORD2] a save whose reply was lost is written again, and nothing of it is 
   client.disconnect()
 })
 
-test('[EXT3] what is just being tried again is not saved yet', async () => {
+test('[EXT3] [HEALTH1] what is just being tried again is not saved yet', async () => {
   const { started, client } = await start(1)
   const [one] = started as [SessionNode]
   const seen = await openReady(one.sessions)
@@ -66,8 +66,11 @@ test('[EXT3] what is just being tried again is not saved yet', async () => {
   expect(await outcomeOf(async () => one.save())).toBe('unavailable')
   await tried.promise
   expect(await outcomeOf(async () => one.save())).toBe('unavailable')
+  // Nor does it say that it is ready: who came now would be asked to come later [HEALTH1].
+  expect(one.canSave()).toBe(false)
   goOn.resolve()
   await until('it is saved', async () => (await outcomeOf(async () => one.save())) === undefined)
+  expect(one.canSave()).toBe(true)
   client.disconnect()
 })
 

@@ -2,6 +2,7 @@ import type { Call } from '../../call/call.ts'
 import type { Counters } from '../../ports/counters.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
 import type { Sessions } from '../../ports/sessions.ts'
+import { StoreError } from '../../ports/store-error.ts'
 import { createStore, type Store } from './connection.ts'
 import { createRedisCounters } from './limits.ts'
 import { createRedisSessions, type RedisSessionsOptions } from './sessions.ts'
@@ -40,7 +41,10 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, save, tell, told, isGone, isReady, start, close } = createRedisSessions({ ...options, store })
+  const { sessions, save, tell, told, isGone, isReady, canSave, start, close } = createRedisSessions({
+    ...options,
+    store,
+  })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
@@ -51,7 +55,11 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
     isGone,
     isReady,
     start,
-    tryWrite: () => store.tryWrite(),
+    async tryWrite() {
+      await store.tryWrite()
+      // It is back, and what waited for it is not written yet: nobody could come in.
+      if (!canSave()) throw new StoreError('unavailable', 'sessions are not saved yet')
+    },
     async close() {
       counters.close()
       await close()

@@ -59,6 +59,8 @@ export interface RedisSessions {
   told(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
+  /** Whether the last save succeeded: else who comes now is asked to come later. */
+  canSave(): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
   /** Answers whether sessions of before this start may be known there. */
@@ -403,6 +405,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
     isGone: living.isGone,
+    canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
     async start() {
       await store.ready()
