@@ -374,6 +374,30 @@ test('[ORD3] of what is left all is told from the oldest on, and nothing that ot
   expect([heard.at(-1), said.at(-1)]).toEqual([8, 8])
 })
 
+test('[PLACE2] a place that another device took: who came back before anybody could tell it so is told', async () => {
+  const takenAt = 2_000_000
+  const { sessions, told, apply, call } = setUp(takenAt + 500)
+  const { call: answered } = accepted(call)
+  const callee = participant('callee', 'doctor')
+  if (answered.status !== 'accepted') throw new Error('unreachable')
+  const laptop = { sessionId: 'laptop', participant: callee, deviceId: 'laptop', extended: false }
+  await sessions.openDetached(laptop, takenAt - 500)
+  // It has looked, and nothing was there.
+  await sessions.collectFinals({ sessionId: 's', participant: callee, deviceId: null, extended: false })
+  time = takenAt + 3_000
+  await apply({
+    call: { ...answered, version: 3, calleePlace: { ...answered.calleePlace, sessionId: 'laptop' } },
+    event: {
+      type: 'place_taken',
+      at: takenAt,
+      by: null,
+      notices: [],
+      moved: [{ side: 'callee', from: 'before', leftDevice: null }],
+    },
+  })
+  expect(told).toEqual(['call.cancelled'])
+})
+
 test('[WS4] how a call ended waits for who comes back, where the session that had the place is gone', async () => {
   const { call: answered } = accepted(ringing())
   if (answered.status !== 'accepted') throw new Error('unreachable')

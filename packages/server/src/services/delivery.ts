@@ -254,7 +254,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const [ended] = isLive(call) ? [] : event.notices
     const push = pushOf(key, call, ended ?? elsewhere)
     return andThen(sessions.append(from, push), (result) => {
-      // Nothing waited in it, and it was forgotten.
+      // Nothing waited in it, and it was forgotten. Who came since the place was taken has looked, however late this is.
       if (result !== 'gone') return
       const identity = {
         sessionId: from,
@@ -262,7 +262,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         deviceId: leftDevice,
         extended: false,
       }
-      return andThen(sessions.openDetached(identity, now()), () => sessions.append(from, push))
+      return andThen(sessions.openDetached(identity, event.at), () => sessions.append(from, push))
     })
   }
 
