@@ -3,7 +3,7 @@ import type { Header } from './recording.ts'
 /** What goes wrong in every run. */
 const always = ['node killed', 'node terminated', 'node stopped'] as const
 const ofPostgres = ['PostgreSQL killed', 'PostgreSQL stopped'] as const
-/** Where several nodes share a Redis. */
+/** Where several nodes share a Redis; of a cluster it is one master each time. */
 const shared = [
   'node cut from PostgreSQL',
   'node cut from Redis',
@@ -14,22 +14,38 @@ const shared = [
 ] as const
 /** Where there are webhook endpoints. */
 export const ofEndpoints = ['endpoint fails', 'node killed before delivery'] as const
+/** A node's people go on elsewhere meanwhile; those of all nodes cannot. */
+const lasting = ['node stopped for a minute', 'all nodes stopped'] as const
+/** In s. */
+const lastingFromS = 600
 /** What is done in several ways is recorded with how it was done. */
-export type FaultKind = (typeof always | typeof ofPostgres | typeof shared | typeof ofEndpoints)[number]
+export type FaultKind = (
+  | typeof always
+  | typeof ofPostgres
+  | typeof shared
+  | typeof ofEndpoints
+  | typeof lasting
+)[number]
 
-type Composition = Pick<Header, 'nodes' | 'store'>
+type Composition = Pick<Header, 'nodes' | 'store' | 'redis'>
+
+/** What happens once each in a long run, and in no short one. */
+export function lastingKindsOf({ durationS }: Pick<Header, 'durationS'>): readonly FaultKind[] {
+  return durationS < lastingFromS ? [] : lasting
+}
 
 /** One node with PostgreSQL has none: what waits for the claim of a node that was killed is too long for a short run. */
-export function hasEndpoints({ nodes, store }: Composition): boolean {
+export function hasEndpoints({ nodes, store }: Omit<Composition, 'redis'>): boolean {
   return nodes > 1 || store === 'sqlite'
 }
 
 export function faultKindsOf(composition: Composition): readonly FaultKind[] {
-  const { nodes, store } = composition
+  const { nodes, store, redis } = composition
   return [
     ...always,
     ...(store === 'postgresql' ? ofPostgres : []),
-    ...(nodes > 1 ? shared : []),
+    // Who reaches a cluster goes to the addresses that it names: nothing is between.
+    ...(nodes > 1 ? shared.filter((kind) => redis !== 'cluster' || kind !== 'node cut from Redis') : []),
     ...(hasEndpoints(composition) ? ofEndpoints : []),
   ]
 }

@@ -4,11 +4,12 @@ import type { Random } from '../fuzz/random.ts'
 import type { Postgres } from '../support/postgres.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { type Endpoint, failures } from './endpoint.ts'
-import { type FaultKind, faultKindsOf, ofEndpoints } from './fault-kinds.ts'
+import { type FaultKind, faultKindsOf, lastingKindsOf, ofEndpoints } from './fault-kinds.ts'
 import type { NodeProcess } from './node-process.ts'
+import type { RunOptions } from './options.ts'
 import { role } from './person.ts'
 import type { Phone } from './phone.ts'
-import type { FaultRecord, StoreKind } from './recording.ts'
+import type { FaultRecord } from './recording.ts'
 import { productKey, signalPostgres, type World } from './world.ts'
 
 /** Something that can go wrong, and come right again. */
@@ -26,7 +27,7 @@ interface Fault {
 
 export interface FaultOptions {
   readonly world: World
-  readonly store: StoreKind
+  readonly options: RunOptions
   readonly phones: readonly Phone[]
   readonly random: Random
   readonly at: () => number
@@ -50,13 +51,13 @@ const doubleChance = 0.2
  * One fault every few seconds, now and then two; which, where and how long the seed says. Kinds are dealt as cards are: each
  * comes as often as any other; what is done to endpoints comes first once more.
  */
-export function createFaults({ world, store, phones, random, at, onFault }: FaultOptions): Faults {
+export function createFaults({ world, options, phones, random, at, onFault }: FaultOptions): Faults {
   const records: FaultRecord[] = []
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   let stopping = false
   let loop: Promise<void> = Promise.resolve()
-  // A short run has these, too.
-  const cards: FaultKind[] = world.endpoints.length > 0 ? [...ofEndpoints] : []
+  // A short run has the first ones, too.
+  const cards: FaultKind[] = [...(world.endpoints.length > 0 ? ofEndpoints : []), ...lastingKindsOf(options)]
 
   async function happen({ kind, how, target, evicted, holdMs, begin, end }: Fault): Promise<void> {
     const from = at()
@@ -71,9 +72,9 @@ export function createFaults({ world, store, phones, random, at, onFault }: Faul
 
   /** The next kind, somewhere that is not taken. */
   function deal(taken?: string): Fault {
-    const all = faultsOf(world, phones, random).filter(({ target }) => target !== taken)
+    const all = faultsOf(world, phones, random).filter(({ target }) => !isOneOf(target, taken))
     const fits = (card: FaultKind) => all.some(({ kind }) => kind === card)
-    if (!cards.some(fits)) cards.push(...faultKindsOf({ nodes: world.nodes.length, store }))
+    if (!cards.some(fits)) cards.push(...faultKindsOf(options))
     const card = random.pick(cards.filter(fits))
     cards.splice(cards.indexOf(card), 1)
     return random.pick(all.filter(({ kind }) => kind === card))
@@ -102,6 +103,17 @@ export function createFaults({ world, store, phones, random, at, onFault }: Faul
   }
 }
 
+/** What was done to all nodes is not to be done to one of them meanwhile, nor the other way round. */
+function isOneOf(target: string, taken: string | undefined): boolean {
+  const isOfNodes = (name: string | undefined) => name?.startsWith('node') ?? false
+  return target === taken || ([target, taken].includes(allNodes) && isOfNodes(target) && isOfNodes(taken))
+}
+
+const allNodes = 'nodes'
+const aMinute = { kind: 'node stopped for a minute', holdMs: 60_000 } as const
+/** Longer than anybody waits for anybody. In ms. */
+const allStoppedMs = 150_000
+
 /** Everything that can go wrong now, each with a duration of its own. */
 function faultsOf(
   { nodes, links, postgres, redis, endpoints }: World,
@@ -109,19 +121,29 @@ function faultsOf(
   random: Random,
 ): Fault[] {
   const hold = (longest: number) => 300 + random.int(longest - 300)
-  const faults: Fault[] = []
+  const signalAll = (name: NodeJS.Signals) => () => {
+    for (const node of nodes) node.signal(name)
+  }
+  const faults: Fault[] = [
+    {
+      kind: 'all nodes stopped',
+      target: allNodes,
+      holdMs: allStoppedMs,
+      begin: signalAll('SIGSTOP'),
+      end: signalAll('SIGCONT'),
+    },
+  ]
   for (const node of nodes) {
     const target = `node-${node.index}`
     faults.push(
       { kind: 'node killed', target, holdMs: random.int(2_000), begin: () => node.kill(), end: () => node.start() },
       { kind: 'node terminated', target, holdMs: 0, begin: () => node.terminate(), end: () => node.start() },
-      {
-        kind: 'node stopped',
+      ...[{ kind: 'node stopped', holdMs: hold(6_000) } as const, aMinute].map((how) => ({
+        ...how,
         target,
-        holdMs: hold(6_000),
         begin: () => node.signal('SIGSTOP'),
         end: () => node.signal('SIGCONT'),
-      },
+      })),
     )
     const ways = links[node.index]
     if (ways === undefined) continue
@@ -129,6 +151,7 @@ function faultsOf(
       ['node cut from PostgreSQL', ways.postgres],
       ['node cut from Redis', ways.redis],
     ] as const) {
+      if (link === undefined) continue
       const how = random.pick(['silent', 'refusing'] as const)
       const begin = () => (how === 'silent' ? link.stall() : link.refuse('close'))
       // The longest are long enough for the others to see its heartbeats stand still.
@@ -136,7 +159,7 @@ function faultsOf(
     }
   }
   if (postgres !== undefined) faults.push(...faultsOfPostgres(postgres, hold, random))
-  if (redis !== undefined) faults.push(...faultsOfRedis(redis, random.pick(phones), hold, random))
+  if (redis.length > 0) faults.push(...faultsOfRedis(redis, random.pick(phones), hold, random))
   if (endpoints.length > 0) faults.push(...faultsOfEndpoints(endpoints, random.pick(nodes), random))
   return faults
 }
@@ -202,8 +225,14 @@ function killBeforeDelivery(endpoints: readonly Endpoint[], node: NodeProcess, r
   }
 }
 
-function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number) => number, random: Random): Fault[] {
+function faultsOfRedis(
+  servers: readonly RedisServer[],
+  phone: Phone,
+  hold: (longest: number) => number,
+  random: Random,
+): Fault[] {
   const target = 'Redis'
+  const server = servers.length === 1 ? servers[0]! : random.pick(servers)
   const signal = (name: NodeJS.Signals) => () => void process.kill(server.pid, name)
   const key = random.pick(['log', 'session', 'index'] as const)
   const asItIs = () => {}
@@ -222,7 +251,7 @@ function faultsOfRedis(server: RedisServer, phone: Phone, hold: (longest: number
       target,
       evicted: { key, user: phone.userId },
       holdMs: 0,
-      begin: () => evictKey(server, keyOf(phone, key)),
+      begin: () => evictKey(servers, keyOf(phone, key)),
       end: asItIs,
     },
   ]

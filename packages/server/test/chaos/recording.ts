@@ -119,6 +119,9 @@ export interface Crash {
   readonly log: string
 }
 
+/** What several nodes share: one Redis, or a cluster of three masters. */
+export type RedisKind = 'one' | 'cluster'
+
 /** What holds calls: SQLite is in the process of the one node that there is. */
 export type StoreKind = 'postgresql' | 'sqlite'
 
@@ -126,6 +129,8 @@ export interface Header {
   readonly seed: number
   readonly nodes: number
   readonly store: StoreKind
+  /** A recording of before there was a choice has none. */
+  readonly redis?: RedisKind
   readonly users: number
   readonly durationS: number
   /** When it started, in ms since the epoch: the clocks of service and phones are the machine's. */

@@ -11,11 +11,11 @@ import { visitsOf } from './story.ts'
 /** One seed, so that a failure is a change of the service; CHAOS_SEED takes another, `npm run chaos` a longer run. */
 const seed = Number(process.env.CHAOS_SEED ?? 20)
 
-export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 'record'>): void {
+export function registerChaos(name: string, given: Omit<RunOptions, 'seed' | 'record' | 'redis'>): void {
   test(`${name}: calls while things break, seed ${seed}: nothing that was acknowledged is lost`, async () => {
     const lines: string[] = []
     const say = (text: string) => void lines.push(text)
-    const recording = await runChaos({ ...given, seed, record: null }, say)
+    const recording = await runChaos({ redis: 'one', ...given, seed, record: null }, say)
     const verdict = check(recording)
     printReport(recording, verdict, say)
     console.log(lines.join('\n'))

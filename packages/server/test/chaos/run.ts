@@ -57,11 +57,11 @@ interface Course {
 }
 
 async function runIn(world: World, options: RunOptions, { startedAt, at, say }: Course): Promise<Recording> {
-  const { seed, nodes, store, users, durationS } = options
+  const { seed, nodes, store, redis, users, durationS } = options
   const random = new Random(seed)
   const participants = await invitePeople(world, users, random.fork(), at)
   const phones = participants.map(({ phone }) => phone)
-  const faults = createFaults({ world, store, phones, random: random.fork(), at, onFault: say })
+  const faults = createFaults({ world, options, phones, random: random.fork(), at, onFault: say })
   const networks = random.fork()
   let calm = false
   const ticker = setInterval(() => {
@@ -82,7 +82,7 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   const stuck = await finish(world, store, participants)
   clearInterval(ticker)
   const crashes = world.nodes.flatMap((node) => node.crashes)
-  const settings = { seed, nodes, store, users, durationS, startedAt, resumeWindowMs }
+  const settings = { seed, nodes, store, redis, users, durationS, startedAt, resumeWindowMs }
   const header = { ...settings, stuck, faults: faults.records, crashes }
   return { header, ...(await collect(world, participants)) }
 }
@@ -152,7 +152,7 @@ async function finish(
     while ((await liveCallCount(query)) > 0) await Bun.sleep(tickMs)
   }
   stuck.push(...(await eachInTime('holds live calls', [['the database', noneLive]])))
-  if (redis !== undefined) await Bun.sleep(lastNewsMs)
+  if (redis.length > 0) await Bun.sleep(lastNewsMs)
   stuck.push(
     ...(await eachInTime(
       'gets no answer',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { databaseFile } from '../../src/adapters/sqlite/data-dir.ts'
 import { Postgres } from '../support/postgres.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { type RedisServer, startCluster, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
 import { hookOf } from './check/hooks.ts'
 import type { Query } from './collect.ts'
@@ -11,6 +11,7 @@ import { Endpoint } from './endpoint.ts'
 import { hasEndpoints } from './fault-kinds.ts'
 import { NodeProcess } from './node-process.ts'
 import type { RunOptions } from './options.ts'
+import type { RedisKind } from './recording.ts'
 
 export const productKey = { id: 'chaos', secret: 'a-secret-that-only-this-run-knows-0123456789', product: 'shop' }
 export const resumeWindowMs = 30_000
@@ -51,17 +52,17 @@ export interface World {
   /** One node may have SQLite instead, in its own process. */
   readonly postgres: Postgres | undefined
   readonly query: Query
-  /** Several nodes share one Redis; one node has its sessions in memory. */
-  readonly redis: RedisServer | undefined
+  /** Several nodes share one Redis, or the masters of a cluster; one node has its sessions in memory. */
+  readonly redis: readonly RedisServer[]
   /** Each is told of every call. */
   readonly endpoints: readonly Endpoint[]
-  /** Of each of several nodes its own ways to the stores. */
-  readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy }[]
+  /** Of each of several nodes its own ways to the stores; to a cluster there is nothing between. */
+  readonly links: readonly { readonly postgres: TcpProxy; readonly redis: TcpProxy | undefined }[]
   dispose(): Promise<void>
 }
 
 export async function createWorld(
-  { nodes: nodeCount, store }: Pick<RunOptions, 'nodes' | 'store'>,
+  { nodes: nodeCount, store, redis: redisKind }: Pick<RunOptions, 'nodes' | 'store' | 'redis'>,
   at: () => number,
 ): Promise<World> {
   const disposals: (() => Promise<unknown>)[] = []
@@ -71,13 +72,13 @@ export async function createWorld(
   try {
     const postgres = store === 'sqlite' ? undefined : await createPostgres(disposals)
     const databaseUrl = await postgres?.database()
-    const redis = nodeCount === 1 ? undefined : await createRedis(disposals)
+    const redis = nodeCount === 1 ? undefined : await createRedis(redisKind, disposals)
     const links =
       redis === undefined || databaseUrl === undefined
         ? []
         : await createLinks(nodeCount, databaseUrl, redis, disposals)
     const nodes = Array.from({ length: nodeCount }, (_, index) => {
-      const urls = databaseUrl === undefined ? {} : urlsThrough(databaseUrl, links[index])
+      const urls = databaseUrl === undefined ? {} : urlsThrough(databaseUrl, redis?.url, links[index])
       return new NodeProcess({ index, env: { ...settings, ...urls, RINGWIRE_NODE_ID: `node-${index}` }, at })
     })
     disposals.push(() => Promise.all(nodes.map((node) => node.dispose())))
@@ -95,7 +96,7 @@ export async function createWorld(
     await Promise.all(others.map(startOrSay))
     const query: Query =
       postgres === undefined ? querySqlite(first) : (statement) => postgres.query(statement, databaseUrl)
-    return { nodes, postgres, query, redis, endpoints, links, dispose }
+    return { nodes, postgres, query, redis: redis?.servers ?? [], endpoints, links, dispose }
   } catch (error) {
     await dispose()
     throw error
@@ -117,17 +118,29 @@ function querySqlite({ dataDir }: NodeProcess): Query {
   }
 }
 
+interface SharedRedis {
+  readonly kind: RedisKind
+  readonly url: string
+  readonly servers: readonly RedisServer[]
+}
+
 /** Redis with its data on disk: what it had comes back with it, and nobody may take that for whole [RES2]. */
-async function createRedis(disposals: (() => Promise<unknown>)[]): Promise<RedisServer> {
-  const server = await startRedis(['--appendonly', 'yes', '--appendfsync', 'everysec'])
+async function createRedis(kind: RedisKind, disposals: (() => Promise<unknown>)[]): Promise<SharedRedis> {
+  const onDisk = ['--appendonly', 'yes', '--appendfsync', 'everysec']
+  if (kind === 'cluster') {
+    const cluster = await startCluster(async () => onDisk)
+    disposals.push(() => cluster.stop())
+    return { ...cluster, kind }
+  }
+  const server = await startRedis(onDisk)
   disposals.push(() => server.stop())
-  return server
+  return { url: server.url, servers: [server], kind }
 }
 
 async function createLinks(
   nodeCount: number,
   databaseUrl: string,
-  redis: RedisServer,
+  redis: SharedRedis,
   disposals: (() => Promise<unknown>)[],
 ) {
   const linkTo = async (url: string) => {
@@ -135,16 +148,23 @@ async function createLinks(
     disposals.push(() => link.stop())
     return link
   }
-  const one = async () => ({ postgres: await linkTo(databaseUrl), redis: await linkTo(redis.url) })
+  const one = async () => ({
+    postgres: await linkTo(databaseUrl),
+    redis: redis.kind === 'one' ? await linkTo(redis.url) : undefined,
+  })
   return Promise.all(Array.from({ length: nodeCount }, one))
 }
 
 /** Where a node finds the stores; of several there is something between. */
-function urlsThrough(databaseUrl: string, link: World['links'][number] | undefined): Record<string, string> {
-  if (link === undefined) return { DATABASE_URL: databaseUrl }
+function urlsThrough(
+  databaseUrl: string,
+  redisUrl: string | undefined,
+  link: World['links'][number] | undefined,
+): Record<string, string> {
+  if (link === undefined || redisUrl === undefined) return { DATABASE_URL: databaseUrl }
   const database = new URL(databaseUrl)
   database.port = String(link.postgres.port)
-  return { DATABASE_URL: database.href, REDIS_URL: `redis://${link.redis.host}` }
+  return { DATABASE_URL: database.href, REDIS_URL: link.redis === undefined ? redisUrl : `redis://${link.redis.host}` }
 }
 
 async function subscribe({ url }: NodeProcess, endpoint: Endpoint): Promise<void> {

@@ -16,9 +16,10 @@ export async function flush({ url }: RedisServer): Promise<void> {
   client.disconnect()
 }
 
-/** Takes one key, whatever it is. */
-export async function evictKey({ url }: RedisServer, key: string): Promise<void> {
-  const client = new Redis(url)
+/** Takes one key, whatever it is, from whichever master of a cluster has it. */
+export async function evictKey(servers: readonly RedisServer[], key: string): Promise<void> {
+  const [{ port } = { port: 0 }] = servers
+  const client = servers.length === 1 ? new Redis(port) : new Redis.Cluster(servers.map(({ port }) => ({ port })))
   await client.del(key)
   client.disconnect()
 }
