@@ -22,6 +22,69 @@ export interface InviteSituation {
 /** Nobody reads more calls at once: no event loop stands still, however many there are. */
 export const pageSize = 500
 
+/** What is decided, and what was. */
+export interface CallSteps {
+  /** Decides on one call (undefined where there is none) and writes what the decision says. */
+  transition<D extends Changes>(ref: CallRef, decide: (call: Call | undefined) => D): MaybePromise<D>
+
+  /** The same for an invite; between reading the situation and the commit no other invite of either participant runs. */
+  invite<D extends Changes>(
+    caller: Participant,
+    callee: Participant,
+    callUuid: string,
+    decide: (situation: InviteSituation) => D,
+  ): MaybePromise<D>
+
+  load(ref: CallRef): MaybePromise<Call | undefined>
+
+  /**
+   * What was committed to a call after a version, oldest first: each event with the call as it is now under that
+   * version's number. For what a commit of unknown outcome may have left undelivered.
+   */
+  stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
+
+  /** Takes note of a call as another process has written it: what is remembered of it here is old. */
+  note(call: Call): void
+}
+
+/** Calls that are live, or were a moment ago: who arrives, time, and a start look for them. */
+export interface LiveCalls {
+  /** Live calls in which the participant is the caller or the callee. */
+  liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
+
+  /** Of each of these, in their order, whether it takes part in a live call; one read, however many they are [PRES1]. */
+  inCall(participants: readonly Participant[]): MaybePromise<readonly boolean[]>
+
+  /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
+  livePages(): AsyncIterableIterator<readonly LiveCall[]>
+
+  /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
+  dueRings(from: number, to: number, limit: number): MaybePromise<LiveCall[]>
+
+  /**
+   * Calls that ended at or after `since`, the earliest first, in pages of at most `pageSize`, each with its last step: their
+   * final notices may not have arrived.
+   */
+  overPages(since: number): AsyncIterableIterator<readonly Ended[]>
+}
+
+/** Calls as people and backends are shown them. */
+export interface CallRecords {
+  history(query: HistoryQuery): MaybePromise<HistoryPage>
+
+  /** A call as a backend is shown it [SRV2]. */
+  seen(ref: CallRef): MaybePromise<SeenCall | undefined>
+
+  /** A page of the calls of a product, or of one participant, newest started_at first, tie by call_uuid descending [SRV2]. */
+  list(query: ListQuery): MaybePromise<ListPage>
+
+  /**
+   * Blanks what names a participant in all of its calls that are over [SRV2], and answers in how many. Those that are live stay
+   * as they are. It can be done again, and where it was interrupted it goes on.
+   */
+  erase(participant: Participant): Promise<number>
+}
+
 /**
  * The calls and their events. The database is the truth.
  *
@@ -35,49 +98,10 @@ export const pageSize = 500
  *   committed at once.
  * - Rejections are `StoreError`s; nothing is written where the kind is `unavailable`.
  */
-export interface CallStore {
-  /** Decides on one call (undefined where there is none) and writes what the decision says. */
-  transition<D extends Changes>(ref: CallRef, decide: (call: Call | undefined) => D): MaybePromise<D>
-  /** The same for an invite; between reading the situation and the commit no other invite of either participant runs. */
-  invite<D extends Changes>(
-    caller: Participant,
-    callee: Participant,
-    callUuid: string,
-    decide: (situation: InviteSituation) => D,
-  ): MaybePromise<D>
-  load(ref: CallRef): MaybePromise<Call | undefined>
-  /** Live calls in which the participant is the caller or the callee. */
-  liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
-  /** Of each of these, in their order, whether it takes part in a live call; one read, however many they are [PRES1]. */
-  inCall(participants: readonly Participant[]): MaybePromise<readonly boolean[]>
-  /** Every live call, in pages of at most `pageSize`; one that changes meanwhile may come as it was. */
-  livePages(): AsyncIterableIterator<readonly LiveCall[]>
-  /** Calls that ring and whose time was over after `from` and until `to`, so many at the most, the earliest first. */
-  dueRings(from: number, to: number, limit: number): MaybePromise<LiveCall[]>
-  /**
-   * Calls that ended at or after `since`, the earliest first, in pages of at most `pageSize`, each with its last step: their
-   * final notices may not have arrived.
-   */
-  overPages(since: number): AsyncIterableIterator<readonly Ended[]>
-  /**
-   * What was committed to a call after a version, oldest first: each event with the call as it is now under that
-   * version's number. For what a commit of unknown outcome may have left undelivered.
-   */
-  stepsAfter(ref: CallRef, version: number): MaybePromise<Step[]>
-  history(query: HistoryQuery): MaybePromise<HistoryPage>
-  /** A call as a backend is shown it [SRV2]. */
-  seen(ref: CallRef): MaybePromise<SeenCall | undefined>
-  /** A page of the calls of a product, or of one participant, newest started_at first, tie by call_uuid descending [SRV2]. */
-  list(query: ListQuery): MaybePromise<ListPage>
-  /**
-   * Blanks what names a participant in all of its calls that are over [SRV2], and answers in how many. Those that are live stay
-   * as they are. It can be done again, and where it was interrupted it goes on.
-   */
-  erase(participant: Participant): Promise<number>
-  /** Takes note of a call as another process has written it: what is remembered of it here is old. */
-  note(call: Call): void
+export interface CallStore extends CallSteps, LiveCalls, CallRecords {
   /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
   tryWrite(): Promise<void>
+
   close(): Promise<void>
 }
 

@@ -62,10 +62,7 @@ export const longestRevocationMs = 3_653 * 86_400_000
 /** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */
 export const revocationOverlapMs = 10_000
 
-/**
- * Product keys, product settings, and tokens that were taken back. A change made by another process is seen by the next read.
- */
-export interface ProductStore {
+export interface ProductKeys {
   findKey(keyId: string, now: number): MaybePromise<ProductKey | undefined>
   listKeys(now: number): MaybePromise<ProductKey[]>
   /**
@@ -81,10 +78,17 @@ export interface ProductStore {
   setDisabled(keyId: string, disabled: boolean, now: number): MaybePromise<boolean>
   /** Sets a new secret; the old one stays valid until `oldValidUntil`. False where there is no such key. */
   rotateKey(keyId: string, secretHash: Uint8Array, oldValidUntil: number, now: number): MaybePromise<boolean>
+}
+
+export interface ProductPolicies {
   settings(product: string): MaybePromise<ProductSettings>
   listSettings(): MaybePromise<{ product: string; settings: ProductSettings }[]>
   putSettings(product: string, settings: ProductSettings): MaybePromise<void>
   policies(): MaybePromise<Policies>
+}
+
+/** Tokens that were taken back [SRV2]. */
+export interface Revocations {
   /** Takes tokens back; an earlier instant than the one that is known changes nothing but when it was written. */
   revoke(participant: string, before: number, now: number): MaybePromise<void>
   /** What was written at an instant or later. */
@@ -94,5 +98,9 @@ export interface ProductStore {
    * is found after it, also by a clock that went back. Answers how many.
    */
   pruneRevocations(before: number): MaybePromise<number>
+}
+
+/** A change made by another process is seen by the next read. */
+export interface ProductStore extends ProductKeys, ProductPolicies, Revocations {
   close(): MaybePromise<void>
 }

@@ -88,20 +88,7 @@ export interface DeliveryQuery {
   readonly before: string | undefined
 }
 
-/**
- * Webhook endpoints, and what is on its way to them [HOOK3].
- *
- * Guarantees of every adapter:
- * - A step that `CallStore` writes has its deliveries in the same commit, to every endpoint that `refresh` has answered last,
- *   that is enabled and wants its type: both are there or neither, also after `kill -9`. Where there is no such endpoint,
- *   nothing is written and nothing is asked.
- * - A delivery stays pending until it was attempted with success, or failed for good. Who dies with a claim leaves it to
- *   others: after `claimMs`, or at the next start of a store that one process alone writes.
- * - Of one subject, deliveries to one endpoint are claimed in the order of versions: none while an older one is pending. Two
- *   that claim at once never get the same one.
- * - Rejections are `StoreError`s.
- */
-export interface WebhookStore {
+export interface WebhookEndpoints {
   /** All endpoints of all products, as they are stored now; commits of this process go by them from then on. */
   refresh(): MaybePromise<readonly WebhookEndpoint[]>
   endpointsOf(product: string): MaybePromise<readonly WebhookEndpoint[]>
@@ -110,7 +97,9 @@ export interface WebhookStore {
   changeEndpoint(product: string, id: string, changes: EndpointChanges): MaybePromise<WebhookEndpoint | undefined>
   /** With all of its deliveries. False where there is none. */
   removeEndpoint(product: string, id: string): MaybePromise<boolean>
+}
 
+export interface WebhookDeliveries {
   /** Adds deliveries that are about no call. */
   add(deliveries: readonly Delivery[]): MaybePromise<void>
   /** Takes deliveries whose time has come: of each endpoint so many at the most. */
@@ -131,3 +120,18 @@ export interface WebhookStore {
   /** Removes some of what ended before these instants; answers how many, 0 when none is left. */
   prune(deliveredBefore: number, failedBefore: number): MaybePromise<number>
 }
+
+/**
+ * Webhook endpoints, and what is on its way to them [HOOK3].
+ *
+ * Guarantees of every adapter:
+ * - A step that `CallStore` writes has its deliveries in the same commit, to every endpoint that `refresh` has answered last,
+ *   that is enabled and wants its type: both are there or neither, also after `kill -9`. Where there is no such endpoint,
+ *   nothing is written and nothing is asked.
+ * - A delivery stays pending until it was attempted with success, or failed for good. Who dies with a claim leaves it to
+ *   others: after `claimMs`, or at the next start of a store that one process alone writes.
+ * - Of one subject, deliveries to one endpoint are claimed in the order of versions: none while an older one is pending. Two
+ *   that claim at once never get the same one.
+ * - Rejections are `StoreError`s.
+ */
+export interface WebhookStore extends WebhookEndpoints, WebhookDeliveries {}

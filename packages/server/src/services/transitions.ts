@@ -2,7 +2,7 @@ import { type Call, type CallDurations, type CallRef, isLive, type LiveCall, pla
 import { type CallCommand, type Decision, decide } from '../call/decide.ts'
 import type { Step } from '../call/effects.ts'
 import type { InviteDecision } from '../call/invite.ts'
-import type { CallStore } from '../ports/call-store.ts'
+import type { CallSteps } from '../ports/call-store.ts'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -14,7 +14,7 @@ import { isUnheld } from './holders.ts'
 import type { ClientSession, Waiter } from './request.ts'
 
 export interface TransitionsOptions {
-  readonly store: CallStore
+  readonly store: CallSteps
   readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed'>
   readonly nodes: Nodes
   readonly delivery: Delivery
