@@ -30,6 +30,7 @@ const TITLES: Record<FloodName, string> = {
   health: '/healthz pipelined, 50 connections',
   history: 'history pages, 16 connections',
   headers: 'headers without an end, 500 connections',
+  upgrades: 'upgrades without a good token, 50 connections',
 }
 
 interface Reading {

@@ -9,6 +9,7 @@ const HEALTH_CONNECTIONS = 50
 const PIPELINED = 100
 const HISTORY_CONNECTIONS = 16
 const SLOW_CONNECTIONS = 500
+const UPGRADE_CONNECTIONS = 50
 const SLOW_EVERY_MS = 250
 const PAUSE_MS = 5
 const REFUSED_PAUSE_MS = 20
@@ -106,4 +107,28 @@ const headers: Flood = async ({ port }) => {
   return Array.from({ length: SLOW_CONNECTIONS }, () => worker)
 }
 
-export const floodsOverHttp: Record<HttpFloodName, Flood> = { health, history, headers }
+/** A new connection for each upgrade, with a token that nobody issued; the next one when it was refused or closed. */
+const upgrades: Flood = async ({ port }) => {
+  const request = [
+    `GET /v1/ws?token=nobody HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    '\r\n',
+  ].join('\r\n')
+  const worker: Worker = async (course) => {
+    while (course.running) {
+      const opened = await openRaw(port).catch(() => undefined)
+      opened?.socket.write(request)
+      if (opened !== undefined) course.sent++
+      while (opened?.raw.isOpen === true && course.running) await Bun.sleep(1)
+      if (course.running) course.refused++
+      opened?.socket.terminate()
+    }
+  }
+  return Array.from({ length: UPGRADE_CONNECTIONS }, () => worker)
+}
+
+export const floodsOverHttp: Record<HttpFloodName, Flood> = { health, history, headers, upgrades }

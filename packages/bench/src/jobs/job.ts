@@ -94,7 +94,7 @@ export interface TalkJob {
 }
 
 const SOCKET_FLOODS = ['arrays', 'queue', 'messages', 'pongs', 'busy', 'reconnects'] as const
-const HTTP_FLOODS = ['health', 'history', 'headers'] as const
+const HTTP_FLOODS = ['health', 'history', 'headers', 'upgrades'] as const
 export const FLOODS = [...SOCKET_FLOODS, ...HTTP_FLOODS] as const
 export type SocketFloodName = (typeof SOCKET_FLOODS)[number]
 export type HttpFloodName = (typeof HTTP_FLOODS)[number]
