@@ -56,11 +56,13 @@ test('[RES1] who comes back does not fail because its node died just after it ha
 }, 60_000)
 
 test('[ORD1] [CLOSE] a node that did not hear what became of its sessions finds out by asking, and closes those that moved', async () => {
-  const { sessions } = await nodes.start(server.url)
+  const { sessions, settled } = await nodes.start(server.url)
   const redis = new Redis(server.url)
   const take = async ({ id }: Seen, socket: '0' | '1') =>
     redis.hset(`rw:{${tagOfSessionId(id)}}:o:${id}`, { o: 'other', f: '9', k: socket })
   const [mine, resumed, lost] = [await openReady(sessions), await openReady(sessions), await openReady(sessions)]
+  // A save that comes after it would find out by itself.
+  await settled()
   await take(resumed, '1')
   await take(lost, '0')
   const seen = [mine, resumed, lost]
