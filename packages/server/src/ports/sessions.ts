@@ -79,6 +79,8 @@ export interface OpenSession {
 export interface ResumedSession extends OpenSession {
   /** Calls of whose ring its client says by its seq that it has it, and no pong did [TRACE1]. */
   readonly rings: readonly string[]
+  /** All calls that ring there, as far as it was told: of one that is over by now nobody may have told it. */
+  readonly ringing: readonly string[]
 }
 
 /** What the log of a session with a socket, or of an extended one, holds at the most [RES1]. */

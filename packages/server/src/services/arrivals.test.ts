@@ -111,6 +111,39 @@ test('[EXT1] a call that a snapshot says rings does ring there: who is told of i
   }
 })
 
+test('[WS4] a session at which a call rang when it was over, and that went before it could be told so, is told when it resumes', async () => {
+  let isAway = false
+  const inBetween = once()
+  const { domain, callee } = await setUp({
+    store: (real) => ({
+      load: (ref) => (isAway ? Promise.reject(new StoreError('unavailable', 'away')) : real.load(ref)),
+    }),
+    sessions: (real) => ({
+      async append(id, push) {
+        if (push.kind === 'ringing') await inBetween.happen()
+        return real.append(id, push)
+      },
+    }),
+  })
+  const other = await connectPeer(domain, { ...somebody(), role: 'customer' })
+  await domain.sessions.detach(callee.id, callee.socket, false, Date.now())
+  const callUuid = await invited(domain, other, callee)
+  const resume = (socket = createSocket()) =>
+    domain.arrivals.arrive({ ...callee.actor, extended: true }, socket, resumeOf(callee, 0))
+  // The one who cancels looks for whom it rings, and then the database is away.
+  inBetween.plan(async () => {
+    await domain.calls.verb(other.actor, 'cancel', callUuid, null)
+    isAway = true
+  })
+  const failure = await Promise.resolve(resume()).catch((error) => error)
+  expect(failure).toBeInstanceOf(StoreError)
+  isAway = false
+  const socket = createSocket()
+  const { sessionId } = await resume(socket)
+  await domain.sessions.ready(sessionId)
+  expect(socket.told.map(({ event }) => event)).toContain('call.cancelled')
+})
+
 test('[PLACE1] whoever answered is never told that somebody else did, also where the place has passed on since', async () => {
   const inBetween = once()
   let isAway = false

@@ -2,6 +2,7 @@ import type { ActiveCall } from '@ringwire/protocol/events/auth'
 import type { PeerAbsence } from '@ringwire/protocol/events/call'
 import {
   type Call,
+  type CallRef,
   callKey,
   isLive,
   type LiveCall,
@@ -199,7 +200,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   }
 
   /** The session has a socket again: its places are its own, and what began to ring meanwhile rings [RES1]. */
-  function goOn(session: Arriving, { rings, ...open }: ResumedSession): MaybePromise<Arrival> {
+  function goOn(session: Arriving, { rings, ringing, ...open }: ResumedSession): MaybePromise<Arrival> {
     const { sessionId, deviceId } = session
     const arrival: Arrival = { sessionId, recovered: true, activeCalls: [], ...open }
     for (const call of rings) {
@@ -208,7 +209,10 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     }
     return andThen(liveCallsOf(session), (live) => {
       note(session, live, 'socket_found', { resumed: true })
-      return live.length === 0 ? arrival : takeBack(session, live, arrival)
+      const stale = ringing.filter((key) => !live.some((call) => callKey(call) === key))
+      return andThen(allDone(stale.map((key) => tellIfOver(session, refOf(key)))), () =>
+        live.length === 0 ? arrival : takeBack(session, live, arrival),
+      )
     })
   }
 
@@ -272,12 +276,15 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (call.status !== 'ringing' || !isRung(session, call)) return
     const text = JSON.stringify({ event: 'call.ringing', data: ringingData(call, clock.now()) })
     const push = { kind: 'ringing', call: callKey(call), version: call.version, text } as const
-    return andThen(sessions.append(session.sessionId, push), () =>
-      andThen(store.load(call), (now) => {
-        if (now === undefined || now.status === 'ringing') return
-        return tellThatItIsOver(session, now)
-      }),
-    )
+    return andThen(sessions.append(session.sessionId, push), () => tellIfOver(session, call))
+  }
+
+  /** It rang there, and whoever ended it may have looked before that; or could not be asked in time, and this one went. */
+  function tellIfOver(session: Who, ref: CallRef): MaybePromise<void> {
+    return andThen(store.load(ref), (now) => {
+      if (now === undefined || now.status === 'ringing') return
+      return tellThatItIsOver(session, now)
+    })
   }
 
   async function tellThatItIsOver(session: Who, call: Call): Promise<void> {

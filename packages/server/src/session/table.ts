@@ -186,7 +186,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       const rings = ringsUntil(session, request.seq)
       prove(session, request.seq)
       for (const push of untoldMedia(session, request.seq)) append(session, untaken(push))
-      return { epoch: session.epoch, upstream: session.upstream, rings }
+      return { epoch: session.epoch, upstream: session.upstream, rings, ringing: [...(session.ringing ?? [])] }
     },
     ready(sessionId, sink) {
       const session = sessions.get(sessionId)
