@@ -1,8 +1,18 @@
 import { afterEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
+import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
-import { comeBack, numbersOf, openReady, pushes, relays, seqsOf, upTo } from '../contracts/session-parts.ts'
+import {
+  comeBack,
+  createSocket,
+  numbersOf,
+  openReady,
+  pushes,
+  relays,
+  seqsOf,
+  upTo,
+} from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
 import { createSessionNodes, outcomeOf, type SessionNode, sendAll, until, writeRow } from './session-nodes.ts'
 
@@ -52,6 +62,27 @@ test('[RES1] several nodes that take over a session at once: one gets it, and wh
   }
   client.disconnect()
 }, 60_000)
+
+test('[RES1] a socket that is closed by the time that its node finds the session takes it from nobody', async () => {
+  const { started } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  let isClosed = false
+  const late: Sink = {
+    ...createSocket(),
+    get isClosed() {
+      return isClosed
+    },
+  }
+  two.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name === 'row') isClosed = true
+    return reply
+  }
+  expect(await outcomeOf(() => two.sessions.sinkToReplace(seen.id, seen.identity, late))).toBe('unavailable')
+  expect(seen.socket.retirements).toBe(0)
+  expect(one.sessions.heldHere(seen.id)).toBeDefined()
+})
 
 test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its successor has, and closes its sockets', async () => {
   const { started, client } = await start(2)

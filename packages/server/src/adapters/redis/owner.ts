@@ -56,6 +56,8 @@ export interface Owner {
 export interface ComesBack {
   readonly identity: SessionIdentity
   turn: number
+  /** Its socket is closed by now: it takes nothing from one that came after it [RES1]. */
+  readonly isOver: () => boolean
 }
 
 /** Its owner of before, unless that gave it away itself. */
@@ -158,6 +160,7 @@ export function createOwner(options: OwnerOptions): Owner {
       const row = await directory.row(id)
       if (isHere(id)) return true
       if (row === undefined) return false
+      if (comesBack?.isOver() === true) throw new ClosedError()
       if (isFree(row)) await claim(row)
       else {
         const answer = await askFor(row, comesBack)
@@ -236,7 +239,8 @@ export function createOwner(options: OwnerOptions): Owner {
         await saving
         saving = session.isListed ? saves.settle() : undefined
       }
-      if (table.get(sessionId) !== session) return undefined
+      // Where its client came back here meanwhile, it stays: nobody would tell that socket anything any more [INV4].
+      if (table.get(sessionId) !== session || session.sink !== undefined) return undefined
       table.drop(sessionId)
       // Whoever waited for it here asks there, and does not take it back.
       noteRoute(sessionId, to)
@@ -249,6 +253,13 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const forgetRoute = (id: string) => void routes.delete(id)
   return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree }
+}
+
+/** Who came back is gone again. */
+export class ClosedError extends StoreError {
+  constructor() {
+    super('unavailable', 'the connection was closed meanwhile')
+  }
 }
 
 /** Of several that came back at once, another one is newer. */

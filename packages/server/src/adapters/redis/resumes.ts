@@ -1,8 +1,7 @@
 import type { SessionIdentity, Sessions, Sink } from '../../ports/sessions.ts'
-import { StoreError } from '../../ports/store-error.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
-import { changing, isOwn, LateError, type Owner } from './owner.ts'
+import { ClosedError, changing, isOwn, LateError, type Owner } from './owner.ts'
 
 export interface ResumesOptions {
   readonly table: SessionTable
@@ -22,8 +21,10 @@ export function createResumes({
   /** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
   const turns = new WeakMap<Sink, number>()
 
-  async function bringHere(id: string, identity: SessionIdentity, next: Sink | undefined): Promise<void> {
-    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0 }
+  /** `next`: the same socket, where it is to have a turn. */
+  async function bringHere(id: string, identity: SessionIdentity, sink?: Sink, next?: Sink): Promise<void> {
+    const isOver = () => sink?.isClosed === true
+    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, isOver }
     try {
       if (!owner.isHere(id)) await owner.acquire(id, comesBack)
     } catch (error) {
@@ -48,8 +49,8 @@ export function createResumes({
   /** Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. */
   async function bringAndRetire(id: string, identity: SessionIdentity, sink: Sink, retired?: Sink): Promise<void> {
     for (let tries = 0, last = retired; tries < mostTries; tries++) {
-      if (!sink.isClosed) await bringHere(id, identity, turns.has(sink) ? sink : undefined)
-      if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')
+      if (!sink.isClosed) await bringHere(id, identity, sink, turns.has(sink) ? sink : undefined)
+      if (sink.isClosed) throw new ClosedError()
       const here = table.sinkToReplace(id, identity)
       if (here === undefined || here === last) return giveWay(id, sink)
       await here.retire()
@@ -61,7 +62,7 @@ export function createResumes({
   return {
     async sinkToReplace(id, identity, next) {
       if (next?.isClosed === true || tagOfSessionId(id) === undefined) return undefined
-      await bringHere(id, identity, next)
+      await bringHere(id, identity, next, next)
       return table.sinkToReplace(id, identity)
     },
     async resume(request, identity, sink, at, retired) {
