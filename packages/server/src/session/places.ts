@@ -1,4 +1,4 @@
-import type { Push } from '../ports/push.ts'
+import { isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
 import type { LogEntry } from './log.ts'
 import type { Session } from './session.ts'
@@ -91,7 +91,7 @@ export function keep(session: Session, push: Push): KeepResult {
   const n = push.source?.n
   if (n !== undefined && kept.pushes.some(({ source }) => source?.n === n)) return 'kept'
   if (kept.pushes.length >= waitingLimits.entries || kept.bytes + push.text.length > waitingLimits.bytes) return 'full'
-  kept.pushes.push(push)
+  kept.pushes.push(saveFirst(push))
   kept.bytes += push.text.length
   session.kept.set(push.call, kept)
   return 'kept'
@@ -123,6 +123,11 @@ export function openGate(session: Session, call: string, first: readonly Push[],
 
 function appendHeld(session: Session, held: readonly Push[], append: Append): void {
   for (const push of held) append(session, untaken(push))
+}
+
+/** What a step of the call brings, it brings again until it is told. */
+export function saveFirst(push: Push): Push {
+  return isRelay(push) ? { ...push, saveFirst: true } : push
 }
 
 /** The session is told it in any case: the request behind it was taken when it first came [EXT4]. */
@@ -186,7 +191,7 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   acceptKept(target, call, parcel.kept)
   // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
   const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !target.accepted?.includes(push.parcel))
-  for (const { push, at } of news) append(target, push.parcel === undefined ? { ...push, parcel: parcel.id } : push, at)
+  for (const { push, at } of news) append(target, saveFirst({ ...push, parcel: push.parcel ?? parcel.id }), at)
   for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), parcel.id])) {
     if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
   }

@@ -2,7 +2,7 @@ import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { Sink } from '../ports/sessions.ts'
 import { SessionLog } from './log.ts'
 import { awaitsState, isNews, noteMedia, render } from './news.ts'
-import { hasTaken, noteTaken, openGate } from './places.ts'
+import { hasTaken, noteTaken, openGate, saveFirst } from './places.ts'
 import { mayResume, type Session } from './session.ts'
 
 export interface SendingOptions {
@@ -47,7 +47,7 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
   function put(session: Session, push: Push, at: number): AppendResult {
     const gate = isRelay(push) ? session.gates?.get(push.call) : undefined
     if (gate !== undefined && gate !== null) {
-      gate.push(push)
+      gate.push(saveFirst(push))
       changed(session)
       return 'kept'
     }
@@ -80,7 +80,7 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
 
   function hand(session: Session, sink: Sink, seq: number, push: Push): void {
     sink.send(render(session, seq, push))
-    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, !isRelay(push))
+    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, !isRelay(push) || push.saveFirst === true)
   }
 
   return { append, handOut }

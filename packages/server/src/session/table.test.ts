@@ -8,15 +8,20 @@ const options = { windowMs: 1_000, resumeWindowMs: 1_000, newEpoch: () => 'epoch
 
 let table: SessionTable
 let handed: string[]
+/** Those of them that are not to be told before they are saved. */
+let savedFirst: string[]
 beforeEach(() => {
   table = createSessionTable({ ...options, isShared: true })
   handed = []
+  savedFirst = []
 })
 
 function sink(): Sink {
   return {
     send: (text) => void handed.push(JSON.parse(text).n),
-    pushed() {},
+    pushed(_seq, _rings, isEvent) {
+      if (isEvent) savedFirst.push(handed.at(-1) ?? '')
+    },
     writtenSeq: 0,
     probe: async () => true,
     close() {},
@@ -51,6 +56,23 @@ test('[ORD2] nothing of a call comes after its end, whoever is late to send it',
     expect(table.append(id, relay('after'))).toBe('dropped')
   }
   expect(handed).toEqual(['before', 'end', 'before', 'end'])
+})
+
+test('[EXT3] what a step of the call brings again until it is saved is not told before; what a peer here sends may be', () => {
+  const [a, b] = [connect('a'), connect('b')]
+  table.hold(a, 'call', true, true, 2)
+  table.append(a, relay('at the gate'))
+  table.keep(b, relay('kept'))
+  table.openGate(a, 'call', table.takeKept(b, 'call'))
+  table.append(a, relay('then'))
+  expect(handed).toEqual(['kept', 'at the gate', 'then'])
+  expect(savedFirst).toEqual(['kept', 'at the gate'])
+  // Nor what goes along with a place.
+  table.detach(a, table.sinkOf(a)!, false, 1)
+  table.append(a, relay('waits'))
+  table.move('call', a, connect('c'), true, 3)
+  expect(handed.slice(3)).toContain('waits')
+  expect(savedFirst.slice(2)).toEqual(handed.slice(3))
 })
 
 test('[EXT4] [ORD2] a relay that is sent again is taken once; one that was refused before a later one stays refused', () => {

@@ -6,6 +6,7 @@ import { StoreError } from '../../src/ports/store-error.ts'
 import {
   comeBack,
   createSocket,
+  identityOf,
   numbersOf,
   openReady,
   pushes,
@@ -62,6 +63,22 @@ test('[RES1] several nodes that take over a session at once: one gets it, and wh
   }
   client.disconnect()
 }, 60_000)
+
+test('[EXT3] a relay from another node is told when it is saved, for it comes again until it is; one of this node may be told before', async () => {
+  const { started } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const savedFirst: boolean[] = []
+  const socket = {
+    ...createSocket(),
+    pushed: (_: number, __?: string, isEvent = false) => void savedFirst.push(isEvent),
+  }
+  const identity = identityOf()
+  await one.sessions.open(identity, socket, 0)
+  await one.sessions.ready(identity.sessionId)
+  expect(await one.sessions.append(identity.sessionId, pushes.relay('c', 1))).toBe('sent')
+  expect(await two.sessions.append(identity.sessionId, pushes.relay('c', 2))).toBe('sent')
+  expect(savedFirst).toEqual([false, true])
+})
 
 test('[RES1] a socket that is closed by the time that its node finds the session takes it from nobody', async () => {
   const { started } = await start(2)

@@ -2,6 +2,7 @@ import type { Call } from '../../call/call.ts'
 import { callMark, readCall } from '../../call/read.ts'
 import { isLast, type Push } from '../../ports/push.ts'
 import type { Sink } from '../../ports/sessions.ts'
+import { saveFirst } from '../../session/places.ts'
 import type { SessionTable } from '../../session/table.ts'
 import type { Around } from './around.ts'
 import { type Frame, notHere } from './frames.ts'
@@ -39,7 +40,9 @@ export function createRequests(options: RequestsOptions): Requests {
   function answer(frame: Frame, from: string): unknown {
     switch (frame[0]) {
       case 'do': {
-        const [, operation, id, args] = frame
+        const [, operation, id, given] = frame
+        // Who asks hears nothing before it is saved, and asks again where it was not.
+        const args = operation === 'append' ? [saveFirst(given[0] as Push)] : given
         return owner.isHere(id) ? doHere(operation, id, args) : doIfOwn(operation, id, args)
       }
       case 'move': {
