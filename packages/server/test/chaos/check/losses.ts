@@ -101,11 +101,24 @@ const envelopeUnits = 300
 /** A session can be resumed for so long, and its log keeps so much [RES1]. */
 function limitReached(state: SeenState, ended: Stretch, known: Case): string | undefined {
   const { at, kind } = state
-  const goneAt = known.reading.online.findLast(({ from }) => from < at)?.until ?? at
-  if (kind === 'new' && at - goneAt > known.header.resumeWindowMs) return 'after the resume window'
+  if (kind === 'new' && at - goneAt(state, known) > known.header.resumeWindowMs) return 'after the resume window'
   const missed = missedBy(state, ended, known)
   const units = missed.reduce((sum, { frame }) => sum + lengthOf(frame) + envelopeUnits, 0)
   return missed.length > kept.events || units > kept.units ? 'more missed than a log keeps' : undefined
+}
+
+/** A node that stands still is soon dead to the others, and its sockets with it, whatever their clients see. */
+const noticedMs = 10_000
+
+/** When a phone lost the socket that it had before, as the service has it: the earliest that it may be. */
+function goneAt({ at }: SeenState, { reading, header }: Case): number {
+  const until = reading.online.findLast(({ from }) => from < at)?.until ?? at
+  const node = reading.states.findLast((state) => state.at < at)?.node
+  const still = header.faults.filter(({ kind, target, from, until: whole }) => {
+    const isHere = target === 'nodes' || target === `node-${node}`
+    return /^(all )?nodes? stopped/.test(kind) && isHere && from < until && until < whole + noticedMs
+  })
+  return Math.min(until, ...still.map(({ from }) => from))
 }
 
 /** Relays that may have been in the log when it ended, after the last push that its phone saw. */
