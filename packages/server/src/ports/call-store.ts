@@ -48,7 +48,7 @@ export interface CallSteps {
 }
 
 /** Calls that are live, or were a moment ago: who arrives, time, and a start look for them. */
-export interface LiveCalls {
+export interface LiveCallReads {
   /** Live calls in which the participant is the caller or the callee. */
   liveCallsOf(participant: Participant): MaybePromise<LiveCall[]>
 
@@ -98,7 +98,7 @@ export interface CallRecords {
  *   committed at once.
  * - Rejections are `StoreError`s; nothing is written where the kind is `unavailable`.
  */
-export interface CallStore extends CallSteps, LiveCalls, CallRecords {
+export interface CallStore extends CallSteps, LiveCallReads, CallRecords {
   /** Resolves when a small write was committed, rejects otherwise. Nothing grows by it, however often it is asked for [HEALTH1]. */
   tryWrite(): Promise<void>
 

@@ -62,7 +62,7 @@ export const longestRevocationMs = 3_653 * 86_400_000
 /** Who looks for revocations again looks so far back, in ms: what is committed late was begun earlier. */
 export const revocationOverlapMs = 10_000
 
-export interface ProductKeys {
+export interface KeyStore {
   findKey(keyId: string, now: number): MaybePromise<ProductKey | undefined>
   listKeys(now: number): MaybePromise<ProductKey[]>
   /**
@@ -80,7 +80,7 @@ export interface ProductKeys {
   rotateKey(keyId: string, secretHash: Uint8Array, oldValidUntil: number, now: number): MaybePromise<boolean>
 }
 
-export interface ProductPolicies {
+export interface SettingsStore {
   settings(product: string): MaybePromise<ProductSettings>
   listSettings(): MaybePromise<{ product: string; settings: ProductSettings }[]>
   putSettings(product: string, settings: ProductSettings): MaybePromise<void>
@@ -88,7 +88,7 @@ export interface ProductPolicies {
 }
 
 /** Tokens that were taken back [SRV2]. */
-export interface Revocations {
+export interface RevocationStore {
   /** Takes tokens back; an earlier instant than the one that is known changes nothing but when it was written. */
   revoke(participant: string, before: number, now: number): MaybePromise<void>
   /** What was written at an instant or later. */
@@ -101,6 +101,6 @@ export interface Revocations {
 }
 
 /** A change made by another process is seen by the next read. */
-export interface ProductStore extends ProductKeys, ProductPolicies, Revocations {
+export interface ProductStore extends KeyStore, SettingsStore, RevocationStore {
   close(): MaybePromise<void>
 }

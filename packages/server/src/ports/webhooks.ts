@@ -88,7 +88,7 @@ export interface DeliveryQuery {
   readonly before: string | undefined
 }
 
-export interface WebhookEndpoints {
+export interface EndpointStore {
   /** All endpoints of all products, as they are stored now; commits of this process go by them from then on. */
   refresh(): MaybePromise<readonly WebhookEndpoint[]>
   endpointsOf(product: string): MaybePromise<readonly WebhookEndpoint[]>
@@ -99,7 +99,7 @@ export interface WebhookEndpoints {
   removeEndpoint(product: string, id: string): MaybePromise<boolean>
 }
 
-export interface WebhookDeliveries {
+export interface DeliveryStore {
   /** Adds deliveries that are about no call. */
   add(deliveries: readonly Delivery[]): MaybePromise<void>
   /** Takes deliveries whose time has come: of each endpoint so many at the most. */
@@ -134,4 +134,4 @@ export interface WebhookDeliveries {
  *   that claim at once never get the same one.
  * - Rejections are `StoreError`s.
  */
-export interface WebhookStore extends WebhookEndpoints, WebhookDeliveries {}
+export interface WebhookStore extends EndpointStore, DeliveryStore {}

@@ -14,7 +14,7 @@ import {
 } from '../call/call.ts'
 import { ringingData } from '../call/effects.ts'
 import type { Detail } from '../call/observed.ts'
-import type { CallSteps, LiveCalls } from '../ports/call-store.ts'
+import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import { allDone, andThen, type MaybePromise } from '../ports/maybe.ts'
 import type {
   OpenSession,
@@ -34,7 +34,7 @@ import type { ClientSession } from './request.ts'
 import type { Recorder } from './timeline.ts'
 
 export interface ArrivalsOptions {
-  readonly store: CallSteps & LiveCalls
+  readonly store: CallSteps & LiveCallReads
   readonly sessions: SessionSockets & SessionLookup & SessionPushes
   readonly delivery: Delivery
   readonly calls: Calls

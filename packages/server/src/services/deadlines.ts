@@ -9,7 +9,7 @@ import {
   type Outage,
 } from '../call/call.ts'
 import type { CallCommand, Decision } from '../call/decide.ts'
-import { type LiveCalls, pageSize } from '../ports/call-store.ts'
+import { type LiveCallReads, pageSize } from '../ports/call-store.ts'
 import type { Nodes, Uptime } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
@@ -34,7 +34,7 @@ const ringWindowMs = 10_000
 const earlyMs = 5
 
 export interface DeadlinesOptions {
-  readonly store: LiveCalls
+  readonly store: LiveCallReads
   readonly sessions: Pick<Sessions, 'heldHere' | 'sweep'>
   readonly nodes: Nodes
   readonly uptime: Uptime

@@ -4,7 +4,7 @@ import { inviteLimits } from '@ringwire/protocol/events/call'
 import { type LiveCall, type OverCall, type Participant, sideOf } from '../call/call.ts'
 import type { Refusal } from '../call/decide.ts'
 import { checkInvite, decideInvite, type InviteCommand, type InviteDecision, type InviteRate } from '../call/invite.ts'
-import type { CallSteps, LiveCalls } from '../ports/call-store.ts'
+import type { CallSteps, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -22,7 +22,7 @@ export interface InviteLimits {
 }
 
 export interface InvitesOptions {
-  readonly store: CallSteps & LiveCalls
+  readonly store: CallSteps & LiveCallReads
   readonly products: Pick<ProductStore, 'settings'>
   readonly sessions: Pick<Sessions, 'liveOf' | 'sinkOf'>
   readonly nodes: Nodes

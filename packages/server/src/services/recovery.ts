@@ -11,7 +11,7 @@ import {
   placeOf,
 } from '../call/call.ts'
 import { type CallEvent, elsewhereData } from '../call/effects.ts'
-import type { Ended, LiveCalls } from '../ports/call-store.ts'
+import type { Ended, LiveCallReads } from '../ports/call-store.ts'
 import type { Nodes } from '../ports/nodes.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { newSessionId } from '../session/session-id.ts'
@@ -21,7 +21,7 @@ import { acceptedPush, type Delivery } from './delivery.ts'
 import { inBatches } from './in-batches.ts'
 
 export interface RecoveryOptions {
-  readonly store: LiveCalls
+  readonly store: LiveCallReads
   readonly sessions: Pick<Sessions, 'append' | 'appendRung' | 'openDetached' | 'ring'>
   readonly nodes: Nodes
   readonly delivery: Delivery

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'bun:test'
-import { Redis } from 'ioredis'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
@@ -15,19 +14,22 @@ import {
   upTo,
 } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
-import { createSessionNodes, loseFirstReply, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
+import {
+  createSessionNodes,
+  loseFirstReply,
+  outcomeOf,
+  type SessionNode,
+  sendAll,
+  startNodes,
+  until,
+} from './session-nodes.ts'
 
 /** At most one node owns a session, whatever fails on the way. */
 const nodes = createSessionNodes()
 const server = await openRedisDatabases()
 afterEach(() => nodes.closeAll())
 
-async function start(count: number): Promise<{ started: SessionNode[]; client: Redis }> {
-  const url = await server.database()
-  const started: SessionNode[] = []
-  for (let i = 0; i < count; i++) started.push(await nodes.start(url))
-  return { started, client: new Redis(url) }
-}
+const start = async (count: number) => startNodes(nodes, await server.database(), count)
 
 test('[ORD2] a save whose reply was lost is written again, and nothing of it is there twice', async () => {
   const { started, client } = await start(2)

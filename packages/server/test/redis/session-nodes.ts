@@ -1,5 +1,5 @@
 import { soon } from '@ringwire/testkit/patience'
-import type { Redis } from 'ioredis'
+import { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
@@ -67,6 +67,17 @@ export function createSessionNodes(): SessionNodes {
       await Promise.all(started.splice(0).map((node) => node.close().catch(() => {})))
     },
   }
+}
+
+/** So many nodes on one Redis, and a client that looks into it. */
+export async function startNodes(
+  nodes: SessionNodes,
+  url: string,
+  count: number,
+): Promise<{ started: SessionNode[]; client: Redis }> {
+  const started: SessionNode[] = []
+  for (let i = 0; i < count; i++) started.push(await nodes.start(url))
+  return { started, client: new Redis(url) }
 }
 
 /** Writes into the row of a session what another node would: with `o: ''` nobody owns it, with another fence somebody else does. */

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'bun:test'
-import { Redis } from 'ioredis'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
@@ -15,18 +14,34 @@ import {
   upTo,
 } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
-import { createSessionNodes, outcomeOf, type SessionNode, sendAll, until, writeRow } from './session-nodes.ts'
+import {
+  createSessionNodes,
+  outcomeOf,
+  type SessionNode,
+  sendAll,
+  startNodes,
+  until,
+  writeRow,
+} from './session-nodes.ts'
 
 /** Sessions whose owner others took for dead, or that another node has by now. */
 const nodes = createSessionNodes()
 const server = await openRedisDatabases()
 afterEach(() => nodes.closeAll())
 
-async function start(count: number): Promise<{ started: SessionNode[]; client: Redis }> {
-  const url = await server.database()
-  const started: SessionNode[] = []
-  for (let i = 0; i < count; i++) started.push(await nodes.start(url))
-  return { started, client: new Redis(url) }
+const start = async (count: number) => startNodes(nodes, await server.database(), count)
+
+/** A session with a place, whose owner does not know yet that another node has it. */
+async function taken() {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await one.settled()
+  await writeRow(client, seen.id, { o: '' })
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
+  await two.settled()
+  return { one, two, seen, client }
 }
 
 test('[RES2] a copy that this version cannot read is as good as none: its client begins anew, and nobody is kept waiting', async () => {
@@ -180,14 +195,7 @@ test('[EXT3] a save says that it was refused to whoever waits for it, and to nob
 })
 
 test('[ORD3] an end that was told to a session of before is told before its place is released', async () => {
-  const { started, client } = await start(2)
-  const [one, two] = started as [SessionNode, SessionNode]
-  const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
-  await one.settled()
-  await writeRow(client, seen.id, { o: '' })
-  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
-  await two.settled()
+  const { one, two, seen, client } = await taken()
   const tell = async () => {
     await one.sessions.append(seen.id, pushes.final('c', 2, 2))
     await one.sessions.confirm('c')
@@ -243,14 +251,7 @@ test('[ORD3] what another node was faster to take over is told there', async () 
 })
 
 test('[ORD3] a step of a call is not told as long as one of its sessions turned out to be elsewhere since', async () => {
-  const { started, client } = await start(2)
-  const [one, two] = started as [SessionNode, SessionNode]
-  const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
-  await one.settled()
-  await writeRow(client, seen.id, { o: '' })
-  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('kept')
-  await two.settled()
+  const { one, seen, client } = await taken()
   await one.sessions.append(seen.id, pushes.state('c', 2, 2))
   // The save of the turn says so, and nobody waits for that one.
   await outcomeOf(async () => one.save())
