@@ -19,8 +19,8 @@ export interface Push {
   /** Which parcel brought it from a session that had the place before, the first one of several [PLACE2]. */
   readonly parcel?: string
   /**
-   * A relay that whoever brought it brings again until it is saved: another node, or a step of the call. Nobody is told of it
-   * before, also where the store is away: it would come twice to who goes on elsewhere [EXT3].
+   * Another node, or a step of the call, brings this relay again until it is saved. No client is told of it before that, also
+   * while the store is away: one that goes on elsewhere would get it twice [EXT3].
    */
   readonly saveFirst?: true
   /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */

@@ -79,7 +79,7 @@ export interface OpenSession {
 export interface ResumedSession extends OpenSession {
   /** Calls of whose ring its client says by its seq that it has it, and no pong did [TRACE1]. */
   readonly rings: readonly string[]
-  /** All calls that ring there, as far as it was told: of one that is over by now nobody may have told it. */
+  /** Calls that ring at the session. One of them may be over by now, without the session having been told. */
   readonly ringing: readonly string[]
 }
 

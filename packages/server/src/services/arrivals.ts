@@ -279,7 +279,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     return andThen(sessions.append(session.sessionId, push), () => tellIfOver(session, call))
   }
 
-  /** It rang there, and whoever ended it may have looked before that; or could not be asked in time, and this one went. */
+  /** A call rings at this session. Who ended the call may have looked for such sessions before that: then it is told here. */
   function tellIfOver(session: Who, ref: CallRef): MaybePromise<void> {
     return andThen(store.load(ref), (now) => {
       if (now === undefined || now.status === 'ringing') return

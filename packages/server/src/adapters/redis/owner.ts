@@ -56,7 +56,7 @@ export interface Owner {
 export interface ComesBack {
   readonly identity: SessionIdentity
   turn: number
-  /** Its socket is closed by now: it takes nothing from one that came after it [RES1]. */
+  /** Whether its socket is closed by now: then it takes the session from nobody [RES1]. */
   readonly isOver: () => boolean
 }
 

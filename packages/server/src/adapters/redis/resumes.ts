@@ -21,7 +21,7 @@ export function createResumes({
   /** In which turn sockets came back: the owner counts. Of several at once the newest wins [RES1]. */
   const turns = new WeakMap<Sink, number>()
 
-  /** `next`: the same socket, where it is to have a turn. */
+  /** Makes the session this node's own for a socket. `next`: that socket again, where it wants a turn among several. */
   async function bringHere(id: string, identity: SessionIdentity, sink?: Sink, next?: Sink): Promise<void> {
     const isOver = () => sink?.isClosed === true
     const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, isOver }
