@@ -23,6 +23,7 @@ afterAll(() => server.dispose())
 const errors: unknown[] = []
 const quiet = {
   isGone: () => true,
+  says: () => false,
   isReady: () => true,
   keptMs: 86_400_000,
   onDeath() {},
@@ -51,6 +52,22 @@ test('[END3] a node that has just started is not dead to one that has not looked
   const unknown = newNodeName('unknown', Date.now())
   expect(one.isDead(unknown)).toBe(false)
   await until('another look has not shown it', () => one.isDead(unknown))
+  await one.stop()
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('[END3] a node that was dead, and says in the other store that it goes on, is not dead before the next look shows it here', async () => {
+  const saying = new Set<string>()
+  const one = await openNode('one', { says: (node) => saying.has(node) })
+  // It counts once, and stands still.
+  const other = await openPostgresNodes({ ...quiet, url, nodeId: 'other' })
+  await other.serve()
+  await until('it is dead', () => one.isDead(other.self))
+  saying.add(other.self)
+  expect(one.isDead(other.self)).toBe(false)
+  // Who has left, or was started again, says nothing that counts.
+  await other.stop()
+  await until('it has left', () => one.isDead(other.self))
   await one.stop()
   expect(errors).toEqual([])
 }, 240_000)

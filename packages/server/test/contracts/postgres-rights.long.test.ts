@@ -140,6 +140,7 @@ async function serve(url: string): Promise<void> {
     url,
     nodeId: 'a',
     isGone: () => true,
+    says: () => false,
     isReady: () => true,
     keptMs: 86_400_000,
     onDeath: () => {},

@@ -12,6 +12,8 @@ const world = worldFor()
 
 /** Longer than it takes to be taken for dead, and to lose everything to others, in ms. */
 const oneStopMs = 60_000
+/** Just longer than it takes to be taken for dead, in ms. */
+const shortStopMs = 8_000
 /** Longer than any lost clock runs, in ms. */
 const allStopMs = 150_000
 
@@ -77,6 +79,38 @@ test('[RES1] [EXT4] [CLOSE] a node stands still for a minute, and its people go 
   }
   stopAll(...pairs)
 }, 300_000)
+
+for (const round of [1, 2, 3]) {
+  test(`[INV4] [RES1] a node that stood still, and goes on, keeps what comes to it at once (${round})`, async () => {
+    const { one, two } = world()
+    const before = await pairOn(one, two)
+    const call = await connectedCall(before)
+    signal(one, 'SIGSTOP')
+    try {
+      await moveTo(two, before.caller)
+      for (const since = performance.now(); performance.now() - since < shortStopMs; await Bun.sleep(100)) {
+        await relay(before, call, 0)
+        await relay(before, call, 1)
+      }
+    } finally {
+      signal(one, 'SIGCONT')
+    }
+    await becomesReady(one)
+    // Who comes back, who comes for the first time, and who is rung there, before the other node can have looked again.
+    const came = [pairOn(one, two), pairOn(two, one)]
+    await moveTo(one, before.caller)
+    await relay(before, call, 2)
+    const pairs = await Promise.all(came)
+    const calls = await Promise.all(pairs.map((pair) => connectedCall(pair)))
+    await Promise.all(pairs.map((pair, i) => relay(pair, calls[i] as string, 0)))
+    await relay(before, call, 3)
+    const all = [before, ...pairs].flatMap(({ caller, callee }) => [caller, callee])
+    // Nobody was sent away in between: what closed were sockets that died.
+    const closes = all.flatMap(({ entries }) => entries.flatMap((each) => (each.kind === 'closed' ? [each.code] : [])))
+    expect(closes.filter((code) => code !== 1006)).toEqual([])
+    stopAll(before, ...pairs)
+  }, 300_000)
+}
 
 test('[END3] all nodes stand still for longer than a lost clock runs: they wake, and every call goes on', async () => {
   const { one, two } = world()

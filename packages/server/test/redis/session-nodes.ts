@@ -21,7 +21,8 @@ export interface SessionNode extends RedisSessions {
 }
 
 export interface SessionNodes {
-  start(url: string): Promise<SessionNode>
+  /** `isDead`: which others it takes for dead. */
+  start(url: string, isDead?: (node: string) => boolean): Promise<SessionNode>
   closeAll(): Promise<void>
 }
 
@@ -40,7 +41,7 @@ export function loseFirstReply(node: SessionNode, lost: ScriptName): void {
 export function createSessionNodes(): SessionNodes {
   const started: RedisSessions[] = []
 
-  async function start(url: string): Promise<SessionNode> {
+  async function start(url: string, isDead?: (node: string) => boolean): Promise<SessionNode> {
     const store = createStore(url, () => {})
     const ran: ScriptName[] = []
     const sessions = createRedisSessions({
@@ -52,6 +53,7 @@ export function createSessionNodes(): SessionNodes {
           return node.onScript(name, args, () => store.run(name, keys, args))
         },
       },
+      ...(isDead && { isDead }),
       // Failures are what is tested.
       onError: () => {},
     })

@@ -138,6 +138,33 @@ test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its success
   client.disconnect()
 })
 
+test('[INV4] [RES1] a node that stood still, and goes on, owns at once what comes to it, though others have yet to find that it lives', async () => {
+  const url = await server.database()
+  const one = await nodes.start(url)
+  // What it last saw of the first node, in both stores, was that it was dead.
+  const two = await nodes.start(url, () => true)
+  let isOld = false
+  two.onScript = async (name, _args, send) => {
+    const reply = await send()
+    // It lacks the first one until something asks for what is so now.
+    return name === 'nodes' && isOld ? reply.slice(0, 2) : reply
+  }
+  isOld = true
+  await two.look()
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await one.settled()
+  isOld = false
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 1))).toBe('sent')
+  isOld = true
+  await two.look()
+  isOld = false
+  // A ring looks for who is there.
+  expect(await two.sessions.liveOf(seen.identity.participant)).toEqual([seen.id])
+  await one.settled()
+  expect([numbersOf(seen.socket), seen.socket.closes]).toEqual([[1], []])
+})
+
 test('[EXT4] [ORD2] what came on a socket of a session that another node has by now, and has not begun, has no effect', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -12,6 +12,8 @@ export interface PostgresNodesOptions {
   readonly nodeId: string
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
+  /** Whether one said lately in that store that it lives. */
+  readonly says: (node: string) => boolean
   /** Whether this node has the other store now: once it serves, people can come back to it. */
   readonly isReady: () => boolean
   /** No call lasts longer: what was over before that stops no lost clock any more, in ms [END3]. */
@@ -118,7 +120,7 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const { url, nodeId, isGone, isReady, keptMs, onDeath, onError, ticks = () => performance.now() } = options
+  const { url, nodeId, isGone, says, isReady, keptMs, onDeath, onError, ticks = () => performance.now() } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true, deadline: performance.now() + startLimitMs })
@@ -265,7 +267,9 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     },
     isDead(node) {
       if (node === self) return false
-      if (seen.has(node)) return dead.has(node)
+      const known = seen.get(node)
+      // One that stood still, and goes on, says so there before the next look shows it here.
+      if (known !== undefined) return dead.has(node) && (known.hasLeft || isReplaced(node) || !says(node))
       const now = monotonic()
       const askedAt = missing.get(node) ?? now
       missing.set(node, askedAt)

@@ -63,7 +63,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
       if (own !== undefined) {
         if (own.sink !== undefined) all.push(liveOfSession(own))
       } else if (!row.hasSocket || row.owner === node || row.owner === '') continue
-      else if (isFree(row)) leave(row)
+      else if (await owner.isLeft(row)) leave(row)
       else if (await living.isThere(row.owner)) all.push(liveOfRow(row))
     }
     // The store may have lost what it knew of its own.

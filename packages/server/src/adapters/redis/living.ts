@@ -21,6 +21,12 @@ export interface Living {
   isGone(node: string): boolean
   /** The same as `isAlive`, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
+  /** Whether the last look found that a node said it in the 5 s before: whatever it seemed to be, it lives. */
+  says(node: string): boolean
+  /** The same, after another look. */
+  saysNow(node: string): Promise<boolean>
+  /** Resolves when the others can know that this node lives, though they took it for dead while it stood still. */
+  isSaid(): Promise<void>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
   isSilent(node: string): boolean
   /** Resolves when a node is silent, or when it does not matter any more. */
@@ -63,6 +69,9 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   let isStopped = false
   /** The later run under the id of this one that was told of. */
   let replacedBy: string | undefined
+  /** A look that has yet to begin: all who ask meanwhile share it. */
+  let nextLook: Promise<void> | undefined
+  let lastLook: Promise<void> = Promise.resolve()
 
   async function beat(): Promise<void> {
     if (isStopped) return
@@ -93,6 +102,18 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       lastSaid.delete(other)
       if (!silent.delete(other)) onSilent(other)
     }
+  }
+
+  /** One that begins after it was asked for. */
+  function look(): Promise<void> {
+    nextLook ??= lastLook
+      .catch(() => {})
+      .then(() => {
+        nextLook = undefined
+        lastLook = beat()
+        return lastLook
+      })
+    return nextLook
   }
 
   /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
@@ -151,8 +172,16 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       return !saidAt.has(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
     },
     async isThere(other) {
-      if (!isAlive(other)) await beat()
+      if (!isAlive(other)) await look()
       return isAlive(other)
+    },
+    says: (other) => saidAt.has(other),
+    async saysNow(other) {
+      await look()
+      return saidAt.has(other)
+    },
+    async isSaid() {
+      if (performance.now() - beatAt > blindMs) await look()
     },
     isSilent,
     async falls(other, over) {

@@ -26,10 +26,11 @@ export interface RedisBackend {
   told(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
+  /** Whether a node said here lately that it lives. */
+  says(node: string): boolean
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
-  /** Resolves when Redis can be used; rejects with what is wrong with it. */
-  /** Answers whether sessions of before this start may be known there. */
+  /** Answers whether sessions of before this start may be known there; rejects with what is wrong with Redis. */
   start(): Promise<boolean>
   /** Resolves when every master would take a write; rejects where one does not say so within 1 s [HEALTH1]. */
   tryWrite(): Promise<void>
@@ -41,7 +42,7 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, save, tell, told, isGone, isReady, canSave, start, close } = createRedisSessions({
+  const { sessions, save, tell, told, isGone, says, isReady, canSave, start, close } = createRedisSessions({
     ...options,
     store,
   })
@@ -53,6 +54,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
     tell,
     told,
     isGone,
+    says,
     isReady,
     start,
     async tryWrite() {

@@ -17,9 +17,9 @@ export interface OwnerOptions {
   readonly directory: Directory
   readonly saves: Saves
   readonly ask: Inbox['ask']
-  /** Known for sure not to serve any more. */
+  /** Known for sure not to serve any more, unless it has begun again since the last look. */
   readonly isDead: (node: string) => boolean
-  readonly living: Pick<Living, 'falls' | 'isSilent'>
+  readonly living: Pick<Living, 'falls' | 'isReplaced' | 'isSaid' | 'isSilent' | 'saysNow'>
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
 }
@@ -45,11 +45,14 @@ export interface Owner {
   noteRoute(sessionId: string, node: string): void
   /** Makes a session this node's own, for its client that came back here, or because it has no socket. False where it cannot be. */
   acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
-  /** The same of one whose row was just read; false where another one was faster. */
-  claim(row: Claimed): Promise<boolean>
+  /** The same of one that is free by the row that was just read; false where another one was faster, or its owner lives after all. */
+  claim(row: Row): Promise<boolean>
   /** Another node wants it. */
   yieldTo(to: string, sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
+  /** Whether nobody owns it, as far as was seen at the last look. */
   isFree(row: Row): boolean
+  /** The same as of now: a node that stood still for long, and goes on, owns what comes to it from then on. */
+  isLeft(row: Row): Promise<boolean>
 }
 
 /** Whoever comes back; its turn, once it was given one, or 0. */
@@ -61,7 +64,7 @@ export interface ComesBack {
 }
 
 /** Its owner of before, unless that gave it away itself. */
-type Claimed = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
+type Taken = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
 
 /** A session that changes its owner that often while it is looked for has to wait. */
 const mostTries = 8
@@ -80,18 +83,29 @@ export function createOwner(options: OwnerOptions): Owner {
     return owner === '' || owner === node || isDead(owner)
   }
 
-  function claim({ sessionId, fence, owner = '' }: Claimed): Promise<boolean> {
+  async function isLeft(row: Row): Promise<boolean> {
+    const { owner } = row
+    if (!isFree(row)) return false
+    return owner === '' || owner === node || living.isReplaced(owner) || !(await living.saysNow(owner))
+  }
+
+  async function claim(row: Row): Promise<boolean> {
+    return (await isLeft(row)) && take(row)
+  }
+
+  function take({ sessionId, fence, owner = '' }: Taken): Promise<boolean> {
     const known = claiming.get(sessionId)
     if (known !== undefined) return known
     // Whoever gets it has asked first.
     const going = leaving.get(sessionId)
     if (going !== undefined) return going.then(() => false)
-    const mine = claimNow(sessionId, fence, owner).finally(() => claiming.delete(sessionId))
+    const mine = takeNow(sessionId, fence, owner).finally(() => claiming.delete(sessionId))
     claiming.set(sessionId, mine)
     return mine
   }
 
-  async function claimNow(id: string, fence: string, from: string): Promise<boolean> {
+  async function takeNow(id: string, fence: string, from: string): Promise<boolean> {
+    await living.isSaid()
     const copy = await directory.claim(id, fence)
     // It may live, with sockets at which nothing comes any more [INV4].
     if (copy !== undefined && from !== '' && from !== node) onTaken(from)
@@ -165,7 +179,7 @@ export function createOwner(options: OwnerOptions): Owner {
       else {
         const answer = await askFor(row, comesBack)
         if (answer === 'silent') {
-          await claim(row)
+          await take(row)
           continue
         }
         if (answer === 'refused') return false
@@ -173,7 +187,7 @@ export function createOwner(options: OwnerOptions): Owner {
         if (answer === notHere) await Bun.sleep(pauseOf(tries))
         else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
-          const isOwn = await claim({ sessionId: id, fence: answer.fence })
+          const isOwn = await take({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
           // No time counts against who had a socket until now [RES1].
           if (isOwn && answer.hadSocket && session !== undefined) session.lostAt = Number.MAX_SAFE_INTEGER
@@ -252,7 +266,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const forgetRoute = (id: string) => void routes.delete(id)
-  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree }
+  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree, isLeft }
 }
 
 /** Who came back is gone again. */

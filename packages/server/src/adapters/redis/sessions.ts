@@ -59,6 +59,8 @@ export interface RedisSessions {
   told(call: Call): void
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
+  /** Whether a node said here lately that it lives. */
+  says(node: string): boolean
   /** Whether the last save succeeded: else who comes now is asked to come later. */
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
@@ -117,7 +119,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       for (const other of living.known()) if (other !== node) inbox.tell(other, ['look'])
     },
   })
-  const isDead = (other: string) => living.isReplaced(other) || (options.isDead?.(other) ?? living.isGone(other))
+  const isDead = (other: string) =>
+    living.isReplaced(other) || (!living.says(other) && (options.isDead?.(other) ?? living.isGone(other)))
   const inbox = createInbox({
     url: options.url,
     store,
@@ -274,6 +277,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   /** Others have to find the session before its client is told anything [ORD3]. */
   async function registered(id: string, sink: Sink, isNew: boolean): Promise<void> {
     try {
+      await living.isSaid()
       await saves.settle()
     } catch (error) {
       table.detach(id, sink, isNew, table.now)
@@ -405,6 +409,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
     isGone: living.isGone,
+    says: living.says,
     canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
     async start() {
