@@ -50,20 +50,28 @@ const deadMs = 5_000
 const silentMs = 3_000
 const lookMs = 100
 
+/** A node that lived a moment ago. */
+interface Other {
+  /** When it was last known to live; who could not look gives it time from then on. */
+  knownAt: number
+  /** When it said so last. */
+  saidAt: number
+  /** Whether the store knew at the last look that it had said so in the 5 s before. */
+  isListed: boolean
+  /** It was told of as silent. */
+  isSilent: boolean
+}
+
 export function createLiving({ store, node, onSilent, onDoubted, onError }: LivingOptions): Living {
-  /** When each node was last known to live; when this one began to listen for that, and last could. */
-  const seen = new Map<string, number>()
-  /** When each of those that the store knows to live said so last; and the same of those that it knew a moment ago. */
-  const saidAt = new Map<string, number>()
-  const lastSaid = new Map<string, number>()
+  /** By their names; this one is among them. */
+  const nodes = new Map<string, Other>()
+  /** When this one began to listen, and last could. */
   let listensSince = 0
   let beatAt = 0
   /** Until when this node, which ran already, could not look. */
   let blindUntil = 0
   /** When the list of who lives was found without this node. */
   let emptiedAt = Number.NEGATIVE_INFINITY
-  /** Those that were told of as silent. */
-  const silent = new Set<string>()
   let timer: Timer | undefined
   let looking: Timer | undefined
   let isStopped = false
@@ -73,9 +81,11 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   let nextLook: Promise<void> | undefined
   let lastLook: Promise<void> = Promise.resolve()
 
+  const says = (other: string) => nodes.get(other)?.isListed ?? false
+
   async function beat(): Promise<void> {
     if (isStopped) return
-    const [isNew, at, ...saying] = await store.run('nodes', [aliveKey], [node, deadMs])
+    const [isNew, at, ...listed] = await store.run('nodes', [aliveKey], [node, deadMs])
     // Somebody emptied the store, or it forgot this node while it could not beat.
     if (isNew === 1 && beatAt !== 0) {
       emptiedAt = performance.now()
@@ -86,22 +96,22 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     if (now - beatAt > 2 * beatMs) {
       listensSince = now
       if (beatAt !== 0) blindUntil = now
-      for (const other of seen.keys()) seen.set(other, now)
+      for (const each of nodes.values()) each.knownAt = now
     }
     beatAt = now
-    saidAt.clear()
-    for (let i = 0; i < saying.length; i += 2) saidAt.set(String(saying[i]), now - (Number(at) - Number(saying[i + 1])))
+    for (const each of nodes.values()) each.isListed = false
+    for (let i = 0; i < listed.length; i += 2) list(String(listed[i]), now, now - (Number(at) - Number(listed[i + 1])))
     warnIfReplaced()
-    for (const [other, at] of saidAt) {
-      seen.set(other, now)
-      lastSaid.set(other, at)
+    for (const [other, { knownAt, isSilent }] of nodes) {
+      if (now - knownAt <= deadMs) continue
+      nodes.delete(other)
+      if (!isSilent) onSilent(other)
     }
-    for (const [other, at] of seen) {
-      if (now - at <= deadMs) continue
-      seen.delete(other)
-      lastSaid.delete(other)
-      if (!silent.delete(other)) onSilent(other)
-    }
+  }
+
+  function list(other: string, knownAt: number, saidAt: number): void {
+    const isSilent = nodes.get(other)?.isSilent ?? false
+    nodes.set(other, { knownAt, saidAt, isListed: true, isSilent })
   }
 
   /** One that begins after it was asked for. */
@@ -118,7 +128,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
 
   /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
   function warnIfReplaced(): void {
-    const successor = [...saidAt.keys()].find((each) => isReplacedBy(node, each))
+    const successor = [...nodes.keys()].find((each) => says(each) && isReplacedBy(node, each))
     if (successor === undefined || successor === replacedBy) return
     replacedBy = successor
     onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
@@ -127,21 +137,20 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   function isReplaced(other: string): boolean {
     // An earlier run of this node, or of one that has started again.
     if (isReplacedBy(other, node)) return true
-    for (const each of saidAt.keys()) if (isReplacedBy(other, each)) return true
+    for (const [each, { isListed }] of nodes) if (isListed && isReplacedBy(other, each)) return true
     return false
   }
 
   function isAlive(other: string): boolean {
     if (isReplaced(other)) return false
-    return seen.has(other) || performance.now() - listensSince < deadMs
+    return nodes.has(other) || performance.now() - listensSince < deadMs
   }
 
   function lookForSilent(): void {
-    for (const other of [...silent]) if (!isSilent(other)) silent.delete(other)
-    for (const other of seen.keys()) {
-      if (other === node || silent.has(other) || !isSilent(other)) continue
-      silent.add(other)
-      onSilent(other)
+    for (const [other, each] of nodes) {
+      const wasSilent = each.isSilent
+      each.isSilent = other !== node && isSilent(other)
+      if (each.isSilent && !wasSilent) onSilent(other)
     }
   }
 
@@ -151,8 +160,8 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     // While this process stood still, or could not look, others may have said so; those that stood still as well get a moment.
     if (now - beatAt > 2 * beatMs) return false
     // A list that was emptied is no silence.
-    const at = lastSaid.get(other)
-    return at === undefined || now - Math.max(at, blindUntil) > silentMs
+    const saidAt = nodes.get(other)?.saidAt
+    return saidAt === undefined || now - Math.max(saidAt, blindUntil) > silentMs
   }
 
   return {
@@ -169,16 +178,16 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     isGone(other) {
       const now = performance.now()
       // All had the time to say it since the list was emptied, or this node could not look.
-      return !saidAt.has(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
+      return !says(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
     },
     async isThere(other) {
       if (!isAlive(other)) await look()
       return isAlive(other)
     },
-    says: (other) => saidAt.has(other),
+    says,
     async saysNow(other) {
       await look()
-      return saidAt.has(other)
+      return says(other)
     },
     async isSaid() {
       if (performance.now() - beatAt > blindMs) await look()
@@ -186,10 +195,10 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     isSilent,
     async falls(other, over) {
       // It may have started a moment ago.
-      if (!saidAt.has(other)) await beat().catch(() => {})
+      if (!says(other)) await look().catch(() => {})
       while (!isSilent(other) && !isStopped && !over.aborted) await Bun.sleep(lookMs)
     },
-    known: () => seen.keys(),
+    known: () => nodes.keys(),
     awayMs: () => performance.now() - beatAt,
     beat,
     async stop() {
