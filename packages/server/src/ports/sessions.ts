@@ -97,9 +97,10 @@ export interface SessionSockets {
    * The socket of a session that this identity may resume, or the one that it had last: it has to be retired first, for
    * what came on it may still be under way. `next` is the new socket: of several that come back at once, the one that asked
    * last for the first time is the newest. Once that has the session, this and `resume` close the others with 4409, and
-   * throw a `StoreError` [RES1].
+   * throw a `StoreError` [RES1]. The same for one of before, which was long on its way: its client saw nothing after `seq`,
+   * and the socket of the session has proven to have received more, and gives a sign of life.
    */
-  sinkToReplace(sessionId: string, identity: SessionIdentity, next?: Sink): MaybePromise<Sink | undefined>
+  sinkToReplace(sessionId: string, identity: SessionIdentity, next?: Sink, seq?: number): MaybePromise<Sink | undefined>
   /**
    * Gives a session a new socket, where its log holds everything after the seq that its client saw; pushes are kept back
    * until `ready`, which hands out just those. Undefined where that cannot be proven: then the session is over [RES2].

@@ -108,7 +108,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
 
   function arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival> {
     if (resume === undefined) return enter(session, sink, undefined)
-    return andThen(sessions.sinkToReplace(resume.sessionId, identityOf(session), sink), (older) =>
+    return andThen(sessions.sinkToReplace(resume.sessionId, identityOf(session), sink, resume.seq), (older) =>
       older === undefined ? comeBack(session, sink, resume, undefined) : replace(session, sink, resume, older),
     )
   }
@@ -120,7 +120,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     while (older !== undefined && older !== retired) {
       await older.retire()
       retired = older
-      const next = sessions.sinkToReplace(resume.sessionId, identityOf(session), sink)
+      const next = sessions.sinkToReplace(resume.sessionId, identityOf(session), sink, resume.seq)
       older = next instanceof Promise ? await next : next
     }
     return comeBack(session, sink, resume, retired)

@@ -5,6 +5,7 @@ import { StoreError } from '../ports/store-error.ts'
 import { type Among, createAmong, newestVersion } from './among.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
+import { socketAhead } from './late.ts'
 import { finish, untoldMedia } from './news.ts'
 import { closeGate, hold, isEarly, isLate, keep, openGate, takeKept, untaken } from './places.ts'
 import { createSending } from './sending.ts'
@@ -49,6 +50,8 @@ export interface SessionTable extends AtOnce, Omit<Among, keyof AtOnce | 'releas
   readonly now: number
   get(sessionId: string): Session | undefined
   all(): IterableIterator<Session>
+  /** See `socketAhead`; undefined where nobody with this identity may resume the session. */
+  socketAhead(sessionId: string, identity: SessionIdentity, seq: number | undefined): Sink | undefined
   /** The sessions of a participant, those with a socket first. */
   ofParticipant(participantKey: string): readonly Session[]
   append(sessionId: string, push: Push): ReturnType<AtOnce['append']>
@@ -161,6 +164,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     sinkToReplace(sessionId, identity) {
       const session = ownedBy(sessionId, identity)
       return session?.sink ?? session?.lostSink
+    },
+    socketAhead(sessionId, identity, seq) {
+      const session = ownedBy(sessionId, identity)
+      return session && socketAhead(session, seq)
     },
     resume(request, identity, sink, at) {
       if (sink.isClosed) throw new StoreError('unavailable', 'the connection was closed meanwhile')

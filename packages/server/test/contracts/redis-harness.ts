@@ -72,11 +72,11 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       homes.set(identity.sessionId, next())
       return home(identity.sessionId).open(identity, sink, at)
     },
-    sinkToReplace: (id, identity, next) => home(id).sinkToReplace(id, identity, next),
+    sinkToReplace: (id, ...how) => home(id).sinkToReplace(id, ...how),
     async resume(request, identity, sink, at) {
       const there = away(request.sessionId)
       // What arrivals do [RES1]: the socket of before is retired first.
-      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity, sink)
+      const older: Sink | undefined = await there.sinkToReplace(request.sessionId, identity, sink, request.seq)
       await older?.retire()
       const open = await there.resume(request, identity, sink, at)
       if (open !== undefined) homes.set(request.sessionId, there)

@@ -149,6 +149,23 @@ export function registerResumeRules(given: () => SessionsHarness): void {
       expect(numbersOf(seen.socket)).toEqual(upTo(6))
     })
 
+    test('[RES1] a socket of before that was long on its way takes the session from nobody who has received more', async () => {
+      const seen = await fiveTold()
+      await sessions().prove(seen.id, 4)
+      const late = createSocket()
+      const asked = async () => sessions().sinkToReplace(seen.id, seen.identity, late, 3)
+      expect(await asked().then(String, (error) => error.message)).toMatch(/newer socket/)
+      expect([late.closes, seen.socket.closes]).toEqual([[4409], []])
+      await relays(sessions(), seen.id, 'c', [6])
+      await given().settled()
+      expect(numbersOf(seen.socket)).toEqual(upTo(6))
+      // One that has as much is of the same client, and so is any other where the socket gives no sign of life.
+      expect(await sessions().sinkToReplace(seen.id, seen.identity, createSocket(), 4)).toBe(seen.socket)
+      seen.socket.probe = async () => false
+      expect(await sessions().sinkToReplace(seen.id, seen.identity, createSocket(), 3)).toBe(seen.socket)
+      expect(numbersOf((await comeBack(sessions(), seen, 3))!.socket)).toEqual(upTo(6, 4))
+    })
+
     test('[EXT4] a socket that was lost has to be retired first, as long as something that came on it is under way', async () => {
       for (const isBusy of [true, false]) {
         const seen = await fiveTold()

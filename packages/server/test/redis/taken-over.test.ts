@@ -116,6 +116,23 @@ test('[RES1] a socket that is closed by the time that its node finds the session
   expect(one.sessions.heldHere(seen.id)).toBeDefined()
 })
 
+test('[RES1] a socket of before that comes to another node takes the session from nobody who has received more', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await relays(one.sessions, seen.id, 'c', [1, 2, 3])
+  await one.sessions.prove(seen.id, 3)
+  await one.settled()
+  const late = createSocket()
+  expect(await outcomeOf(() => two.sessions.sinkToReplace(seen.id, seen.identity, late, 2))).toBe('unavailable')
+  expect([late.closes, seen.socket.closes, seen.socket.retirements]).toEqual([[4409], [], 0])
+  expect(await two.sessions.append(seen.id, pushes.relay('c', 4))).toBe('sent')
+  const newer = createSocket()
+  expect(await two.sessions.sinkToReplace(seen.id, seen.identity, newer, 3)).toBeUndefined()
+  expect(seen.socket.retirements).toBe(1)
+  client.disconnect()
+})
+
 test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its successor has, and closes its sockets', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

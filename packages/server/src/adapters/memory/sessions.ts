@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Sessions } from '../../ports/sessions.ts'
+import type { Sessions, Sink } from '../../ports/sessions.ts'
+import { turnAway } from '../../session/late.ts'
 import { createSessionTable } from '../../session/table.ts'
 
 export interface MemorySessionsOptions {
@@ -9,13 +10,15 @@ export interface MemorySessionsOptions {
   readonly resumeWindowMs: number
 }
 
-/** The same port, with every answer at once. */
+/** The same port, with every answer at once, but for who has to be asked for a sign of life. */
 export type MemorySessions = {
-  readonly [Method in keyof Sessions]: (...args: Parameters<Sessions[Method]>) => Awaited<ReturnType<Sessions[Method]>>
-} & {
-  /** Sessions without a socket that are remembered. */
-  countAway(): number
-}
+  readonly [Method in Exclude<keyof Sessions, 'sinkToReplace'>]: (
+    ...args: Parameters<Sessions[Method]>
+  ) => Awaited<ReturnType<Sessions[Method]>>
+} & Pick<Sessions, 'sinkToReplace'> & {
+    /** Sessions without a socket that are remembered. */
+    countAway(): number
+  }
 
 /** The sessions of one process: the embedded default. Nothing is saved. */
 export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySessionsOptions): MemorySessions {
@@ -24,6 +27,13 @@ export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySession
 
   return {
     ...table,
+    sinkToReplace(sessionId, identity, next, seq) {
+      const ahead = next && table.socketAhead(sessionId, identity, seq)
+      if (ahead === undefined) return table.sinkToReplace(sessionId, identity)
+      return ahead
+        .probe()
+        .then((isAlive) => (isAlive ? turnAway(next as Sink) : table.sinkToReplace(sessionId, identity)))
+    },
     hasMoved(sessionId, sink) {
       const other = table.sinkOf(sessionId)
       return other !== undefined && other !== sink

@@ -12,7 +12,7 @@ test('[INV4] a session stays where its client came back while it was being given
   const identity = identityOf()
   const id = identity.sessionId
   table.openDetached(identity, 0)
-  const yielded = owner.yieldTo('two', id, identity, 0)
+  const yielded = owner.yieldTo('two', id, { identity, turn: 0, seq: 0 })
   await Promise.resolve()
   await Promise.resolve()
   expect(owner.isHere(id)).toBe(false)

@@ -2,6 +2,7 @@ import { sameParticipant } from '../../call/call.ts'
 import type { SessionIdentity, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { readSession } from '../../session/copy.ts'
+import { LateError, socketAhead } from '../../session/late.ts'
 import type { Session } from '../../session/session.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { forgetOldest } from '../oldest.ts'
@@ -48,7 +49,11 @@ export interface Owner {
   /** The same of one that is free by the row that was just read; false where another one was faster, or its owner lives after all. */
   claim(row: Row): Promise<boolean>
   /** Another node wants it. */
-  yieldTo(to: string, sessionId: string, identity: SessionIdentity | null, turn: number): Promise<Yielded>
+  yieldTo(
+    to: string,
+    sessionId: string,
+    comesBack: Pick<ComesBack, 'identity' | 'turn' | 'seq'> | null,
+  ): Promise<Yielded>
   /** Whether nobody owns it, as far as was seen at the last look. */
   isFree(row: Row): boolean
   /** The same as of now: a node that stood still for long, and goes on, owns what comes to it from then on. */
@@ -59,6 +64,8 @@ export interface Owner {
 export interface ComesBack {
   readonly identity: SessionIdentity
   turn: number
+  /** The last push that its client saw. */
+  readonly seq: number | undefined
   /** Whether its socket is closed by now: then it takes the session from nobody [RES1]. */
   readonly isOver: () => boolean
 }
@@ -200,8 +207,9 @@ export function createOwner(options: OwnerOptions): Owner {
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
   async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
     if (comesBack === undefined) return ask(owner, ['yield', sessionId, null, 0]) as Promise<Yielded>
+    const { identity, turn, seq } = comesBack
     // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
-    const asked = ask(owner, ['yield', sessionId, comesBack.identity, comesBack.turn], askMs) as Promise<Yielded>
+    const asked = ask(owner, ['yield', sessionId, identity, turn, seq], askMs) as Promise<Yielded>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
@@ -213,11 +221,17 @@ export function createOwner(options: OwnerOptions): Owner {
     return Promise.race([answered, falls]).finally(() => over.abort())
   }
 
-  async function yieldTo(to: string, id: string, identity: SessionIdentity | null, given: number): Promise<Yielded> {
+  const yieldTo: Owner['yieldTo'] = async (to, id, comesBack) => {
+    const { identity = null, turn: given = 0, seq } = comesBack ?? {}
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
+    const ahead = socketAhead(session, seq)
+    if (ahead !== undefined) {
+      if (await ahead.probe()) return 'late'
+      if (table.get(id) !== session || leaving.has(id)) return notHere
+    }
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     if (turn < session.turn) return 'late'
     const hadSocket = session.sink !== undefined
@@ -273,13 +287,6 @@ export function createOwner(options: OwnerOptions): Owner {
 export class ClosedError extends StoreError {
   constructor() {
     super('unavailable', 'the connection was closed meanwhile')
-  }
-}
-
-/** Of several that came back at once, another one is newer. */
-export class LateError extends StoreError {
-  constructor() {
-    super('unavailable', 'the session has a newer socket meanwhile')
   }
 }
 

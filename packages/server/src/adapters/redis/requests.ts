@@ -59,8 +59,10 @@ export function createRequests(options: RequestsOptions): Requests {
         return table.owing(frame[1])
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
-      case 'yield':
-        return owner.yieldTo(from, frame[1], frame[2], frame[3])
+      case 'yield': {
+        const [, id, identity, turn, seq] = frame
+        return owner.yieldTo(from, id, identity && { identity, turn, seq })
+      }
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
       case 'retire':

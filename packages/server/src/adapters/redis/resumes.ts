@@ -1,13 +1,23 @@
 import type { SessionIdentity, Sessions, Sink } from '../../ports/sessions.ts'
+import { LateError, turnAway } from '../../session/late.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
-import { ClosedError, changing, isOwn, LateError, type Owner } from './owner.ts'
+import { ClosedError, changing, isOwn, type Owner } from './owner.ts'
 
 export interface ResumesOptions {
   readonly table: SessionTable
   readonly owner: Owner
   /** Resolves when others find the session with this socket; rejects where it is not the session's any more. */
   readonly registered: (sessionId: string, sink: Sink, isNew: boolean) => Promise<void>
+}
+
+/** A socket that wants a session, and the last push that its client saw. */
+interface ComingBack {
+  readonly id: string
+  readonly identity: SessionIdentity
+  readonly seq: number | undefined
+  readonly sink?: Sink | undefined
+  readonly next?: Sink | undefined
 }
 
 const mostTries = 8
@@ -22,13 +32,14 @@ export function createResumes({
   const turns = new WeakMap<Sink, number>()
 
   /** Makes the session this node's own for a socket. `next`: that socket again, where it wants a turn among several. */
-  async function bringHere(id: string, identity: SessionIdentity, sink?: Sink, next?: Sink): Promise<void> {
+  async function bringHere({ id, identity, seq, sink, next }: ComingBack): Promise<void> {
     const isOver = () => sink?.isClosed === true
-    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, isOver }
+    const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, seq, isOver }
     try {
       if (!owner.isHere(id)) await owner.acquire(id, comesBack)
+      else if (next !== undefined && (await table.socketAhead(id, identity, seq)?.probe())) throw new LateError()
     } catch (error) {
-      if (error instanceof LateError) next?.close(4409, 'replaced by a newer connection')
+      if (error instanceof LateError && next !== undefined) turnAway(next)
       throw error
     }
     const session = table.get(id)
@@ -42,14 +53,14 @@ export function createResumes({
   function giveWay(id: string, sink: Sink): void {
     const turn = turns.get(sink)
     if (turn === undefined || turn >= (table.get(id)?.turn ?? 0)) return
-    sink.close(4409, 'replaced by a newer connection')
-    throw new LateError()
+    turnAway(sink)
   }
 
   /** Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. */
-  async function bringAndRetire(id: string, identity: SessionIdentity, sink: Sink, retired?: Sink): Promise<void> {
+  async function bringAndRetire(coming: ComingBack, sink: Sink, retired?: Sink): Promise<void> {
+    const { id, identity } = coming
     for (let tries = 0, last = retired; tries < mostTries; tries++) {
-      if (!sink.isClosed) await bringHere(id, identity, sink, turns.has(sink) ? sink : undefined)
+      if (!sink.isClosed) await bringHere({ ...coming, sink, next: turns.has(sink) ? sink : undefined })
       if (sink.isClosed) throw new ClosedError()
       const here = table.sinkToReplace(id, identity)
       if (here === undefined || here === last) return giveWay(id, sink)
@@ -60,15 +71,15 @@ export function createResumes({
   }
 
   return {
-    async sinkToReplace(id, identity, next) {
+    async sinkToReplace(id, identity, next, seq) {
       if (next?.isClosed === true || tagOfSessionId(id) === undefined) return undefined
-      await bringHere(id, identity, next, next)
+      await bringHere({ id, identity, seq, sink: next, next })
       return table.sinkToReplace(id, identity)
     },
     async resume(request, identity, sink, at, retired) {
-      const { sessionId, replied = 0 } = request
+      const { sessionId, seq, replied = 0 } = request
       if (tagOfSessionId(sessionId) === undefined) return undefined
-      await bringAndRetire(sessionId, identity, sink, retired)
+      await bringAndRetire({ id: sessionId, identity, seq }, sink, retired)
       const open = table.resume(request, identity, sink, at)
       if (open === undefined) return undefined
       // A node that died may have answered more than it saved; what was answered was handled.

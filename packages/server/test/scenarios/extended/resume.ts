@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ExtendedClient } from '@ringwire/testkit/extended-client'
+import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import type { ResumePoint } from '@ringwire/testkit/extended-trace'
 import { candidate, someone } from '@ringwire/testkit/flows'
 import type { Service } from '@ringwire/testkit/service'
@@ -85,6 +85,28 @@ function registerWhole(service: () => Service): void {
     expect(again.map(({ seq, event }) => [seq, event])).toEqual(
       pair.callee.pushes.slice(0, before).map(({ seq, event }) => [seq, event]),
     )
+  })
+
+  test('[RES1] a socket of before that comes in late takes nothing from the one that its client has by now', async () => {
+    const pair = await connectExtendedPair(service())
+    const callUuid = await answeredCall(pair)
+    await relay(pair, callUuid, 0, 4)
+    await pair.callee.next('webrtc.ice_candidate', ({ data }) => data.candidate.candidate.endsWith(':4'))
+    const point = pair.callee.point as ResumePoint
+    await pair.callee.die()
+    // That says what it has.
+    await pair.callee.connect()
+    const late = new ExtendedClient({ userId: pair.calleeId, url: service().nextUrl(), token: pair.callee.token })
+    late.connect({ ...point, seq: (point.seq as number) - 1 }).catch(() => {})
+    expect(await late.closed).toMatchObject({ code: 4409 })
+    await relay(pair, callUuid, 5, 9)
+    await pair.callee.settle()
+    expect(candidatesOf(pair.callee, callUuid)).toEqual(upTo(10))
+    expect(late.all).toEqual([])
+    // It could come back as ever.
+    await pair.callee.die()
+    expect((await pair.callee.connect()).data).toMatchObject({ recovered: true })
+    await expectGoodEnd(service(), pair, callUuid)
   })
 
   test('[RES1] a call that began, rang and ended meanwhile: all of it comes, in order', async () => {
