@@ -95,3 +95,16 @@ test('how a call ended may be told to the next session; that it was answered may
   expect(reportsOf('missed', 'call.status')).toEqual(['user-1 never got call.missed of version 2'])
   expect(reportsOf('accepted', 'call.accepted')).toEqual(['user-1 never got call.accepted of version 2'])
 })
+
+test('what was known when a fault began is due after so much time without any, and no sooner or later', () => {
+  const faults = (...times: readonly (readonly [from: number, until: number])[]) =>
+    times.map(([from, until]) => ({ kind: 'Redis stopped', target: 'Redis', from, until }))
+  const heardBy = (...times: Parameters<typeof faults>) =>
+    createPatience({ ...header, faults: faults(...times) }).heardBy(10_000, 'user-1', [0])
+  expect(heardBy()).toBe(12_000)
+  expect(heardBy([11_000, 14_000])).toBe(24_000)
+  // One that lies in another one is no more.
+  expect(heardBy([11_000, 14_000], [16_000, 18_000], [17_000, 17_500], [26_500, 27_500])).toBe(26_000)
+  expect(heardBy([11_000, 14_000], [16_000, 18_000], [25_500, 26_500])).toBe(27_000)
+  expect(heardBy([11_000, 14_000], [27_000, 30_000])).toBe(24_000)
+})

@@ -17,7 +17,8 @@ const atOnceMs = 2_000
 export interface Patience {
   /**
    * Until when a phone has to have stayed that surely heard what was known to be committed at `knownAt`: a little longer,
-   * or, where a store or a node on its way was broken then, as long as news may take after that. `nodes`: those of both sides.
+   * or, where a store or a node on its way was broken then, as long as news may take after that, in which what breaks again
+   * does not count. `nodes`: those of both sides.
    */
   heardBy(knownAt: number, user: string, nodes: readonly (number | undefined)[]): number
   /**
@@ -48,12 +49,12 @@ export function createPatience(header: Header): Patience {
   return {
     heardBy(knownAt, user, nodes) {
       const soon = knownAt + atOnceMs
-      const ends = faults.flatMap((fault) => {
-        const end = wholeFor(user, fault)
-        const isOnTheWay = !/^node-/.test(fault.target) || nodes.some((node) => fault.target === `node-${node}`)
-        return isOnTheWay && fault.from <= soon && end >= knownAt ? end : []
-      })
-      return ends.length === 0 ? soon : Math.max(...ends) + online
+      const onTheWay = faults
+        .filter(({ target }) => !/^node-/.test(target) || nodes.some((node) => target === `node-${node}`))
+        .map((fault) => ({ from: fault.from, until: wholeFor(user, fault) }))
+        .sort((a, b) => a.from - b.from)
+      const ends = onTheWay.filter(({ from, until }) => from <= soon && until >= knownAt).map(({ until }) => until)
+      return ends.length === 0 ? soon : wholeTimeAfter(Math.max(...ends), online, onTheWay)
     },
     excuses(reading, stretch, at) {
       const { until } = stretch
@@ -67,6 +68,22 @@ export function createPatience(header: Header): Patience {
       return states.some((state) => state.kind !== 'recovered' && state.at >= from && state.at <= latest)
     },
   }
+}
+
+/** When so much time had passed in which nothing was broken. `faults`: in the order in which they began. */
+function wholeTimeAfter(
+  at: number,
+  ms: number,
+  faults: readonly { readonly from: number; readonly until: number }[],
+): number {
+  let due = at + ms
+  let wholeFrom = at
+  for (const { from, until } of faults) {
+    if (from > due) break
+    due += Math.max(0, until - Math.max(from, wholeFrom))
+    wholeFrom = Math.max(wholeFrom, until)
+  }
+  return due
 }
 
 /**
