@@ -77,7 +77,7 @@ export interface DeliveryOptions {
 }
 
 const sides = ['caller', 'callee'] as const
-/** Who could not be rung in time is told that a call rang, and how it ended, if that was no longer ago. In ms. */
+/** Who could not be rung in time is told that a call rang, and how it ended, if that was no longer ago [RING1]. In ms. */
 const lateRingMs = 10_000
 /** What is handed on so long after its commit may have been handed on by others [ORD3]. In ms. */
 const lateMs = 2_000

@@ -6,6 +6,9 @@ import type { Reading } from './reading.ts'
 /** Whether the callee of a call that was decided on at `at` has to hear it ring. */
 export type IsRingDue = (fact: CallFacts, at: number) => boolean
 
+/** So long after its end a ring that could not be told before is worth telling, in ms [RING1]. */
+const lateRingMs = 10_000
+
 /**
  * A ring is due to a phone that was there when the call began, and came back while it rang or stayed for as long as it may
  * take to tell it. The row has the time of the decision; the commit may have to wait for the database. One that left before it
@@ -22,7 +25,8 @@ export function createDueRings(readings: ReadonlyMap<string, Reading>, patience:
     const knownAt = heard.get(row.call_uuid)
     if (knownAt === undefined) return false
     const nodes = [callee, readings.get(row.caller)].map((reading) => nodeAt(reading, knownAt))
-    return isThere(callee, at, patience.heardBy(knownAt, row.callee, nodes))
+    const heardBy = patience.heardBy(knownAt, row.callee, nodes)
+    return heardBy <= overAt + lateRingMs && isThere(callee, at, heardBy)
   }
 }
 

@@ -97,10 +97,10 @@ test('how a call ended may be told to the next session; that it was answered may
 })
 
 test('what was known when a fault began is due after so much time without any, and no sooner or later', () => {
-  const faults = (...times: readonly (readonly [from: number, until: number])[]) =>
-    times.map(([from, until]) => ({ kind: 'Redis stopped', target: 'Redis', from, until }))
-  const heardBy = (...times: Parameters<typeof faults>) =>
-    createPatience({ ...header, faults: faults(...times) }).heardBy(10_000, 'user-1', [0])
+  const heardBy = (...times: readonly (readonly [from: number, until: number])[]) => {
+    const faults = times.map(([from, until]) => ({ kind: 'Redis stopped', target: 'Redis', from, until }) as const)
+    return createPatience({ ...header, faults }).heardBy(10_000, 'user-1', [0])
+  }
   expect(heardBy()).toBe(12_000)
   expect(heardBy([11_000, 14_000])).toBe(24_000)
   // One that lies in another one is no more.
