@@ -154,7 +154,14 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
     save: () => undefined,
     counters,
     localCounters: counters,
-    nodes: { self, isDead: (node) => node !== self, others: () => [], tell: () => {}, told: () => {} },
+    nodes: {
+      self,
+      isDead: (node) => node !== self,
+      isStillDead: async (node) => node !== self,
+      others: () => [],
+      tell: () => {},
+      told: () => {},
+    },
     uptime,
     clock,
     isShared: false,
@@ -219,7 +226,14 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   }
   const { sessions, save, counters, tell, told, tryWrite: tryRedis } = redis
   const { self, isDead, others, uptime, clock, serve } = heartbeats
-  const nodes: Nodes = { self, isDead, others, tell, told }
+  const nodes: Nodes = {
+    ...{ self, isDead, others, tell, told },
+    async isStillDead(node) {
+      // Where Redis is away, what was seen there last counts.
+      if (isDead(node)) await redis.lookForNodes().catch(() => {})
+      return isDead(node)
+    },
+  }
   const countAway = () => undefined
   const shared = { isShared: true, hasSessions, tryRedis, countAway, serve, close }
   return { stores, sessions, save, counters, localCounters, nodes, uptime, clock, ...shared }

@@ -226,6 +226,29 @@ test('[END3] many calls that are due at once are ended so many at a time', async
   expect(most).toBeLessThanOrEqual(100)
 }, 240_000)
 
+test('[END3] a sweep takes no place from a node that was dead at the last look, and has gone on since', async () => {
+  const call = answered(Date.now())
+  const live = [{ ...call, calleePlace: { ...call.calleePlace, state: 'held', node: 'dead' } as const }]
+  let isGone = false
+  let rounds = 0
+  const seen = Promise.withResolvers<void>()
+  const { asked, next, run } = listen(() => call)
+  const lost = next()
+  start({
+    run,
+    nodes: { self: 'one', isDead: () => true, isStillDead: async () => isGone, others: () => [], tell() {} },
+    sessions: { sweep() {}, heldHere: () => ({}) },
+    store: storeOf(live),
+    onRound() {
+      if (++rounds === 2) seen.resolve()
+    },
+  })
+  await seen.promise
+  expect(asked).toEqual([])
+  isGone = true
+  expect(await lost).toMatchObject({ type: 'lose' })
+}, 240_000)
+
 test('[END3] a node that dies leaves many calls: living nodes read them page by page, and each ends what is its share; the others step in later', async () => {
   const call = answered(Date.now())
   const held = { ...call.calleePlace, state: 'held', node: 'dead' } as const
@@ -244,6 +267,7 @@ test('[END3] a node that dies leaves many calls: living nodes read them page by 
       nodes: {
         self,
         isDead: (node: string) => node === 'dead',
+        isStillDead: async (node: string) => node === 'dead',
         others: () => ['one', 'two', 'three'].filter((each) => each !== self),
         tell() {},
       },

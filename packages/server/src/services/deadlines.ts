@@ -245,9 +245,19 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
       const command = owed(call, now)
       return command === undefined ? [] : [[call, command] as const]
     })
-    await inBatches(owing, ([call, command]) => run(call, command))
+    const alive = await notDead(owing.flatMap(([, command]) => (command.type === 'lose' ? [command.node] : [])))
+    await inBatches(owing, async ([call, command]) => {
+      if (command.type !== 'lose' || !alive.has(command.node)) await run(call, command)
+    })
     // A last page that is not full ends the round in the same sweep.
     if (page.length < pageSize) await lookAtPage(now)
+  }
+
+  /** Those of other nodes that are not dead after all. */
+  async function notDead(names: readonly string[]): Promise<ReadonlySet<string>> {
+    const alive = new Set<string>()
+    for (const name of new Set(names)) if (name !== nodes.self && !(await nodes.isStillDead(name))) alive.add(name)
+    return alive
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */

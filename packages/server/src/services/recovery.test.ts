@@ -19,7 +19,14 @@ test('[RES3] a start asks about time only where a call’s time is over: to find
   const recover = (now: typeof later) =>
     createRecovery({
       ...domain,
-      nodes: { self: 'next', isDead: () => true, others: () => [], tell() {}, told() {} },
+      nodes: {
+        self: 'next',
+        isDead: () => true,
+        isStillDead: async () => true,
+        others: () => [],
+        tell() {},
+        told() {},
+      },
       calls: {
         ...domain.calls,
         run(ref, command) {

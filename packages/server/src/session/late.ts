@@ -16,8 +16,8 @@ export function turnAway(sink: Sink): never {
 }
 
 /**
- * The socket of a session, where it is sure to have received more than whoever comes back has seen. Nobody forgets: one that
- * comes back so is of before, and was on its way for long, or the socket is dead, and its client began again.
+ * The socket of a session, where it has proven to have received more than whoever comes back has seen: that one was long on
+ * its way, or the socket is dead, and its client began again from what it had kept.
  */
 export function socketAhead({ sink, provenSeq }: Session, seq: number | undefined): Sink | undefined {
   return seq !== undefined && seq < provenSeq ? sink : undefined

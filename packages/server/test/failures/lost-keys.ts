@@ -18,11 +18,27 @@ export async function flush({ url }: RedisServer): Promise<void> {
 
 /** Takes one key, whatever it is, from whichever master of a cluster has it. */
 export async function evictKey(servers: readonly RedisServer[], key: string): Promise<void> {
-  const [{ port } = { port: 0 }] = servers
-  const client = servers.length === 1 ? new Redis(port) : new Redis.Cluster(servers.map(({ port }) => ({ port })))
-  await client.del(key)
-  client.disconnect()
+  for (let tries = 0; tries < mostTries; tries++) {
+    for (const { port } of servers) {
+      const client = new Redis(port)
+      try {
+        await client.del(key)
+        return
+      } catch (error) {
+        // It is another one's, or this one has yet to find that the others are there.
+        if (!/^(MOVED|CLUSTERDOWN)/.test(String((error as Error).message))) throw error
+      } finally {
+        client.disconnect()
+      }
+    }
+    await Bun.sleep(againMs)
+  }
+  throw new Error(`no master has the slot of ${key}`)
 }
+
+/** A master that begins again is left out by the others for some seconds. */
+const mostTries = 50
+const againMs = 200
 
 /** How many keys there are of a session. */
 export async function keysOf({ url }: RedisServer, sessionId: string): Promise<number> {

@@ -108,6 +108,9 @@ for (const round of [1, 2, 3]) {
     // Nobody was sent away in between: what closed were sockets that died.
     const closes = all.flatMap(({ entries }) => entries.flatMap((each) => (each.kind === 'closed' ? [each.code] : [])))
     expect(closes.filter((code) => code !== 1006)).toEqual([])
+    // Nor told that somebody was away.
+    const people = pairs.flatMap(({ caller, callee }) => [caller, callee])
+    expect(people.flatMap((client) => client.events().filter((event) => event === 'call.peer_away'))).toEqual([])
     stopAll(before, ...pairs)
   }, 300_000)
 }

@@ -133,6 +133,60 @@ test('[RES1] a socket of before that comes to another node takes the session fro
   client.disconnect()
 })
 
+for (const at of ['the same node', 'another node']) {
+  test(`[RES1] who comes to ${at} while a socket of before waits for a sign of life is the newer one`, async () => {
+    const { started, client } = await start(2)
+    const [one, two] = started as [SessionNode, SessionNode]
+    const seen = await openReady(one.sessions)
+    await relays(one.sessions, seen.id, 'c', [1, 2, 3])
+    await one.sessions.prove(seen.id, 3)
+    await one.settled()
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<boolean>()
+    seen.socket.probe = () => {
+      asked.resolve()
+      return answer.promise
+    }
+    const resume = (at: SessionNode, seq: number, socket: Sink) =>
+      at.sessions.resume({ sessionId: seen.id, epoch: seen.epoch, seq }, seen.identity, socket, 0)
+    const late = createSocket()
+    const there = at === 'another node' ? two : one
+    const comesLate = outcomeOf(async () => {
+      await there.sessions.sinkToReplace(seen.id, seen.identity, late, 2)
+      return resume(there, 2, late)
+    })
+    await asked.promise
+    const real = createSocket()
+    await (await one.sessions.sinkToReplace(seen.id, seen.identity, real, 3))?.retire()
+    expect(await resume(one, 3, real)).toBeDefined()
+    await one.sessions.ready(seen.id, real)
+    answer.resolve(false)
+    expect(await comesLate).toBe('unavailable')
+    expect([late.closes, real.closes]).toEqual([[4409], []])
+    await relays(two.sessions, seen.id, 'c', [4])
+    await one.settled()
+    expect(numbersOf(real)).toEqual([4])
+    client.disconnect()
+  })
+}
+
+test('[ORD3] a node that could not say that it lives says so before it takes anybody in', async () => {
+  const { started, client } = await start(1)
+  const [one] = started as [SessionNode]
+  let isHeld = true
+  one.onScript = (name, _args, send) =>
+    name === 'nodes' && isHeld ? Promise.reject(new StoreError('unavailable', 'just now')) : send()
+  const since = performance.now()
+  // It counts as dead after 5 s, and says so again where it did not for 3 s.
+  await until('it has not said so for long enough', () => performance.now() - since > 4_100)
+  expect(await outcomeOf(() => openReady(one.sessions))).toBe('unavailable')
+  isHeld = false
+  const from = one.ran.length
+  await openReady(one.sessions)
+  expect(one.ran.slice(from).filter((name) => name === 'nodes' || name === 'save')[0]).toBe('nodes')
+  client.disconnect()
+})
+
 test('[ORD1] [CLOSE] who was taken for dead writes nothing over what its successor has, and closes its sockets', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -117,7 +117,14 @@ export function startRest(options: RestOptions): RestService {
     backend: {
       stores,
       sessions: createMemorySessions({ windowMs: 120_000, resumeWindowMs: 120_000 }),
-      nodes: { self: 'test', isDead: () => false, others: () => [], tell() {}, told() {} },
+      nodes: {
+        self: 'test',
+        isDead: () => false,
+        isStillDead: async () => false,
+        others: () => [],
+        tell() {},
+        told() {},
+      },
       uptime: { outages: () => [], doubt() {} },
       clock,
       isShared: false,

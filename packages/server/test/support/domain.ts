@@ -85,6 +85,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
       nodes: {
         self,
         isDead: (node) => node !== self && !others.includes(node),
+        isStillDead: async (node) => node !== self && !others.includes(node),
         others: () => others,
         tell() {},
         told() {},

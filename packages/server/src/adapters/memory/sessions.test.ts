@@ -61,6 +61,28 @@ const event = (kind: Push['kind'], version: number, text: string = kind, call = 
   text,
 })
 
+test('[RES1] who comes while a socket of before waits for a sign of life is the newer one', async () => {
+  const own = { ...identity('s', 'phone'), extended: true }
+  const answer = Promise.withResolvers<boolean>()
+  const closes: string[] = []
+  const socket = (name: string): Sink => ({ ...sink(name), close: (code) => void closes.push(`${name} ${code}`) })
+  const old = { ...socket('old'), probe: () => answer.promise }
+  const { epoch } = sessions.open(own, old, 0)
+  sessions.ready('s')
+  for (const n of [1, 2, 3]) sessions.append('s', relay(String(n), 'c'))
+  sessions.prove('s', 3)
+  const [late, real] = [socket('late'), socket('real')]
+  const asked = (async () => sessions.sinkToReplace('s', own, late, 2))()
+  expect(await sessions.sinkToReplace('s', own, real, 3)).toBe(old)
+  expect(sessions.resume({ sessionId: 's', epoch, seq: 3 }, own, real, 0, old)).toBeDefined()
+  answer.resolve(false)
+  expect(await asked.catch(String)).toContain('a newer socket')
+  // One that found the socket of before, and waited for it, comes after the one that has the session by now.
+  expect(() => sessions.resume({ sessionId: 's', epoch, seq: 2 }, own, late, 0, old)).toThrow('a newer socket')
+  expect(closes).toEqual(['late 4409', 'late 4409'])
+  expect(sessions.sinkOf('s')).toBe(real)
+})
+
 test('[ORD3] pushes wait until the session is ready, then come in order', () => {
   sessions.open(identity('a'), sink('a'), 0)
   expect(sessions.append('a', relay('1'))).toBe('kept')

@@ -30,9 +30,18 @@ export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySession
     sinkToReplace(sessionId, identity, next, seq) {
       const ahead = next && table.socketAhead(sessionId, identity, seq)
       if (ahead === undefined) return table.sinkToReplace(sessionId, identity)
-      return ahead
-        .probe()
-        .then((isAlive) => (isAlive ? turnAway(next as Sink) : table.sinkToReplace(sessionId, identity)))
+      return ahead.probe().then((isAlive) => {
+        const here = table.sinkToReplace(sessionId, identity)
+        // Who came meanwhile is newer.
+        if (isAlive || (here !== undefined && here !== ahead)) turnAway(next as Sink)
+        return here
+      })
+    },
+    resume(request, identity, sink, at, retired) {
+      // It came while the one of before was retired: the same.
+      const here = table.sinkToReplace(request.sessionId, identity)
+      if (retired !== undefined && here !== undefined && here !== retired) turnAway(sink)
+      return table.resume(request, identity, sink, at)
     },
     hasMoved(sessionId, sink) {
       const other = table.sinkOf(sessionId)

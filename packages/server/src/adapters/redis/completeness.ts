@@ -9,7 +9,7 @@ export interface CompletenessOptions {
   /** Those that may own sessions, as far as anybody knows. */
   readonly others: () => Iterable<string>
   /** Known for sure not to serve any more. */
-  readonly isDead: (node: string) => boolean
+  readonly isDead: (node: string) => Promise<boolean>
   /** The store may not have what this node has written of these sessions. Resolves when it has it again. */
   readonly onForgotten: (isOf: IsOf) => Promise<void>
   /** Others took this node for dead when they needed what it had yet to write again: these sessions missed what came since. */
@@ -90,7 +90,8 @@ export function createCompleteness(options: CompletenessOptions): Completeness {
     }
     if (part.isComplete) return
     const missing = [...known].filter((other) => words.get(other) !== origin)
-    const dead = missing.filter(isDead)
+    const areDead = await Promise.all(missing.map(isDead))
+    const dead = missing.filter((_, i) => areDead[i])
     if (dead.some((other) => words.get(other) !== gone)) await say(marker, origin, false, dead)
     part.isComplete = missing.length === dead.length
   }

@@ -23,8 +23,8 @@ export interface Living {
   isThere(node: string): Promise<boolean>
   /** Whether the last look found that a node said it in the 5 s before: whatever it seemed to be, it lives. */
   says(node: string): boolean
-  /** The same, after another look. */
-  saysNow(node: string): Promise<boolean>
+  /** Looks who lives: a look that begins after this was asked for. */
+  look(): Promise<void>
   /** Resolves when the others can know that this node lives, though they took it for dead while it stood still. */
   isSaid(): Promise<void>
   /** Whether a node did not say so for a while: where it does not answer either, it is gone [PLACE4]. */
@@ -68,6 +68,8 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   /** When this one began to listen, and last could. */
   let listensSince = 0
   let beatAt = 0
+  /** When the last beat that was answered was sent. */
+  let saidAt = Number.NEGATIVE_INFINITY
   /** Until when this node, which ran already, could not look. */
   let blindUntil = 0
   /** When the list of who lives was found without this node. */
@@ -85,6 +87,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
 
   async function beat(): Promise<void> {
     if (isStopped) return
+    const sentAt = performance.now()
     const [isNew, at, ...listed] = await store.run('nodes', [aliveKey], [node, deadMs])
     // Somebody emptied the store, or it forgot this node while it could not beat.
     if (isNew === 1 && beatAt !== 0) {
@@ -99,6 +102,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       for (const each of nodes.values()) each.knownAt = now
     }
     beatAt = now
+    saidAt = Math.max(saidAt, sentAt)
     for (const each of nodes.values()) each.isListed = false
     for (let i = 0; i < listed.length; i += 2) list(String(listed[i]), now, now - (Number(at) - Number(listed[i + 1])))
     warnIfReplaced()
@@ -185,12 +189,9 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
       return isAlive(other)
     },
     says,
-    async saysNow(other) {
-      await look()
-      return says(other)
-    },
+    look,
     async isSaid() {
-      if (performance.now() - beatAt > blindMs) await look()
+      if (performance.now() - saidAt > blindMs) await look()
     },
     isSilent,
     async falls(other, over) {

@@ -28,6 +28,8 @@ export interface RedisBackend {
   isGone(node: string): boolean
   /** Whether a node said here lately that it lives. */
   says(node: string): boolean
+  /** Looks at once who does. */
+  lookForNodes(): Promise<void>
   /** Whether this node could say here just now that it lives. */
   isReady(): boolean
   /** Answers whether sessions of before this start may be known there; rejects with what is wrong with Redis. */
@@ -42,10 +44,11 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, save, tell, told, isGone, says, isReady, canSave, start, close } = createRedisSessions({
-    ...options,
-    store,
-  })
+  const { sessions, save, tell, told, isGone, says, lookForNodes, isReady, canSave, start, close } =
+    createRedisSessions({
+      ...options,
+      store,
+    })
   const counters = createRedisCounters({ store, fallback, onAway: onLimitsAway, onBack: onLimitsBack })
   return {
     sessions,
@@ -55,6 +58,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
     told,
     isGone,
     says,
+    lookForNodes,
     isReady,
     start,
     async tryWrite() {

@@ -18,9 +18,10 @@ export interface OwnerOptions {
   readonly directory: Directory
   readonly saves: Saves
   readonly ask: Inbox['ask']
-  /** Known for sure not to serve any more, unless it has begun again since the last look. */
+  /** Known for sure not to serve any more, as far as was seen at the last look; and the same as of now. */
   readonly isDead: (node: string) => boolean
-  readonly living: Pick<Living, 'falls' | 'isReplaced' | 'isSaid' | 'isSilent' | 'saysNow'>
+  readonly isStillDead: (node: string) => Promise<boolean>
+  readonly living: Pick<Living, 'falls' | 'isSaid' | 'isSilent'>
   /** Something was taken from a node that seems to be dead. */
   readonly onTaken: (from: string) => void
 }
@@ -78,7 +79,7 @@ const mostTries = 8
 const mostRoutes = 50_000
 
 export function createOwner(options: OwnerOptions): Owner {
-  const { node, table, directory, saves, ask, isDead, living, onTaken } = options
+  const { node, table, directory, saves, ask, isDead, isStillDead, living, onTaken } = options
   /** Sessions that are just being taken over, or given away. */
   const claiming = new Map<string, Promise<boolean>>()
   const leaving = new Map<string, Promise<void>>()
@@ -91,9 +92,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   async function isLeft(row: Row): Promise<boolean> {
-    const { owner } = row
-    if (!isFree(row)) return false
-    return owner === '' || owner === node || living.isReplaced(owner) || !(await living.saysNow(owner))
+    return isFree(row) && (row.owner === '' || row.owner === node || isStillDead(row.owner))
   }
 
   async function claim(row: Row): Promise<boolean> {
@@ -227,12 +226,13 @@ export function createOwner(options: OwnerOptions): Owner {
     const session = table.get(id)
     if (session === undefined || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
+    // Before anybody is asked: who comes meanwhile is newer.
+    const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     const ahead = socketAhead(session, seq)
     if (ahead !== undefined) {
       if (await ahead.probe()) return 'late'
       if (table.get(id) !== session || leaving.has(id)) return notHere
     }
-    const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
     if (turn < session.turn) return 'late'
     const hadSocket = session.sink !== undefined
     // What a base client asked for on a socket of before goes on, and may be just what this waits for: nothing is sent again.

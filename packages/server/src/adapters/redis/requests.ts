@@ -61,7 +61,8 @@ export function createRequests(options: RequestsOptions): Requests {
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
       case 'yield': {
         const [, id, identity, turn, seq] = frame
-        return owner.yieldTo(from, id, identity && { identity, turn, seq })
+        // One that is no number comes as null.
+        return owner.yieldTo(from, id, identity && { identity, turn, seq: seq ?? undefined })
       }
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false

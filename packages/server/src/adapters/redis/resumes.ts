@@ -1,5 +1,5 @@
 import type { SessionIdentity, Sessions, Sink } from '../../ports/sessions.ts'
-import { LateError, turnAway } from '../../session/late.ts'
+import { LateError, socketAhead, turnAway } from '../../session/late.ts'
 import { tagOfSessionId } from '../../session/session-id.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { ClosedError, changing, isOwn, type Owner } from './owner.ts'
@@ -37,7 +37,6 @@ export function createResumes({
     const comesBack = { identity, turn: (next && turns.get(next)) ?? 0, seq, isOver }
     try {
       if (!owner.isHere(id)) await owner.acquire(id, comesBack)
-      else if (next !== undefined && (await table.socketAhead(id, identity, seq)?.probe())) throw new LateError()
     } catch (error) {
       if (error instanceof LateError && next !== undefined) turnAway(next)
       throw error
@@ -45,7 +44,13 @@ export function createResumes({
     const session = table.get(id)
     if (next === undefined || session === undefined || !isOwn(session, identity)) return
     if (comesBack.turn === 0) comesBack.turn = ++session.turn
+    // Before anybody is asked: who comes meanwhile is newer.
     turns.set(next, comesBack.turn)
+    const ahead = socketAhead(session, seq)
+    if (ahead !== undefined) {
+      if (await ahead.probe()) turnAway(next)
+      if (isOver()) throw new ClosedError()
+    }
     giveWay(id, next)
   }
 

@@ -61,6 +61,8 @@ export interface RedisSessions {
   isGone(node: string): boolean
   /** Whether a node said here lately that it lives. */
   says(node: string): boolean
+  /** Looks at once who does. */
+  lookForNodes(): Promise<void>
   /** Whether the last save succeeded: else who comes now is asked to come later. */
   canSave(): boolean
   /** Whether this node could say here just now that it lives. */
@@ -112,7 +114,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const others = () => [...living.known(), ...(options.owners?.() ?? [])]
   const completeness = createCompleteness({
     ...{ store, node, others, onError },
-    isDead: (other) => isDead(other),
+    isDead: (other) => isStillDead(other),
     onForgotten: writeAgain,
     onGivenUp: giveUp,
     onMissing: () => {
@@ -121,6 +123,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   })
   const isDead = (other: string) =>
     living.isReplaced(other) || (!living.says(other) && (options.isDead?.(other) ?? living.isGone(other)))
+  /** A node that stood still goes on in a moment, and owns what comes to it from then on. */
+  const isStillDead = async (other: string) => isDead(other) && living.look().then(() => isDead(other))
   const inbox = createInbox({
     url: options.url,
     store,
@@ -134,7 +138,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     heardMs: options.heardMs,
   })
   const onTaken = (from: string) => inbox.tell(from, ['taken'])
-  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, living, onTaken })
+  const owner = createOwner({ node, table, directory, saves, ask: inbox.ask, isDead, isStillDead, living, onTaken })
   /** Calls of which something was told to a session that another node had by then. */
   const doubted = new Map<string, true>()
   const remoteSink = createRemoteSinks(inbox, living, onError)
@@ -410,6 +414,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
     isGone: living.isGone,
     says: living.says,
+    lookForNodes: living.look,
     canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
     async start() {
