@@ -44,12 +44,17 @@ export class Client {
   private readonly socket: RawWebSocket
   private readonly passedOn: ClientOptions['passedOn']
   private unread: Received[] = []
+  /** What became of its socket, for failures. */
+  private end = 'open'
   private waiters: { matches: (message: Received) => boolean; resolve: (message: Received) => void }[] = []
   private pingWaiters: (() => void)[] = []
 
   constructor(options: ClientOptions) {
     const { promise, resolve } = Promise.withResolvers<Closed>()
-    this.closed = promise
+    this.closed = promise.then((closed) => {
+      this.end = `closed with ${closed.code} ${closed.reason}`
+      return closed
+    })
     this.passedOn = options.passedOn
     this.socket = new RawWebSocket({
       url: options.url,
@@ -153,7 +158,7 @@ export class Client {
 
   private patiently<T>(what: string, start: (resolve: (value: T) => void) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`waited ${patienceMs} ms for ${what}`)), patienceMs)
+      const timer = setTimeout(() => reject(new Error(`waited ${patienceMs} ms for ${what}; ${this.end}`)), patienceMs)
       start((value) => {
         clearTimeout(timer)
         resolve(value)

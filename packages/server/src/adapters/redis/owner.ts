@@ -149,13 +149,20 @@ export function createOwner(options: OwnerOptions): Owner {
     return route === undefined || isDead(route) ? undefined : route
   }
 
+  /** One that was given away is not taken back before whoever got it could say so: that one is asked. */
+  async function rowOf(id: string): Promise<Row | undefined> {
+    const row = await directory.row(id)
+    const given = row?.owner === node && table.get(id) === undefined ? routeOf(id) : undefined
+    return row && given !== undefined ? { ...row, owner: given } : row
+  }
+
   async function ownerOf(id: string): Promise<string | undefined> {
     for (let tries = 0; tries < mostTries; tries++) {
       const route = routeOf(id)
       if (route !== undefined) return route
       await settle(id)
       if (isHere(id)) return node
-      const row = await directory.row(id)
+      const row = await rowOf(id)
       if (isHere(id)) return node
       if (row === undefined) return undefined
       if (!isFree(row)) {
@@ -177,7 +184,7 @@ export function createOwner(options: OwnerOptions): Owner {
     for (let tries = 0; tries < mostTries; tries++) {
       await settle(id)
       if (isHere(id)) return true
-      const row = await directory.row(id)
+      const row = await rowOf(id)
       if (isHere(id)) return true
       if (row === undefined) return false
       if (comesBack?.isOver() === true) throw new ClosedError()
@@ -190,8 +197,10 @@ export function createOwner(options: OwnerOptions): Owner {
         }
         if (answer === 'refused') return false
         if (answer === 'late') throw new LateError()
-        if (answer === notHere) await Bun.sleep(pauseOf(tries))
-        else {
+        if (answer === notHere) {
+          routes.delete(id)
+          await Bun.sleep(pauseOf(tries))
+        } else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
           const isOwn = await take({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
