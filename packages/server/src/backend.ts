@@ -91,6 +91,8 @@ export interface BackendOptions {
 /** Final notices are worth telling for this long [WS4], in ms. */
 export const finalsMs = 120_000
 const dayMs = 86_400_000
+/** Nothing that sweeps do waits longer for another look at who lives, in ms. */
+const lookMs = 500
 
 /** An outage may matter for as long as a call that it was in goes on, in ms [END3]. */
 const outagesKeptMs = ({ maxCallMs }: Config) => Math.max(dayMs, maxCallMs)
@@ -229,8 +231,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const nodes: Nodes = {
     ...{ self, isDead, others, tell, told },
     async isStillDead(node) {
-      // Where Redis is away, what was seen there last counts.
-      if (isDead(node)) await redis.lookForNodes().catch(() => {})
+      // Where Redis does not answer at once, what was seen there last counts: rings wait for this [RING1].
+      if (isDead(node)) await Promise.race([redis.lookForNodes().catch(() => {}), Bun.sleep(lookMs)])
       return isDead(node)
     },
   }

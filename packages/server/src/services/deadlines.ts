@@ -255,9 +255,9 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
 
   /** Those of other nodes that are not dead after all. */
   async function notDead(names: readonly string[]): Promise<ReadonlySet<string>> {
-    const alive = new Set<string>()
-    for (const name of new Set(names)) if (name !== nodes.self && !(await nodes.isStillDead(name))) alive.add(name)
-    return alive
+    const others = [...new Set(names)].filter((name) => name !== nodes.self)
+    const areDead = await Promise.all(others.map((name) => nodes.isStillDead(name)))
+    return new Set(others.filter((_, i) => !areDead[i]))
   }
 
   /** An outage is over: the lost clocks that it stopped run again, from then on [END3]. */

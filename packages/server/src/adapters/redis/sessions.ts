@@ -114,7 +114,8 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   const others = () => [...living.known(), ...(options.owners?.() ?? [])]
   const completeness = createCompleteness({
     ...{ store, node, others, onError },
-    isDead: (other) => isStillDead(other),
+    // Where nobody can look, what was seen last counts.
+    isDead: (other) => isStillDead(other).catch(() => isDead(other)),
     onForgotten: writeAgain,
     onGivenUp: giveUp,
     onMissing: () => {
