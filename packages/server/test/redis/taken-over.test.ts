@@ -200,25 +200,6 @@ test('[RES1] a session that was given away is not taken back before the other no
   client.disconnect()
 })
 
-test('[RES1] a session that was given away, and not taken over, is there for whoever comes back next', async () => {
-  const { started, client } = await start(3)
-  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
-  for (const next of [two, three, one]) {
-    const seen = await openReady(one.sessions)
-    await one.sessions.detach(seen.id, seen.socket, false, 0)
-    await one.settled()
-    two.onScript = (name, _args, send) =>
-      name === 'claim' ? Promise.reject(new StoreError('unavailable', 'just now')) : send()
-    expect(await outcomeOf(() => comeBack(two.sessions, seen, 0))).toBe('unavailable')
-    two.onScript = sendAll
-    await until('it is back', async () => {
-      const back = await outcomeOf(() => comeBack(next.sessions, seen, 0))
-      return typeof back === 'object'
-    })
-  }
-  client.disconnect()
-}, 60_000)
-
 test('[ORD3] a node that could not say that it lives says so before it takes anybody in', async () => {
   const { started, client } = await start(1)
   const [one] = started as [SessionNode]

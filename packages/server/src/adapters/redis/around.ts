@@ -43,7 +43,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
   const { isHere, isFree } = owner
 
   async function rowsOf(participant: Participant): Promise<readonly Row[]> {
-    const rows = (await directory.rowsOf(participantHash(participant))).map(owner.asPassed)
+    const rows = await directory.rowsOf(participantHash(participant))
     // What was remembered of them may be of nodes that are gone since.
     for (const row of rows) if (!isFree(row)) owner.noteRoute(row.sessionId, row.owner)
     return rows

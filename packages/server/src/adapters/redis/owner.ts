@@ -55,11 +55,6 @@ export interface Owner {
     sessionId: string,
     comesBack: Pick<ComesBack, 'identity' | 'turn' | 'seq'> | null,
   ): Promise<Yielded>
-  /**
-   * A row that was just read, with the node that owns the session: one that this node has just given away is not taken back
-   * before whoever got it could say so in the directory.
-   */
-  asPassed(row: Row): Row
   /** Whether nobody owns it, as far as was seen at the last look. */
   isFree(row: Row): boolean
   /** The same as of now: a node that stood still for long, and goes on, owns what comes to it from then on. */
@@ -82,9 +77,6 @@ type Taken = Pick<Row, 'sessionId' | 'fence'> & Partial<Pick<Row, 'owner'>>
 /** A session that changes its owner that often while it is looked for has to wait. */
 const mostTries = 8
 const mostRoutes = 50_000
-/** Whoever was given a session takes it over within that time, or it is anybody's. In ms. */
-const passMs = 1_000
-const mostPassings = 10_000
 
 export function createOwner(options: OwnerOptions): Owner {
   const { node, table, directory, saves, ask, isDead, isStillDead, living, onTaken } = options
@@ -92,8 +84,6 @@ export function createOwner(options: OwnerOptions): Owner {
   const claiming = new Map<string, Promise<boolean>>()
   const leaving = new Map<string, Promise<void>>()
   const routes = new Map<string, string>()
-  /** To whom this node has just given sessions, which have yet to be taken over there. */
-  const passings = new Map<string, { readonly to: string; readonly at: number }>()
 
   const isHere = (id: string) => table.get(id) !== undefined && !leaving.has(id)
 
@@ -139,7 +129,6 @@ export function createOwner(options: OwnerOptions): Owner {
     session.isStale = true
     table.adopt(session)
     routes.delete(id)
-    passings.delete(id)
     saves.save()?.catch(() => {
       // It is saved when the store is back.
     })
@@ -160,28 +149,11 @@ export function createOwner(options: OwnerOptions): Owner {
     return route === undefined || isDead(route) ? undefined : route
   }
 
-  /** To whom a session was given just now. */
-  function passingOf(id: string): string | undefined {
-    const passing = passings.get(id)
-    if (passing !== undefined && performance.now() - passing.at <= passMs && !isDead(passing.to)) return passing.to
-    passings.delete(id)
-    return undefined
-  }
-
-  function forgetPassing(id: string): void {
-    passings.delete(id)
-    routes.delete(id)
-  }
-
-  function asPassed(row: Row): Row {
-    const { owner, sessionId } = row
-    const to = owner === node && !isHere(sessionId) ? passingOf(sessionId) : undefined
-    return to === undefined ? row : { ...row, owner: to }
-  }
-
+  /** One that was given away is not taken back before whoever got it could say so: that one is asked. */
   async function rowOf(id: string): Promise<Row | undefined> {
     const row = await directory.row(id)
-    return row && asPassed(row)
+    const given = row?.owner === node && table.get(id) === undefined ? routeOf(id) : undefined
+    return row && given !== undefined ? { ...row, owner: given } : row
   }
 
   async function ownerOf(id: string): Promise<string | undefined> {
@@ -218,13 +190,7 @@ export function createOwner(options: OwnerOptions): Owner {
       if (comesBack?.isOver() === true) throw new ClosedError()
       if (isFree(row)) await claim(row)
       else {
-        const isPassing = passingOf(id) !== undefined
-        const answer = await askFor(row, comesBack, isPassing ? passMs : undefined).catch((error): Yielded => {
-          if (!isPassing) throw error
-          // It may be had here all the same.
-          forgetPassing(id)
-          return notHere
-        })
+        const answer = await askFor(row, comesBack)
         if (answer === 'silent') {
           await take(row)
           continue
@@ -232,9 +198,7 @@ export function createOwner(options: OwnerOptions): Owner {
         if (answer === 'refused') return false
         if (answer === 'late') throw new LateError()
         if (answer === notHere) {
-          // Its claim may just be on its way.
-          if (tries > 0) forgetPassing(id)
-          else routes.delete(id)
+          routes.delete(id)
           await Bun.sleep(pauseOf(tries))
         } else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
@@ -249,11 +213,11 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
-  async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack, ms?: number): Promise<Yielded | 'silent'> {
-    if (comesBack === undefined) return ask(owner, ['yield', sessionId, null, 0], ms) as Promise<Yielded>
+  async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
+    if (comesBack === undefined) return ask(owner, ['yield', sessionId, null, 0]) as Promise<Yielded>
     const { identity, turn, seq } = comesBack
     // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
-    const asked = ask(owner, ['yield', sessionId, identity, turn, seq], ms ?? askMs) as Promise<Yielded>
+    const asked = ask(owner, ['yield', sessionId, identity, turn, seq], askMs) as Promise<Yielded>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
@@ -267,12 +231,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const yieldTo: Owner['yieldTo'] = async (to, id, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
-    if (!isHere(id)) {
-      await settle(id)
-      // Who got it, and asks for it, did not take it over.
-      if (passingOf(id) === undefined || routes.get(id) === to) forgetPassing(id)
-      if ((await ownerOf(id)) !== node) return notHere
-    }
+    if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
@@ -322,8 +281,6 @@ export function createOwner(options: OwnerOptions): Owner {
       table.drop(sessionId)
       // Whoever waited for it here asks there, and does not take it back.
       noteRoute(sessionId, to)
-      passings.set(sessionId, { to, at: performance.now() })
-      forgetOldest(passings, mostPassings)
       return String(session.fence)
     } finally {
       leaving.delete(sessionId)
@@ -332,7 +289,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const forgetRoute = (id: string) => void routes.delete(id)
-  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, asPassed, isFree, isLeft }
+  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree, isLeft }
 }
 
 /** Who came back is gone again. */
