@@ -6,7 +6,7 @@ export interface Nodes {
   readonly self: string
   /** Known for sure not to serve any more. What is not known of is not dead [END3]. */
   isDead(node: string): boolean
-  /** The same as of now: one that stood still may go on in a moment. */
+  /** The same after another look: a node that stood still may have gone on since the last one. */
   isStillDead(node: string): Promise<boolean>
   /** The nodes that are known to serve, without this one. */
   others(): readonly string[]

@@ -38,7 +38,7 @@ export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySession
       })
     },
     resume(request, identity, sink, at, retired) {
-      // It came while the one of before was retired: the same.
+      // Another one got the session while the socket of before was retired: that one is newer.
       const here = table.sinkToReplace(request.sessionId, identity)
       if (retired !== undefined && here !== undefined && here !== retired) turnAway(sink)
       return table.resume(request, identity, sink, at)

@@ -57,7 +57,7 @@ export interface Owner {
   ): Promise<Yielded>
   /** Whether nobody owns it, as far as was seen at the last look. */
   isFree(row: Row): boolean
-  /** The same as of now: a node that stood still for long, and goes on, owns what comes to it from then on. */
+  /** The same after another look: a node that stood still may have gone on since, and owns what comes to it from then on. */
   isLeft(row: Row): Promise<boolean>
 }
 

@@ -1,22 +1,10 @@
 import { expect, test } from 'bun:test'
-import type { Entry, Header } from '../recording.ts'
+import type { Entry } from '../recording.ts'
 import { createDueRings } from './due-rings.ts'
 import { factsOf } from './facts.ts'
+import { headerOf } from './header-of.ts'
 import { createPatience } from './patience.ts'
 import { read } from './reading.ts'
-
-const header: Header = {
-  seed: 1,
-  nodes: 3,
-  store: 'postgresql',
-  users: 2,
-  durationS: 100,
-  startedAt: 0,
-  resumeWindowMs: 120_000,
-  faults: [],
-  crashes: [],
-  stuck: [],
-}
 
 /** A phone that was there all the time. */
 function phone(user: string, ...heard: Entry[]) {
@@ -45,8 +33,8 @@ function isDue(until: number): boolean {
     { kind: 'in', at: 20_050, socket: 0, frame: invited },
   ]
   const readings = [phone('user-1', ...invite), phone('user-2')].map((each) => [each.user, each] as const)
-  const faults = [{ kind: 'Redis stopped', target: 'Redis', from: 20_500, until } as const]
-  return createDueRings(new Map(readings), createPatience({ ...header, faults }))(facts.get('c')!, 20_000)
+  const fault = { kind: 'Redis stopped', target: 'Redis', from: 20_500, until } as const
+  return createDueRings(new Map(readings), createPatience(headerOf(fault)))(facts.get('c')!, 20_000)
 }
 
 test('[RING1] a ring that could not be told while it rang is due for 10 s after its end, and not later', () => {

@@ -1,22 +1,12 @@
 import { expect, test } from 'bun:test'
-import type { Entry, Header } from '../recording.ts'
+import type { Entry } from '../recording.ts'
 import { factsOf } from './facts.ts'
+import { headerOf } from './header-of.ts'
 import { checkNotices } from './notices.ts'
 import { createPatience } from './patience.ts'
 import { read } from './reading.ts'
 
-const header: Header = {
-  seed: 1,
-  nodes: 3,
-  store: 'postgresql',
-  users: 2,
-  durationS: 100,
-  startedAt: 0,
-  resumeWindowMs: 120_000,
-  faults: [{ kind: 'Redis killed', target: 'Redis', from: 60_000, until: 61_000 }],
-  crashes: [],
-  stuck: [],
-}
+const header = headerOf({ kind: 'Redis killed', target: 'Redis', from: 60_000, until: 61_000 })
 
 const hello = (recovered: boolean) => ({ event: 'auth.ok', data: { session_id: 's', epoch: 'e', recovered } })
 
@@ -99,7 +89,7 @@ test('how a call ended may be told to the next session; that it was answered may
 test('what was known when a fault began is due after so much time without any, and no sooner or later', () => {
   const heardBy = (...times: readonly (readonly [from: number, until: number])[]) => {
     const faults = times.map(([from, until]) => ({ kind: 'Redis stopped', target: 'Redis', from, until }) as const)
-    return createPatience({ ...header, faults }).heardBy(10_000, 'user-1', [0])
+    return createPatience(headerOf(...faults)).heardBy(10_000, 'user-1', [0])
   }
   expect(heardBy()).toBe(12_000)
   expect(heardBy([11_000, 14_000])).toBe(24_000)
