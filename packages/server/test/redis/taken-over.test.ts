@@ -174,36 +174,6 @@ for (const at of ['the same node', 'another node']) {
   })
 }
 
-test('[RES1] a session that was given away is not taken back before the other node could take it over', async () => {
-  const { started, client } = await start(2)
-  const [one, two] = started as [SessionNode, SessionNode]
-  const seen = await openReady(one.sessions)
-  await one.sessions.hold(seen.id, 'c', true)
-  await one.sessions.detach(seen.id, seen.socket, false, 0)
-  await one.settled()
-  const given = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  two.onScript = async (name, _args, send) => {
-    if (name !== 'claim') return send()
-    given.resolve()
-    await goOn.promise
-    return send()
-  }
-  const there = comeBack(two.sessions, seen, 0)
-  await given.promise
-  const from = one.ran.length
-  const here = comeBack(one.sessions, seen, 0)
-  await until('the other node is asked for it', () => one.ran.slice(from).includes('post'))
-  expect(one.ran.slice(from)).not.toContain('claim')
-  goOn.resolve()
-  await outcomeOf(() => there)
-  const back = await here
-  await two.sessions.append(seen.id, pushes.relay('c', 1))
-  await one.settled()
-  expect(back && numbersOf(back.socket)).toEqual([1])
-  client.disconnect()
-})
-
 test('[ORD3] a node that could not say that it lives says so before it takes anybody in', async () => {
   const { started, client } = await start(1)
   const [one] = started as [SessionNode]

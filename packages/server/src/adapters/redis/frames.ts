@@ -18,10 +18,17 @@ export type Frame =
     ]
   | readonly ['owing' | 'collect', identity: SessionIdentity]
   /**
-   * Lets go of a session: for its client, which came back elsewhere, in its turn (0: it has none yet), with the last push
-   * that it saw, or, where none is named, if it has no socket.
+   * Lets go of a session that has this fence in the directory: for its client, which came back elsewhere, in its turn (0: it
+   * has none yet), with the last push that it saw, or, where none is named, if it has no socket.
    */
-  | readonly ['yield', sessionId: string, identity: SessionIdentity | null, turn: number, seq?: number | undefined]
+  | readonly [
+      'yield',
+      sessionId: string,
+      fence: string,
+      identity: SessionIdentity | null,
+      turn: number,
+      seq?: number | undefined,
+    ]
   | readonly ['probe' | 'retire', sessionId: string]
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */

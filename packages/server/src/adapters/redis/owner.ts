@@ -49,10 +49,11 @@ export interface Owner {
   acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
   /** The same of one that is free by the row that was just read; false where another one was faster, or its owner lives after all. */
   claim(row: Row): Promise<boolean>
-  /** Another node wants it. */
+  /** Another node wants it, as it found it in the directory: with this fence. */
   yieldTo(
     to: string,
     sessionId: string,
+    fence: string,
     comesBack: Pick<ComesBack, 'identity' | 'turn' | 'seq'> | null,
   ): Promise<Yielded>
   /** Whether nobody owns it, as far as was seen at the last look. */
@@ -149,20 +150,13 @@ export function createOwner(options: OwnerOptions): Owner {
     return route === undefined || isDead(route) ? undefined : route
   }
 
-  /** One that was given away is not taken back before whoever got it could say so: that one is asked. */
-  async function rowOf(id: string): Promise<Row | undefined> {
-    const row = await directory.row(id)
-    const given = row?.owner === node && table.get(id) === undefined ? routeOf(id) : undefined
-    return row && given !== undefined ? { ...row, owner: given } : row
-  }
-
   async function ownerOf(id: string): Promise<string | undefined> {
     for (let tries = 0; tries < mostTries; tries++) {
       const route = routeOf(id)
       if (route !== undefined) return route
       await settle(id)
       if (isHere(id)) return node
-      const row = await rowOf(id)
+      const row = await directory.row(id)
       if (isHere(id)) return node
       if (row === undefined) return undefined
       if (!isFree(row)) {
@@ -184,7 +178,7 @@ export function createOwner(options: OwnerOptions): Owner {
     for (let tries = 0; tries < mostTries; tries++) {
       await settle(id)
       if (isHere(id)) return true
-      const row = await rowOf(id)
+      const row = await directory.row(id)
       if (isHere(id)) return true
       if (row === undefined) return false
       if (comesBack?.isOver() === true) throw new ClosedError()
@@ -202,10 +196,11 @@ export function createOwner(options: OwnerOptions): Owner {
           await Bun.sleep(pauseOf(tries))
         } else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
-          const isOwn = await take({ sessionId: id, fence: answer.fence })
+          await take({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
           // No time counts against who had a socket until now [RES1].
-          if (isOwn && answer.hadSocket && session !== undefined) session.lostAt = Number.MAX_SAFE_INTEGER
+          if (answer.hadSocket && session !== undefined && session.sink === undefined)
+            session.lostAt = Number.MAX_SAFE_INTEGER
         }
       }
     }
@@ -213,11 +208,11 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
-  async function askFor({ owner, sessionId }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
-    if (comesBack === undefined) return ask(owner, ['yield', sessionId, null, 0]) as Promise<Yielded>
+  async function askFor({ owner, sessionId, fence }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
+    if (comesBack === undefined) return ask(owner, ['yield', sessionId, fence, null, 0]) as Promise<Yielded>
     const { identity, turn, seq } = comesBack
     // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
-    const asked = ask(owner, ['yield', sessionId, identity, turn, seq], askMs) as Promise<Yielded>
+    const asked = ask(owner, ['yield', sessionId, fence, identity, turn, seq], askMs) as Promise<Yielded>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
@@ -229,11 +224,19 @@ export function createOwner(options: OwnerOptions): Owner {
     return Promise.race([answered, falls]).finally(() => over.abort())
   }
 
-  const yieldTo: Owner['yieldTo'] = async (to, id, comesBack) => {
+  /** Whoever asks has found the session in the directory before it came here: by now it may have a newer socket [RES1]. */
+  async function isOutdated(session: Session, fence: string): Promise<boolean> {
+    const now = String(session.fence)
+    // Where the directory has lost something, it is not this node that goes by an old one.
+    return fence !== now && (await directory.row(session.identity.sessionId))?.fence === now
+  }
+
+  const yieldTo: Owner['yieldTo'] = async (to, id, fence, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
-    if (session === undefined || leaving.has(id)) return notHere
+    if (session === undefined || (await isOutdated(session, fence))) return notHere
+    if (table.get(id) !== session || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
     // Before anybody is asked: who comes meanwhile is newer.
     const turn = identity === null ? session.turn : given === 0 ? ++session.turn : given
@@ -247,8 +250,7 @@ export function createOwner(options: OwnerOptions): Owner {
     // What a base client asked for on a socket of before goes on, and may be just what this waits for: nothing is sent again.
     if ((identity !== null || session.identity.extended) && !(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
-    const fence = await letGo(session, to)
-    return fence === undefined ? notHere : { fence, hadSocket, turn }
+    return (await letGo(session, to)) ? { fence: String(session.fence), hadSocket, turn } : notHere
   }
 
   /** Nothing that came on a socket of before takes effect any more. */
@@ -265,23 +267,20 @@ export function createOwner(options: OwnerOptions): Owner {
     return table.get(sessionId) === session
   }
 
-  async function letGo(session: Session, to: string): Promise<string | undefined> {
+  async function letGo(session: Session, to: string): Promise<boolean> {
     const { sessionId } = session.identity
+    // Its client came back here in this very turn.
+    if (!isHere(sessionId) || session.sink !== undefined) return false
     const { promise, resolve } = Promise.withResolvers<void>()
     leaving.set(sessionId, promise)
     try {
       // All of it, what its client asked for too: a server that took over has not what it had before for sure.
-      table.changes.tear(session)
-      for (let saving = saves.settle(); saving !== undefined && table.get(sessionId) === session; ) {
-        await saving
-        saving = session.isListed ? saves.settle() : undefined
-      }
-      // Where its client came back here meanwhile, it stays: nobody would tell that socket anything any more [INV4].
-      if (table.get(sessionId) !== session || session.sink !== undefined) return undefined
+      await saves.give(session, to)
+      // Another node was faster.
+      if (table.get(sessionId) !== session) return false
       table.drop(sessionId)
-      // Whoever waited for it here asks there, and does not take it back.
       noteRoute(sessionId, to)
-      return String(session.fence)
+      return true
     } finally {
       leaving.delete(sessionId)
       resolve()

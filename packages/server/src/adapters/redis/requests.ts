@@ -51,18 +51,21 @@ export function createRequests(options: RequestsOptions): Requests {
       }
       case 'rung': {
         const [, participant, push, except, ids] = frame
-        table.appendRung(participant, push, except)
         const missed = () => ids.filter((id) => !owner.isHere(id))
-        return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
+        const tell = () => {
+          table.appendRung(participant, push, except)
+          return isLast(push) ? around.passOn(participant, push).then(missed) : missed()
+        }
+        return missed().length === 0 ? tell() : takeOver(missed()).then(tell)
       }
       case 'owing':
         return table.owing(frame[1])
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
       case 'yield': {
-        const [, id, identity, turn, seq] = frame
+        const [, id, fence, identity, turn, seq] = frame
         // One that is no number comes as null.
-        return owner.yieldTo(from, id, identity && { identity, turn, seq: seq ?? undefined })
+        return owner.yieldTo(from, id, fence, identity && { identity, turn, seq: seq ?? undefined })
       }
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
@@ -101,6 +104,11 @@ export function createRequests(options: RequestsOptions): Requests {
       default:
         return answer
     }
+  }
+
+  /** It was given them, or has forgotten them; of those that it does not get whoever asks looks again. */
+  async function takeOver(sessionIds: readonly string[]): Promise<void> {
+    await Promise.allSettled(sessionIds.map(owner.ownerOf))
   }
 
   async function retire(id: string): Promise<boolean> {

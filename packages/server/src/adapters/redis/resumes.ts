@@ -61,14 +61,21 @@ export function createResumes({
     turnAway(sink)
   }
 
-  /** Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. */
-  async function bringAndRetire(coming: ComingBack, sink: Sink, retired?: Sink): Promise<void> {
+  /**
+   * Until it is here, and nobody else has a socket of it: it may go elsewhere while one of before is waited for. It gets its
+   * socket in the turn in which that is so: nothing would be told at one that is being given away [INV4].
+   */
+  async function bringAndOpen<T>(coming: ComingBack, sink: Sink, retired: Sink | undefined, open: () => T): Promise<T> {
     const { id, identity } = coming
     for (let tries = 0, last = retired; tries < mostTries; tries++) {
       if (!sink.isClosed) await bringHere({ ...coming, sink, next: turns.has(sink) ? sink : undefined })
       if (sink.isClosed) throw new ClosedError()
+      if (table.get(id) !== undefined && !owner.isHere(id)) continue
       const here = table.sinkToReplace(id, identity)
-      if (here === undefined || here === last) return giveWay(id, sink)
+      if (here === undefined || here === last) {
+        giveWay(id, sink)
+        return open()
+      }
       await here.retire()
       last = here
     }
@@ -84,8 +91,9 @@ export function createResumes({
     async resume(request, identity, sink, at, retired) {
       const { sessionId, seq, replied = 0 } = request
       if (tagOfSessionId(sessionId) === undefined) return undefined
-      await bringAndRetire({ id: sessionId, identity, seq }, sink, retired)
-      const open = table.resume(request, identity, sink, at)
+      const open = await bringAndOpen({ id: sessionId, identity, seq }, sink, retired, () =>
+        table.resume(request, identity, sink, at),
+      )
       if (open === undefined) return undefined
       // A node that died may have answered more than it saved; what was answered was handled.
       open.upstream.handled = Math.max(open.upstream.handled, replied)

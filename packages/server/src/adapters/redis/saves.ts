@@ -38,6 +38,8 @@ export interface Saves {
   settle(): Promise<void> | undefined
   /** The last save failed, and none has succeeded since. */
   readonly isAway: boolean
+  /** Saves a session in the name of another node, whose it is from then on. */
+  give(session: Session, to: string): Promise<void>
   /** Gives sessions of this node to whoever needs them: it stops. */
   release(): Promise<void>
   /** Sessions with a socket are remembered for longer; those that others have by now are let go. */
@@ -94,6 +96,8 @@ export function createSaves(options: SavesOptions): Saves {
   let isAway = false
   let timer: Timer | undefined
   let isReleased = false
+  /** Who gets a session that is just being given away, and how often it was written for that. */
+  const heirs = new Map<Session, { readonly to: string; writes: number }>()
 
   function save(): Promise<void> | undefined {
     if (isAway) return away()
@@ -186,15 +190,25 @@ export function createSaves(options: SavesOptions): Saves {
     const index = isGone || isWhole ? indexKey(participantHash(session.identity.participant)) : row
     const keys = [row, logKey(sessionId), index]
     if (isGone) return { change, keys, args: [session.fence, 'gone', '', 0, '', 0, 0], bytes: 0 }
-    const state = isChanged && hasCopy ? writeState(session) : ''
+    const heir = heirOf(session)
+    const isRowDue = isChanged || heir !== undefined
+    const state = isRowDue && hasCopy ? writeState(session) : ''
     const entries = log?.added.map(writeEntry) ?? []
-    const owner = isReleased && session.sink === undefined ? ['o', ''] : []
-    const fields = isChanged ? [...rowFields(session, isWhole), 'c', state, ...owner] : []
-    const ttl = isChanged ? ttlOf(session) : ''
+    const fields = isRowDue
+      ? [...rowFields(session, isWhole), 'c', state, ...(heir === undefined ? [] : ['o', heir])]
+      : []
+    const ttl = isRowDue ? ttlOf(session) : ''
     const how = [session.fence, isWhole ? 'all' : 'part', ttl, fields.length]
     const args = [...how, ...fields, log?.whole === true ? '1' : '', log?.dropped ?? 0, entries.length, ...entries]
     const bytes = entries.reduce((sum, entry) => sum + entry.length, state.length)
     return { change, keys, args, bytes }
+  }
+
+  /** Another node, or whoever comes first. */
+  function heirOf(session: Session): string | undefined {
+    const heir = heirs.get(session)
+    if (heir !== undefined) heir.writes++
+    return heir?.to ?? (isReleased && session.sink === undefined ? '' : undefined)
   }
 
   function ttlOf({ sink, places, ringing, kept }: Session): number {
@@ -283,6 +297,20 @@ export function createSaves(options: SavesOptions): Saves {
     settle,
     get isAway() {
       return isAway
+    },
+    async give(session, to) {
+      const heir = { to, writes: 0 }
+      heirs.set(session, heir)
+      changes.tear(session)
+      try {
+        // What comes meanwhile may be on its way in a save that somebody else waits for.
+        for (let seen = -1; seen !== heir.writes && table.get(session.identity.sessionId) === session; ) {
+          seen = heir.writes
+          await settle()
+        }
+      } finally {
+        heirs.delete(session)
+      }
     },
     async release() {
       isReleased = true

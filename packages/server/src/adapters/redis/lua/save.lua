@@ -1,6 +1,7 @@
 -- KEYS: of each session its row, its log and the index of its participant. 1 owner, and then of each session: its fence,
--- 'all', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values, '1' where its log is written
--- anew, so many that leave its begin, and so many entries that come to its end. Answers what was refused: which one, and why:
+-- 'all', 'part' or 'gone', how long it is remembered ('': as before), so many fields of its row and values (last its owner,
+-- where this one gives it away: it may be written so more than once), '1' where its log is written anew, so many that leave
+-- its begin, and so many entries that come to its end. Answers what was refused: which one, and why:
 -- 'moved' where another owner has it with a socket, 'other' without one, 'missing' where nobody has.
 -- 'all' begins a row that is not there, or takes it from an owner of before; 'part' needs the row as this owner left it.
 local owner, refused, i = ARGV[1], {}, 2
@@ -12,9 +13,11 @@ for k = 1, #KEYS, 3 do
   local at = from + fields
   local leaving, coming = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   i = at + 3 + coming
+  local heir = fields > 0 and ARGV[at - 2] == 'o' and ARGV[at - 1]
   local known = redis.call('HMGET', row, 'f', 'o')
   local last = tonumber(known[1] or '0')
-  if last > fence or (known[2] and known[2] ~= owner and (last == fence or what == 'gone')) then
+  local isOthers = known[2] and known[2] ~= owner and known[2] ~= heir
+  if last > fence or (isOthers and (last == fence or what == 'gone')) then
     refused[#refused + 1] = (k - 1) / 3
     refused[#refused + 1] = redis.call('HGET', row, 'k') == '1' and 'moved' or 'other'
   elseif what == 'gone' then

@@ -1,0 +1,188 @@
+import { afterEach, expect, test } from 'bun:test'
+import { createStore } from '../../src/adapters/redis/connection.ts'
+import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
+import { createSaves } from '../../src/adapters/redis/saves.ts'
+import type { Sink } from '../../src/ports/sessions.ts'
+import { StoreError } from '../../src/ports/store-error.ts'
+import type { Session } from '../../src/session/session.ts'
+import { createSessionTable } from '../../src/session/table.ts'
+import {
+  comeBack,
+  createSocket,
+  identityOf,
+  numbersOf,
+  openReady,
+  pushes,
+  relays,
+  resumeWindowMs,
+  type Seen,
+  seqsOf,
+  windowMs,
+} from '../contracts/session-parts.ts'
+import { openRedisDatabases } from '../support/redis.ts'
+import { createSessionNodes, outcomeOf, type SessionNode, sendAll, startNodes, until } from './session-nodes.ts'
+
+/** Sessions on their way from one node to another. */
+const nodes = createSessionNodes()
+const server = await openRedisDatabases()
+afterEach(() => nodes.closeAll())
+
+const start = async (count: number) => startNodes(nodes, await server.database(), count)
+
+test('[RES1] a session that was given away is not taken back before the other node could take it over', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await one.sessions.detach(seen.id, seen.socket, false, 0)
+  await one.settled()
+  const given = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  two.onScript = async (name, _args, send) => {
+    if (name !== 'claim') return send()
+    given.resolve()
+    await goOn.promise
+    return send()
+  }
+  const there = comeBack(two.sessions, seen, 0)
+  await given.promise
+  const from = one.ran.length
+  const here = comeBack(one.sessions, seen, 0)
+  await until('the other node is asked for it', () => one.ran.slice(from).includes('post'))
+  expect(one.ran.slice(from)).not.toContain('claim')
+  goOn.resolve()
+  await outcomeOf(() => there)
+  const back = await here
+  await two.sessions.append(seen.id, pushes.relay('c', 1))
+  await one.settled()
+  expect(back && numbersOf(back.socket)).toEqual([1])
+  client.disconnect()
+})
+
+/** A session that the first node has given to the second, which could not take it over. */
+async function givenOnly(
+  one: SessionNode,
+  two: SessionNode,
+  prepare: (id: string) => unknown = (id) => one.sessions.hold(id, 'c', true),
+): Promise<Seen> {
+  const seen = await openReady(one.sessions)
+  await prepare(seen.id)
+  await one.sessions.detach(seen.id, seen.socket, false, 0)
+  await one.settled()
+  two.onScript = (name, _args, send) =>
+    name === 'claim' ? Promise.reject(new StoreError('unavailable', 'just now')) : send()
+  expect(await outcomeOf(() => comeBack(two.sessions, seen, 0))).toBe('unavailable')
+  two.onScript = sendAll
+  return seen
+}
+
+test('[RES1] a session that was given away, and not taken over, is there for whoever comes back next', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  for (const next of [two, three, one]) {
+    const seen = await givenOnly(one, two)
+    const back = await comeBack(next.sessions, seen, 0)
+    await three.sessions.append(seen.id, pushes.relay('c', 1))
+    await next.settled()
+    expect(back && numbersOf(back.socket)).toEqual([1])
+  }
+  client.disconnect()
+})
+
+test('[RING1] [EXT3] what comes for a session that was given away, and not taken over, waits in it', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  for (const from of [one, two, three]) {
+    const called = await givenOnly(one, two)
+    expect(await from.sessions.append(called.id, pushes.relay('c', 1))).toBe('kept')
+    const rung = await givenOnly(one, two, (id) => one.sessions.ring(id, 'd'))
+    await from.sessions.appendRung(rung.identity.participant, pushes.stop('d', 2, 2), [])
+    for (const seen of [called, rung]) {
+      const back = await comeBack(three.sessions, seen, 0)
+      expect(back && seqsOf(back.socket)).toEqual([1])
+    }
+  }
+  client.disconnect()
+})
+
+test('[RES1] a question of before takes a session from nobody who has come back since', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  const asked = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  // As one that is read when its node goes on after a standstill.
+  two.onScript = async (name, _args, send) => {
+    if (name !== 'post') return send()
+    asked.resolve()
+    await goOn.promise
+    return send()
+  }
+  let isClosed = false
+  const late: Sink = {
+    ...createSocket(),
+    get isClosed() {
+      return isClosed
+    },
+  }
+  const comesLate = outcomeOf(() => two.sessions.sinkToReplace(seen.id, seen.identity, late, 0))
+  await asked.promise
+  // Its client was at another node, and is back.
+  expect(await comeBack(three.sessions, seen, 0)).toBeDefined()
+  const back = await comeBack(one.sessions, seen, 0)
+  isClosed = true
+  goOn.resolve()
+  expect(await comesLate).toBe('unavailable')
+  await relays(three.sessions, seen.id, 'c', [1])
+  expect([back?.socket.retirements, back?.socket.closes]).toEqual([0, []])
+  expect(back && numbersOf(back.socket)).toEqual([1])
+  client.disconnect()
+})
+
+test('[EXT3] a session is given away with all that came meanwhile, whoever waits for the save of it', async () => {
+  const url = await server.database()
+  const { client } = await startNodes(nodes, url, 0)
+  const store = createStore(url, () => {})
+  await store.ready()
+  const gates: PromiseWithResolvers<void>[] = []
+  const run = async (...how: Parameters<typeof store.run>) => {
+    const reply = await store.run(...how)
+    const gate = Promise.withResolvers<void>()
+    gates.push(gate)
+    await gate.promise
+    return reply
+  }
+  const table = createSessionTable({ windowMs, resumeWindowMs, newEpoch: () => 'epoch', isShared: true })
+  const refused: Session[] = []
+  const saves = createSaves({
+    ...{ node: 'one', table, longestMs: resumeWindowMs },
+    store: { ...store, run },
+    onRefused: (session) => refused.push(session),
+    onError: () => {},
+  })
+  const identity = identityOf()
+  const id = identity.sessionId
+  table.openDetached(identity, 0)
+  let isGiven = false
+  const given = saves.give(table.get(id) as Session, 'two').then(() => {
+    isGiven = true
+  })
+  for (let n = 1; n <= 3; n++) {
+    await until('a save is under way', () => gates.length === n)
+    expect(await client.hget(rowKey(id), 'o')).toBe('two')
+    expect(await client.llen(logKey(id))).toBe(n - 1)
+    table.append(id, pushes.relay('c', n))
+    // Somebody else's.
+    const save = saves.save()
+    gates[n - 1]?.resolve()
+    await until('the next one is under way', () => gates.length === n + 1)
+    save?.catch(() => {})
+  }
+  expect(isGiven).toBe(false)
+  gates[3]?.resolve()
+  await given
+  expect(await client.llen(logKey(id))).toBe(3)
+  expect(refused).toEqual([])
+  store.close()
+  client.disconnect()
+})
