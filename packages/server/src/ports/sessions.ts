@@ -32,6 +32,8 @@ export interface Sink {
  */
 export interface Upstream {
   handled: number
+  /** The last request whose reply stands: what the replies after it say of relays is yet to be saved [EXT3]. */
+  final: number
   replies: { readonly n: number; readonly text: string }[]
   /** The last request whose unseen reply was too many to keep: a client that has not seen it cannot resume [RES2]. */
   dropped: number

@@ -36,7 +36,7 @@ export interface Among {
   collectFinals(identity: SessionIdentity): void
   /** The same from these sessions, in this order, as far as they have no socket. */
   collectFrom(identity: SessionIdentity, sessionIds: readonly string[]): void
-  /** Base sessions without a socket in which it waits how a call ended. */
+  /** Sessions that nobody can come back to, in which it waits how a call ended. */
   straysOf(participant: Participant, call: string): readonly Session[]
   /** What waits so in one is for another one of its device that came before it did, and has looked [WS4]. */
   inherit(from: string, to: string, call: string): void
@@ -105,16 +105,35 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   /** A notice that came when its device was already back: whoever connected meanwhile has looked and found nothing [WS4]. */
   function passFinalOn(source: Session, push: Push): void {
     // Who may come back to its session finds it there.
-    if (source.identity.extended) return
+    if (mayResume(source)) return
     for (const target of live.of(source.participantKey)) passTo(target, source, push)
   }
 
   function passTo(target: Session, source: Session, push: Push): void {
     // One that has yet to look finds it.
     const hasLooked = target.overSinceOpen === undefined && target.openedAt >= goneSince(source)
-    if (!hasLooked || !isForDevice(source, target) || knowsOf(target, push)) return
-    changed(target)
-    giveFinals(source, target, ({ call }) => call === push.call)
+    if (!hasLooked || !isForDevice(source, target)) return
+    const isOfCall = ({ call }: Push) => call === push.call
+    if (hearsItself(target, push)) dropFinals(source, isOfCall)
+    else {
+      changed(target)
+      giveFinals(source, target, isOfCall)
+    }
+  }
+
+  /** It was told, said so itself, or is told as one that rings or has the place. */
+  function hearsItself(target: Session, push: Push): boolean {
+    const { places, ringing } = target
+    return knowsOf(target, push) || places?.has(push.call) === true || ringing?.has(push.call) === true
+  }
+
+  /** Its device has heard of it: whoever comes back next does not hear that another one answered, where it did itself. */
+  function dropFinals(source: Session, matches: (push: Push) => boolean): void {
+    // From before a restart: how many sockets it stands for is not known.
+    if (source.identity.deviceId === undefined) return
+    changed(source)
+    takeUnproven(source, (push) => isLast(push) && matches(push))
+    if (isForgettable(source)) forget(source)
   }
 
   function lastOf({ log }: Session, call: string): Push | undefined {
@@ -205,7 +224,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     straysOf: (participant, call) =>
       detached
         .of(participantKey(participant))
-        .filter((session) => !session.identity.extended && lastOf(session, call) !== undefined),
+        .filter((session) => !mayResume(session) && lastOf(session, call) !== undefined),
     inherit(from, to, call) {
       const [source, target] = [sessions.get(from), sessions.get(to)]
       const push = source && lastOf(source, call)

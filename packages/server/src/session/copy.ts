@@ -17,7 +17,7 @@ interface State {
   readonly shape: number
   readonly identity: Session['identity']
   readonly epoch: string
-  readonly upstream: Upstream
+  readonly upstream: Omit<Upstream, 'final'>
   readonly hasSocket: boolean
   /** `first`: of its log; 0 where that is empty. */
   readonly seqs: readonly [last: number, proven: number, readyFrom: number, lost: number, first: number]
@@ -49,7 +49,7 @@ export function writeState(session: Session): string {
     shape,
     identity: { ...identity, deviceId: identity.deviceId === undefined ? undefined : identity.deviceId },
     epoch,
-    upstream,
+    upstream: finalOf(upstream),
     hasSocket: session.sink !== undefined,
     seqs: [log?.last ?? 0, session.provenSeq, session.readyFrom, session.lostSeq, log?.all()[0]?.seq ?? 0],
     times: [session.openedAt, session.lostAt, session.idleSince],
@@ -75,6 +75,14 @@ export function writeState(session: Session): string {
   return JSON.stringify(state)
 }
 
+/**
+ * Where this is saved, what the replies after those say of relays may not be: the session that took them is another one, and
+ * may be another node's by now. Its client sends those requests again [EXT4].
+ */
+function finalOf({ handled, final, replies, dropped }: Upstream): State['upstream'] {
+  return { handled: Math.min(handled, final), replies: replies.filter(({ n }) => n <= final), dropped }
+}
+
 function stateIn(text: string): State | undefined {
   try {
     return JSON.parse(text)
@@ -93,7 +101,8 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   const [openedAt, lostAt, idleSince] = read.times
   const [last, provenSeq, readyFrom, lostSeq, first] = read.seqs
   const [closed, closedByClient, broken] = read.flags
-  const session = createSession(read.identity, undefined, read.epoch, read.upstream, openedAt)
+  const upstream = { ...read.upstream, final: read.upstream.handled }
+  const session = createSession(read.identity, undefined, read.epoch, upstream, openedAt)
   const log = entries.map(readEntry)
   if (last > 0 || log.length > 0) session.log = SessionLog.of(log, last, provenSeq)
   Object.assign(session, { provenSeq, readyFrom, lostSeq, lostAt, idleSince, closed, closedByClient, broken })

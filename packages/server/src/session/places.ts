@@ -15,6 +15,8 @@ export interface Kept {
 export interface Parcel {
   /** The same as long as it may be given again: whoever has it takes it once. */
   readonly id: string
+  /** Everything went along with another one before: this brings nothing. */
+  readonly isPassed?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
   /** What the peer sends, as it said last [MEDIA1]. */
   readonly media: Push | undefined
@@ -174,6 +176,7 @@ export function give(source: Session, call: string, version: number): Parcel {
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
+    ...(isPassed && { isPassed }),
     entries,
     media: source.media?.get(call),
     kept: source.kept?.get(call),
@@ -192,7 +195,9 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   // Who makes up for several steps at once brings it to the last place, while others bring it from place to place.
   const news = parcel.entries.filter(({ push }) => push.parcel === undefined || !target.accepted?.includes(push.parcel))
   for (const { push, at } of news) append(target, saveFirst({ ...push, parcel: push.parcel ?? parcel.id }), at)
-  for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), parcel.id])) {
+  // What it might have brought may come by way of another session.
+  const brought = parcel.isPassed === true ? [] : [parcel.id]
+  for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), ...brought])) {
     if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
   }
   for (const [sender, text] of parcel.taken) {

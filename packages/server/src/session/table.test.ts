@@ -216,3 +216,46 @@ test('[PLACE2] what went along is taken once, also of base senders, when nobody 
   other.accept('call', 'b', JSON.parse(JSON.stringify(table.give(id, 'call', 6))), { ...how, version: 6 })
   expect(handed).toEqual(['4'])
 })
+
+test('[PLACE2] who is told late that a place passed on takes nothing from what comes by way of another session', () => {
+  const [a, b, c] = [connect('a'), connect('b'), connect('c')]
+  table.hold(a, 'call', true, false, 2)
+  table.append(a, { kind: 'state', call: 'call', version: 2, text: '{"n":"accepted"}' })
+  const how = { settled: true, gate: false }
+  const first = table.give(a, 'call', 5)!
+  table.accept('call', b, first, { ...how, version: 5 })
+  table.gave(a, 'call')
+  // By another one, to where the place is now.
+  table.accept('call', c, JSON.parse(JSON.stringify(table.give(a, 'call', 5))), { ...how, version: 8 })
+  handed = []
+  table.accept('call', c, table.give(b, 'call', 8)!, { ...how, version: 8 })
+  expect(handed).toEqual(['accepted'])
+})
+
+for (const kind of ['stop', 'final'] as const) {
+  for (const extended of [true, false]) {
+    test(`[WS4] a device that has heard of an end itself (${kind}) is not told what a session of before has, ${extended ? 'extended and over' : 'base'}`, () => {
+      const ring: Push = { kind: 'ringing', call: 'call', version: 1, text: '{"n":"ring"}' }
+      const end: Push = { kind, call: 'call', version: 2, text: '{"n":"end"}' }
+      const comeBack = (id: string) => {
+        connect(id, extended)
+        table.collectFinals({ sessionId: id, participant, deviceId: 'phone', extended })
+      }
+      connect('a', extended)
+      table.append('a', ring)
+      table.detach('a', table.sinkOf('a')!, false, 0)
+      const request = { sessionId: 'a', epoch: 'another', seq: 0 }
+      table.resume(request, { sessionId: 'a', participant, deviceId: 'phone', extended }, sink(), 0)
+      comeBack('b')
+      table.append('b', ring)
+      // It answered itself, or was told.
+      table.appendRung(participant, end, kind === 'stop' ? ['b'] : [])
+      expect(handed).toEqual(kind === 'stop' ? ['ring', 'ring'] : ['ring', 'ring', 'end'])
+      table.prove('b', handed.length - 1)
+      table.detach('b', table.sinkOf('b')!, true, 0)
+      handed = []
+      comeBack('c')
+      expect(handed).toEqual([])
+    })
+  }
+}

@@ -89,7 +89,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
   }
 
   function create(identity: SessionIdentity, sink: Sink | undefined, at: number): Session {
-    const upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+    const upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
     const session = createSession(identity, sink, options.newEpoch(), upstream, at)
     add(session)
     return session

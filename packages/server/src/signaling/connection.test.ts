@@ -186,6 +186,27 @@ test('[EXT3] where the save before it fails, an ack says that the relay may not 
   expect(it.upstream.replies.map(({ text }) => JSON.parse(text))).toEqual(replies)
 })
 
+test('[EXT3] [EXT4] what a reply says of a relay stands once it is saved, or says that it is not, also where its socket is closed', async () => {
+  const reply = JSON.stringify({ event: 'call.ack', request_id: '1', data: { call_uuid: 'c' } })
+  for (const isSaved of [true, false]) {
+    for (const closes of ['never', 'before it is answered', 'before it is saved']) {
+      const it = connection(null, { ...session, extended: true })
+      const { promise: taken, resolve: take } = Promise.withResolvers<void>()
+      answer = () => taken.then(() => ({ reply, malformed: false, n: 1, isOfLog: true }))
+      it.receive('1')
+      if (closes === 'before it is answered') it.closed()
+      take()
+      await Bun.sleep(0)
+      expect(it.upstream).toMatchObject({ handled: 1, final: 0 })
+      it.seal()
+      if (closes === 'before it is saved') it.closed()
+      it.flush(now, isSaved)
+      expect(it.upstream.final).toBe(1)
+      expect(JSON.parse(it.upstream.replies[0]!.text).data.volatile).toBe(isSaved ? undefined : true)
+    }
+  }
+})
+
 test('[EXT3] what others have to know, too, is told when it is saved, and what comes after it waits', () => {
   const it = connection(null, { ...session, extended: true })
   const push = (text: string, seq: number, isEvent: boolean) => {

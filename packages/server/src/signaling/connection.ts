@@ -56,7 +56,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private gate: RateGate | undefined
   private readonly inbox: Inbox
   private readonly outlet: Outlet
-  upstream: Upstream = { handled: 0, replies: [], dropped: 0 }
+  upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
   private whenIdle: (() => void)[] = []
   /** After a stall it is asked who is at the other end. */
   private asking = false
@@ -188,7 +188,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private finish({ reply, malformed, n, refreshed, isOfLog }: DispatchResult): void {
     if (refreshed !== undefined) this.refresh(refreshed)
     if (n !== undefined && this.session.extended) this.remember(n, reply)
-    if (reply !== undefined && this.state === 'open') this.outlet[isOfLog ? 'sendAck' : 'send'](reply)
+    // Also where nobody is there to read it: who comes back is told whether it is saved.
+    if (reply !== undefined) this.outlet[isOfLog ? 'sendAck' : 'send'](reply)
     this.malformed = malformed ? this.malformed + 1 : 0
     if (this.malformed >= maxMalformed) this.close(4400, 'malformed messages')
   }

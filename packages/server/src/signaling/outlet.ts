@@ -120,11 +120,11 @@ export class Outlet {
       else this.sealed.push(...this.texts)
       for (const text of this.texts) this.sealedLength += text.length
       this.texts = []
-      this.sealedAcks.push(...this.acks)
-      this.acks = []
       this.hasSealedEvent ||= this.hasEvent
       this.hasEvent = false
     }
+    this.sealedAcks.push(...this.acks)
+    this.acks = []
     this.sealedSeq = this.pushedSeq
     this.sealedReply = this.owner.upstream.handled
   }
@@ -138,9 +138,11 @@ export class Outlet {
       if (this.sealedLength <= maxUnsentBytes) return true
       // It comes back for what its session has.
       this.owner.close(1013, 'try again later', 'what it has to be told cannot be saved')
-      return false
     }
     if (!isSaved && this.sealedAcks.length > 0) this.qualify()
+    this.sealedAcks = []
+    const { upstream } = this.owner
+    upstream.final = Math.max(upstream.final, this.sealedReply)
     this.write()
     if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
     return false
@@ -162,7 +164,6 @@ export class Outlet {
   private write(): void {
     const { sealed, socket } = this
     if (!this.owner.isOpen) return
-    this.sealedAcks = []
     this.hasSealedEvent = false
     this.written = this.sealedSeq
     this.writtenReply = this.sealedReply
@@ -267,9 +268,9 @@ export class Outlet {
     this.probing?.settle(alive)
   }
 
-  /** The socket is gone: what was not written never is. */
+  /** The socket is gone: what was not written never is. What it said of relays may have to be said again [EXT4]. */
   close(): void {
-    for (const each of [this.texts, this.acks, this.sealed, this.sealedAcks]) each.length = 0
+    for (const each of [this.texts, this.sealed]) each.length = 0
     this.settleProbe(false)
   }
 }

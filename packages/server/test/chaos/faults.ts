@@ -2,7 +2,6 @@ import { participantHash, tagOfSessionId } from '../../src/session/session-id.ts
 import { evictKey, flush } from '../failures/lost-keys.ts'
 import type { Random } from '../fuzz/random.ts'
 import type { Postgres } from '../support/postgres.ts'
-import type { RedisServer } from '../support/redis.ts'
 import { type Endpoint, failures } from './endpoint.ts'
 import { type FaultKind, faultKindsOf, lastingKindsOf, ofEndpoints } from './fault-kinds.ts'
 import type { NodeProcess } from './node-process.ts'
@@ -10,7 +9,7 @@ import type { RunOptions } from './options.ts'
 import { role } from './person.ts'
 import type { Phone } from './phone.ts'
 import type { FaultRecord } from './recording.ts'
-import { productKey, signalPostgres, type World } from './world.ts'
+import { productKey, type SharedRedis, signalPostgres, type World } from './world.ts'
 
 /** Something that can go wrong, and come right again. */
 interface Fault {
@@ -159,7 +158,7 @@ function faultsOf(
     }
   }
   if (postgres !== undefined) faults.push(...faultsOfPostgres(postgres, hold, random))
-  if (redis.length > 0) faults.push(...faultsOfRedis(redis, random.pick(phones), hold, random))
+  if (redis !== undefined) faults.push(...faultsOfRedis(redis, random.pick(phones), hold, random))
   if (endpoints.length > 0) faults.push(...faultsOfEndpoints(endpoints, random.pick(nodes), random))
   return faults
 }
@@ -226,14 +225,17 @@ function killBeforeDelivery(endpoints: readonly Endpoint[], node: NodeProcess, r
 }
 
 function faultsOfRedis(
-  servers: readonly RedisServer[],
+  { servers, whole }: SharedRedis,
   phone: Phone,
   hold: (longest: number) => number,
   random: Random,
 ): Fault[] {
   const target = 'Redis'
   const server = servers.length === 1 ? servers[0]! : random.pick(servers)
-  const signal = (name: NodeJS.Signals) => () => void process.kill(server.pid, name)
+  const goOn = () => {
+    process.kill(server.pid, 'SIGCONT')
+    return whole()
+  }
   const key = random.pick(['log', 'session', 'index'] as const)
   const asItIs = () => {}
   return [
@@ -242,9 +244,15 @@ function faultsOfRedis(
       target,
       holdMs: random.int(2_000),
       begin: () => server.kill(),
-      end: () => server.restart(),
+      end: () => server.restart().then(whole),
     },
-    { kind: 'Redis stopped', target, holdMs: hold(6_000), begin: signal('SIGSTOP'), end: signal('SIGCONT') },
+    {
+      kind: 'Redis stopped',
+      target,
+      holdMs: hold(6_000),
+      begin: () => void process.kill(server.pid, 'SIGSTOP'),
+      end: goOn,
+    },
     { kind: 'Redis emptied', target, holdMs: 0, begin: () => flush(server), end: asItIs },
     {
       kind: 'keys evicted',

@@ -3,13 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { program } from '@ringwire/testkit/program'
 import type { Subprocess } from 'bun'
-import type { Crash } from './recording.ts'
+import type { Bug, Crash } from './recording.ts'
 
 /** Of what a node logs the end is kept. */
 const keptLog = 20_000
 const restartPauseMs = 100
 /** Long after the time to drain: a node that has not ended by then never will. */
 const endPatienceMs = 60_000
+
+/** Whether a line of the log is of an error that is no store's; one that does not start says so too, and is tried again. */
+function isBug(line: string): boolean {
+  if (!line.includes('"level":"error"')) return false
+  const { error, message } = JSON.parse(line)
+  return error !== undefined && error.name !== 'StoreError' && message !== 'the service did not start'
+}
 
 export interface NodeProcessOptions {
   readonly index: number
@@ -21,6 +28,8 @@ export interface NodeProcessOptions {
 export class NodeProcess {
   readonly index: number
   readonly crashes: Crash[] = []
+  /** What it logged as a bug. */
+  readonly bugs: Bug[] = []
   url = ''
   private readonly options: NodeProcessOptions
   readonly dataDir = mkdtempSync(join(tmpdir(), 'ringwire-chaos-'))
@@ -77,7 +86,14 @@ export class NodeProcess {
 
   private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder()
-    for await (const bytes of stream) this.log = (this.log + decoder.decode(bytes, { stream: true })).slice(-keptLog)
+    let rest = ''
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true })
+      this.log = (this.log + text).slice(-keptLog)
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines.filter(isBug)) this.bugs.push({ node: this.index, at: this.options.at(), line })
+    }
   }
 
   private async watch(child: Subprocess): Promise<void> {

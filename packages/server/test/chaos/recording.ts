@@ -119,6 +119,13 @@ export interface Crash {
   readonly log: string
 }
 
+/** What a node logged of an error that is no store's: a bug of the service. */
+export interface Bug {
+  readonly node: number
+  readonly at: number
+  readonly line: string
+}
+
 /** What several nodes share: one Redis, or a cluster of three masters. */
 export type RedisKind = 'one' | 'cluster'
 
@@ -138,6 +145,8 @@ export interface Header {
   readonly resumeWindowMs: number
   readonly faults: readonly FaultRecord[]
   readonly crashes: readonly Crash[]
+  /** An older recording has none. */
+  readonly bugs?: readonly Bug[]
   /** Who or what did not come to an end after the last fault. */
   readonly stuck: readonly string[]
 }

@@ -82,8 +82,9 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
   const stuck = await finish(world, store, participants)
   clearInterval(ticker)
   const crashes = world.nodes.flatMap((node) => node.crashes)
+  const bugs = world.nodes.flatMap((node) => node.bugs)
   const settings = { seed, nodes, store, redis, users, durationS, startedAt, resumeWindowMs }
-  const header = { ...settings, stuck, faults: faults.records, crashes }
+  const header = { ...settings, stuck, faults: faults.records, crashes, bugs }
   return { header, ...(await collect(world, participants)) }
 }
 
@@ -152,7 +153,7 @@ async function finish(
     while ((await liveCallCount(query)) > 0) await Bun.sleep(tickMs)
   }
   stuck.push(...(await eachInTime('holds live calls', [['the database', noneLive]])))
-  if (redis.length > 0) await Bun.sleep(lastNewsMs)
+  if (redis !== undefined) await Bun.sleep(lastNewsMs)
   stuck.push(
     ...(await eachInTime(
       'gets no answer',

@@ -53,7 +53,7 @@ export interface World {
   readonly postgres: Postgres | undefined
   readonly query: Query
   /** Several nodes share one Redis, or the masters of a cluster; one node has its sessions in memory. */
-  readonly redis: readonly RedisServer[]
+  readonly redis: SharedRedis | undefined
   /** Each is told of every call. */
   readonly endpoints: readonly Endpoint[]
   /** Of each of several nodes its own ways to the stores; to a cluster there is nothing between. */
@@ -96,7 +96,7 @@ export async function createWorld(
     await Promise.all(others.map(startOrSay))
     const query: Query =
       postgres === undefined ? querySqlite(first) : (statement) => postgres.query(statement, databaseUrl)
-    return { nodes, postgres, query, redis: redis?.servers ?? [], endpoints, links, dispose }
+    return { nodes, postgres, query, redis, endpoints, links, dispose }
   } catch (error) {
     await dispose()
     throw error
@@ -118,10 +118,12 @@ function querySqlite({ dataDir }: NodeProcess): Query {
   }
 }
 
-interface SharedRedis {
+export interface SharedRedis {
   readonly kind: RedisKind
   readonly url: string
   readonly servers: readonly RedisServer[]
+  /** Resolves when a server that was away is there for everybody. */
+  whole(): Promise<void>
 }
 
 /** Redis with its data on disk: what it had comes back with it, and nobody may take that for whole [RES2]. */
@@ -134,7 +136,7 @@ async function createRedis(kind: RedisKind, disposals: (() => Promise<unknown>)[
   }
   const server = await startRedis(onDisk)
   disposals.push(() => server.stop())
-  return { url: server.url, servers: [server], kind }
+  return { url: server.url, servers: [server], kind, whole: async () => {} }
 }
 
 async function createLinks(

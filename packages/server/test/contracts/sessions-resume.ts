@@ -89,7 +89,7 @@ export function registerResumeRules(given: () => SessionsHarness): void {
         identity,
         id: identity.sessionId,
         socket: first,
-        upstream: { handled: 0, replies: [], dropped: 0 },
+        upstream: { handled: 0, final: 0, replies: [], dropped: 0 },
       }
       const back = await comeBack(sessions(), seen, 0)
       await given().settled()
@@ -192,14 +192,14 @@ export function registerResumeRules(given: () => SessionsHarness): void {
 
     test('[EXT4] its requests go on where they were', async () => {
       const seen = await openReady(sessions())
-      expect(seen.upstream).toEqual({ handled: 0, replies: [], dropped: 0 })
-      seen.upstream.handled = 3
+      expect(seen.upstream).toEqual({ handled: 0, final: 0, replies: [], dropped: 0 })
+      Object.assign(seen.upstream, { handled: 3, final: 3 })
       seen.upstream.replies.push({ n: 3, text: 'a reply' })
       await drop(seen)
       const back = await comeBack(sessions(), seen, 0)
-      expect(back?.upstream).toEqual({ handled: 3, replies: [{ n: 3, text: 'a reply' }], dropped: 0 })
+      expect(back?.upstream).toEqual({ handled: 3, final: 3, replies: [{ n: 3, text: 'a reply' }], dropped: 0 })
       const other = await openReady(sessions(), { participant: seen.identity.participant })
-      expect(other.upstream).toEqual({ handled: 0, replies: [], dropped: 0 })
+      expect(other.upstream).toEqual({ handled: 0, final: 0, replies: [], dropped: 0 })
     })
 
     test('[PLACE2] it has its places, and rings no second time', async () => {

@@ -280,6 +280,22 @@ test('[EXT3] [ORD3] what was told to a session that another node has by now was 
   client.disconnect()
 })
 
+test('[EXT3] [EXT4] what nobody knows to be saved is asked again at another node, though it was answered', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  // Of the last relay it is not known yet, when its sender is saved, whether its receiver is another node's by now.
+  Object.assign(seen.upstream, { handled: 3, final: 2 })
+  for (const n of [1, 2, 3]) seen.upstream.replies.push({ n, text: `reply ${n}` })
+  await relays(one.sessions, seen.id, 'c', [1])
+  one.sessions.renew(seen.id, 1)
+  await one.settled()
+  await writeRow(client, seen.id, { o: '', f: '9' })
+  const back = await comeBack(two.sessions, seen, 1)
+  expect(back?.upstream).toMatchObject({ handled: 2, replies: [{ n: 1 }, { n: 2 }] })
+  client.disconnect()
+})
+
 test('[EXT3] a save says that it was refused to whoever waits for it, and to nobody after', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -69,6 +69,8 @@ class SharedPostgres implements Databases {
   }
 }
 
+const mostLaunches = 100
+
 /** A PostgreSQL server of its own, with all of its data in a directory that is removed at the end. */
 export class Postgres implements Databases {
   /** What the server wrote to its log. */
@@ -160,6 +162,17 @@ export class Postgres implements Databases {
   async up(extra: Settings = {}): Promise<void> {
     const options = Object.entries({ ...settings, port: String(this.port), ...extra })
     const args = ['-D', this.dataDir, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+    for (let tries = 1; ; tries++) {
+      const from = this.log.length
+      if (await this.launch(args)) return
+      // Processes of a server that was killed may not have ended yet.
+      const isTaken = this.log.slice(from).includes('pre-existing shared memory block')
+      if (!isTaken || tries === mostLaunches) throw new Error(`PostgreSQL did not start:\n${this.log.slice(from)}`)
+      await Bun.sleep(100)
+    }
+  }
+
+  private async launch(args: readonly string[]): Promise<boolean> {
     const server = Bun.spawn(this.command('postgres', args), {
       cwd: this.directory,
       env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' },
@@ -168,12 +181,16 @@ export class Postgres implements Databases {
       stderr: 'pipe',
     })
     this.server = server
-    void this.collect(server.stderr)
+    const collected = this.collect(server.stderr)
     const ready = this.command('pg_isready', ['-q', '-h', '127.0.0.1', '-p', String(this.port)])
     while (Bun.spawnSync(ready).exitCode !== 0) {
-      if (server.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${this.log}`)
+      if (server.exitCode !== null) {
+        await collected
+        return false
+      }
       await Bun.sleep(20)
     }
+    return true
   }
 
   /** Somebody else may have taken the port since it was found to be free. */

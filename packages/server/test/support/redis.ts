@@ -93,10 +93,16 @@ function spawn(port: number, directory: string, args: Args) {
   )
 }
 
+export interface RedisCluster {
+  readonly url: string
+  readonly servers: readonly RedisServer[]
+  /** Resolves when all of them take commands: one that was away for 2 s is taken back some seconds after it is there. */
+  whole(): Promise<void>
+  stop(): Promise<void>
+}
+
 /** Three masters that share the slots: real processes. */
-export async function startCluster(
-  moreArgs: () => Promise<Args> = async () => [],
-): Promise<{ url: string; servers: readonly RedisServer[]; stop(): Promise<void> }> {
+export async function startCluster(moreArgs: () => Promise<Args> = async () => []): Promise<RedisCluster> {
   const nodes = await Promise.all(
     [0, 1, 2].map(async () => {
       let bus = 0
@@ -116,16 +122,22 @@ export async function startCluster(
     await client.call('CLUSTER', 'ADDSLOTSRANGE', Math.floor((i * 16_384) / 3), Math.floor(((i + 1) * 16_384) / 3) - 1)
     if (i > 0) await client.call('CLUSTER', 'MEET', '127.0.0.1', first!.server.port, first!.bus)
   }
-  for (const client of clients) {
-    for (let tries = 0; tries < 1_000; tries++) {
-      const [info, slots] = await Promise.all([client.call('CLUSTER', 'INFO'), client.call('CLUSTER', 'SLOTS')])
-      if (String(info).includes('cluster_state:ok') && (slots as unknown[]).length === 3) break
-      await Bun.sleep(20)
-    }
-    client.disconnect()
-  }
+  for (const client of clients) client.disconnect()
+  const whole = async () => void (await Promise.all(servers.map(knowsAll)))
+  await whole()
   const url = `redis+cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`
-  return { url, servers, stop: async () => void (await Promise.all(servers.map((server) => server.stop()))) }
+  return { url, servers, whole, stop: async () => void (await Promise.all(servers.map((server) => server.stop()))) }
+}
+
+/** That each has heard of the others, and has nobody for failed, is told by it alone. */
+async function knowsAll({ url }: RedisServer): Promise<void> {
+  const client = new Redis(url)
+  for (let tries = 0; tries < 1_000; tries++) {
+    const [info, slots] = await Promise.all([client.call('CLUSTER', 'INFO'), client.call('CLUSTER', 'SLOTS')])
+    if (String(info).includes('cluster_state:ok') && (slots as unknown[]).length === 3) break
+    await Bun.sleep(20)
+  }
+  client.disconnect()
 }
 
 async function answers(port: number, child: { exitCode: number | null }): Promise<boolean> {

@@ -96,7 +96,9 @@ export function createResumes({
       )
       if (open === undefined) return undefined
       // A node that died may have answered more than it saved; what was answered was handled.
-      open.upstream.handled = Math.max(open.upstream.handled, replied)
+      const { upstream } = open
+      upstream.handled = Math.max(upstream.handled, replied)
+      upstream.final = Math.max(upstream.final, replied)
       await registered(sessionId, sink, false)
       return open
     },

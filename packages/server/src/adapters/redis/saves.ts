@@ -304,9 +304,13 @@ export function createSaves(options: SavesOptions): Saves {
       changes.tear(session)
       try {
         // What comes meanwhile may be on its way in a save that somebody else waits for.
-        for (let seen = -1; seen !== heir.writes && table.get(session.identity.sessionId) === session; ) {
+        const isOwn = () => table.get(session.identity.sessionId) === session
+        for (let seen = -1; (seen !== heir.writes || session.isListed) && isOwn(); ) {
           seen = heir.writes
+          const { final } = session.upstream
           await settle()
+          // What its client was told stands by now: it need not ask for that again.
+          if (session.upstream.final !== final) changes.tear(session)
         }
       } finally {
         heirs.delete(session)

@@ -38,6 +38,7 @@ export function check(recording: Recording): Verdict {
   const facts = factsOf(recording)
   const losses = lossesOf(readings, facts, header)
   for (const { node, code, at } of header.crashes) report('crash', `node ${node} ended with ${code}`, { at })
+  for (const { node, line, at } of header.bugs ?? []) report('bug', `node ${node} logged ${line}`, { at })
   for (const text of header.stuck) report('stuck', text)
   checkDatabase(facts, report)
   checkStreams(readings, report)

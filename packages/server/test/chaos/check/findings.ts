@@ -17,6 +17,7 @@ export const kinds = {
   history: 'the history of a participant does not agree with the database',
   hook: 'a webhook did not come, came out of order, or under two ids',
   crash: 'a node ended by itself',
+  bug: 'a node failed at something that is no fault of a store',
   stuck: 'something did not come to an end',
 } as const
 export type Kind = keyof typeof kinds

@@ -301,6 +301,14 @@ export const plantsInCalls: readonly Plant[] = [
     },
   },
   {
+    name: 'a node that logged a bug',
+    kind: 'bug',
+    plant(draft) {
+      draft.header.bugs = [{ node: 0, at: 1, line: '{}' }]
+      return {}
+    },
+  },
+  {
     name: 'somebody who gets no answer',
     kind: 'stuck',
     plant(draft) {
