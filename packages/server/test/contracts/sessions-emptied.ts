@@ -71,7 +71,7 @@ export function registerEmptiedRules(name: string, open: () => Promise<SessionsH
       const seen = await openReady(sessions())
       await sessions().hold(seen.id, 'c', true)
       await sessions().append(seen.id, pushes.ringing('d', 1, 1))
-      seen.upstream.handled = 4
+      Object.assign(seen.upstream, { handled: 4, final: 4 })
       await harness.emptyStore()
       expect(await sessions().sinkOf(seen.id)).toBe(seen.socket)
       expect(await sessions().holdsAny(seen.id)).toBe(true)

@@ -285,7 +285,7 @@ for (const where of ['another node', 'the same node'] as const) {
     between.retire = async () => {
       await Bun.sleep(20)
       retired++
-      if (open !== undefined) open.upstream.handled = 7
+      if (open !== undefined) Object.assign(open.upstream, { handled: 7, final: 7 })
     }
     const late = await two.sessions.resume(resumeOf(seen, 0), seen.identity, createSocket(), 0, older)
     expect(retired).toBeGreaterThan(0)
