@@ -129,8 +129,8 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
 
   /** Its device has heard of it: whoever comes back next does not hear that another one answered, where it did itself. */
   function dropFinals(source: Session, matches: (push: Push) => boolean): void {
-    // From before a restart: how many sockets it stands for is not known.
-    if (source.identity.deviceId === undefined) return
+    // Without a name it may be another one.
+    if (typeof source.identity.deviceId !== 'string') return
     changed(source)
     takeUnproven(source, (push) => isLast(push) && matches(push))
     if (isForgettable(source)) forget(source)

@@ -207,6 +207,21 @@ test('[EXT3] [EXT4] what a reply says of a relay stands once it is saved, or say
   }
 })
 
+test('[EXT3] an ack of a relay whose save failed says so, also where it waits for another save with something else', () => {
+  const it = connection(null, { ...session, extended: true })
+  const reply = JSON.stringify({ event: 'call.ack', request_id: '1', data: { call_uuid: 'c' } })
+  answer = () => ({ reply, malformed: false, n: 1, isOfLog: true })
+  it.receive('1')
+  it.send('end')
+  it.pushed(1, undefined, true)
+  it.seal()
+  expect(it.flush(now, false)).toBe(true)
+  it.flush(now, true)
+  const [ack, end] = wire
+  expect([JSON.parse(ack!).data.volatile, end]).toEqual([true, 'end'])
+  expect(JSON.parse(it.upstream.replies[0]!.text).data.volatile).toBe(true)
+})
+
 test('[EXT3] what others have to know, too, is told when it is saved, and what comes after it waits', () => {
   const it = connection(null, { ...session, extended: true })
   const push = (text: string, seq: number, isEvent: boolean) => {

@@ -134,13 +134,13 @@ export class Outlet {
    * pushed, with what follows, has to wait. Answers whether it waits.
    */
   flush(now: number, isSaved = true): boolean {
+    if (!isSaved && this.sealedAcks.length > 0) this.qualify()
+    this.sealedAcks = []
     if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) {
       if (this.sealedLength <= maxUnsentBytes) return true
       // It comes back for what its session has.
       this.owner.close(1013, 'try again later', 'what it has to be told cannot be saved')
     }
-    if (!isSaved && this.sealedAcks.length > 0) this.qualify()
-    this.sealedAcks = []
     const { upstream } = this.owner
     upstream.final = Math.max(upstream.final, this.sealedReply)
     this.write()

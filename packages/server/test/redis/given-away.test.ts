@@ -17,10 +17,19 @@ import {
   resumeWindowMs,
   type Seen,
   seqsOf,
+  upTo,
   windowMs,
 } from '../contracts/session-parts.ts'
 import { openRedisDatabases } from '../support/redis.ts'
-import { createSessionNodes, outcomeOf, type SessionNode, sendAll, startNodes, until } from './session-nodes.ts'
+import {
+  createSessionNodes,
+  outcomeOf,
+  type SessionNode,
+  sendAll,
+  startNodes,
+  until,
+  writeRow,
+} from './session-nodes.ts'
 
 /** Sessions on their way from one node to another. */
 const nodes = createSessionNodes()
@@ -67,6 +76,8 @@ async function givenOnly(
 ): Promise<Seen> {
   const seen = await openReady(one.sessions)
   await prepare(seen.id)
+  // It knows from before where the session is.
+  await two.sessions.seen(seen.identity.participant)
   await one.sessions.detach(seen.id, seen.socket, false, 0)
   await one.settled()
   two.onScript = (name, _args, send) =>
@@ -86,6 +97,31 @@ test('[RES1] a session that was given away, and not taken over, is there for who
     await next.settled()
     expect(back && numbersOf(back.socket)).toEqual([1])
   }
+  client.disconnect()
+})
+
+test('[RES1] [RING1] it is there, too, where nobody heard that it was given away', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const called = await openReady(one.sessions)
+  await one.sessions.hold(called.id, 'c', true)
+  const rung = await openReady(one.sessions)
+  await one.sessions.ring(rung.id, 'd')
+  for (const { id, socket, identity } of [called, rung]) {
+    await one.sessions.detach(id, socket, false, 0)
+    await two.sessions.seen(identity.participant)
+  }
+  await one.settled()
+  const owner = await client.hget(rowKey(called.id), 'o')
+  // Its answers are lost.
+  one.onScript = (name, _args, send) => (name === 'post' ? new Promise(() => {}) : send())
+  const waiting = [called, rung].map((seen) => outcomeOf(() => comeBack(two.sessions, seen, 0)))
+  for (const { id } of [called, rung])
+    await until('it is given away', async () => (await client.hget(rowKey(id), 'o')) !== owner)
+  one.onScript = sendAll
+  await three.sessions.appendRung(rung.identity.participant, pushes.stop('d', 2, 2), [])
+  for (const seen of [called, rung]) expect(await comeBack(three.sessions, seen, 0)).toBeDefined()
+  await Promise.all(waiting)
   client.disconnect()
 })
 
@@ -136,6 +172,68 @@ test('[RES1] a question of before takes a session from nobody who has come back 
   await relays(three.sessions, seen.id, 'c', [1])
   expect([back?.socket.retirements, back?.socket.closes]).toEqual([0, []])
   expect(back && numbersOf(back.socket)).toEqual([1])
+  client.disconnect()
+})
+
+test('[RES1] a session that was given away is not taken back where Redis has forgotten that', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.settled()
+  const before = await client.hgetall(rowKey(seen.id))
+  const there = await comeBack(two.sessions, seen, 0)
+  await two.sessions.hold(seen.id, 'c', true)
+  await relays(two.sessions, seen.id, 'c', [1])
+  await two.settled()
+  // A replica that was behind.
+  await writeRow(client, seen.id, before)
+  const back = there && (await comeBack(one.sessions, there, 0))
+  expect(back && numbersOf(back.socket)).toEqual([1])
+  expect(await one.sessions.holdsAny(seen.id)).toBe(true)
+  client.disconnect()
+})
+
+test('[WS4] [RES2] a session that nobody can resume is given away whatever its last socket still waits for', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  Object.assign(seen.socket, { isBusy: true, retire: () => new Promise(() => {}) })
+  await one.sessions.ring(seen.id, 'c')
+  await one.sessions.detach(seen.id, seen.socket, true, 0)
+  await one.settled()
+  const other = await openReady(two.sessions, {
+    participant: seen.identity.participant,
+    deviceId: seen.identity.deviceId,
+  })
+  await two.sessions.collectFinals(other.identity)
+  await one.sessions.appendRung(seen.identity.participant, pushes.stop('c', 2, 1), [])
+  await two.settled()
+  expect(numbersOf(other.socket)).toEqual([1])
+  client.disconnect()
+})
+
+test('[RES1] what comes to a session of a node that stops goes along with it', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const seen = await openReady(one.sessions)
+  await one.sessions.hold(seen.id, 'c', true)
+  await relays(one.sessions, seen.id, 'c', upTo(512))
+  await one.sessions.detach(seen.id, seen.socket, false, 0)
+  await one.settled()
+  // It comes while the last save is under way.
+  let results: unknown[] = []
+  one.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name === 'save') {
+      one.onScript = sendAll
+      results = [one.sessions.append(seen.id, pushes.relay('c', 513))]
+    }
+    return reply
+  }
+  await one.close()
+  expect(results).toEqual(['kept'])
+  const back = await comeBack(two.sessions, seen, 1)
+  expect(back && numbersOf(back.socket)).toEqual(upTo(513).slice(1))
   client.disconnect()
 })
 

@@ -3,7 +3,7 @@ import type { SessionIdentity, Sink } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { readSession } from '../../session/copy.ts'
 import { LateError, socketAhead } from '../../session/late.ts'
-import type { Session } from '../../session/session.ts'
+import { mayResume, type Session } from '../../session/session.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { forgetOldest } from '../oldest.ts'
 import type { Directory, Row } from './directory.ts'
@@ -174,27 +174,32 @@ export function createOwner(options: OwnerOptions): Owner {
     forgetOldest(routes, mostRoutes)
   }
 
+  /** Where a replica was promoted that has not heard that this node gave it away, whoever got it is asked first. */
+  async function rowOf(id: string): Promise<Row | undefined> {
+    const row = await directory.row(id)
+    const given = row?.owner === node && table.get(id) === undefined ? routeOf(id) : undefined
+    return row && given !== undefined ? { ...row, owner: given } : row
+  }
+
   async function acquire(id: string, comesBack?: ComesBack): Promise<boolean> {
     for (let tries = 0; tries < mostTries; tries++) {
       await settle(id)
       if (isHere(id)) return true
-      const row = await directory.row(id)
+      const row = await rowOf(id)
       if (isHere(id)) return true
       if (row === undefined) return false
       if (comesBack?.isOver() === true) throw new ClosedError()
       if (isFree(row)) await claim(row)
       else {
-        const answer = await askFor(row, comesBack)
+        const answer = await askFor(row, comesBack).finally(() => routes.delete(id))
         if (answer === 'silent') {
           await take(row)
           continue
         }
         if (answer === 'refused') return false
         if (answer === 'late') throw new LateError()
-        if (answer === notHere) {
-          routes.delete(id)
-          await Bun.sleep(pauseOf(tries))
-        } else {
+        if (answer === notHere) await Bun.sleep(pauseOf(tries))
+        else {
           if (comesBack !== undefined) comesBack.turn = answer.turn
           await take({ sessionId: id, fence: answer.fence })
           const session = table.get(id)
@@ -233,6 +238,8 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const yieldTo: Owner['yieldTo'] = async (to, id, fence, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
+    // Whoever asks has found this node in the directory, wherever the session was seen before.
+    if (!isHere(id)) routes.delete(id)
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
     if (session === undefined || (await isOutdated(session, fence))) return notHere
@@ -247,8 +254,8 @@ export function createOwner(options: OwnerOptions): Owner {
     }
     if (turn < session.turn) return 'late'
     const hadSocket = session.sink !== undefined
-    // What a base client asked for on a socket of before goes on, and may be just what this waits for: nothing is sent again.
-    if ((identity !== null || session.identity.extended) && !(await retireAll(session))) return notHere
+    // Where nobody can come back, what was asked for on a socket of before goes on, and may be just what this waits for.
+    if ((identity !== null || mayResume(session)) && !(await retireAll(session))) return notHere
     if (turn < session.turn) return 'late'
     return (await letGo(session, to)) ? { fence: String(session.fence), hadSocket, turn } : notHere
   }

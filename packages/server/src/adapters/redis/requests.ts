@@ -109,6 +109,7 @@ export function createRequests(options: RequestsOptions): Requests {
 
   /** It was given them, or has forgotten them; of those that it does not get whoever asks looks again. */
   async function takeOver(sessionIds: readonly string[]): Promise<void> {
+    sessionIds.forEach(owner.forgetRoute)
     await Promise.allSettled(sessionIds.map(owner.ownerOf))
   }
 

@@ -191,13 +191,11 @@ export function createSaves(options: SavesOptions): Saves {
     const keys = [row, logKey(sessionId), index]
     if (isGone) return { change, keys, args: [session.fence, 'gone', '', 0, '', 0, 0], bytes: 0 }
     const heir = heirOf(session)
-    const isRowDue = isChanged || heir !== undefined
-    const state = isRowDue && hasCopy ? writeState(session) : ''
+    const state = isChanged && hasCopy ? writeState(session) : ''
     const entries = log?.added.map(writeEntry) ?? []
-    const fields = isRowDue
-      ? [...rowFields(session, isWhole), 'c', state, ...(heir === undefined ? [] : ['o', heir])]
-      : []
-    const ttl = isRowDue ? ttlOf(session) : ''
+    const about = isChanged ? [...rowFields(session, isWhole), 'c', state] : []
+    const fields = heir === undefined ? about : [...about, 'o', heir]
+    const ttl = isChanged ? ttlOf(session) : ''
     const how = [session.fence, isWhole ? 'all' : 'part', ttl, fields.length]
     const args = [...how, ...fields, log?.whole === true ? '1' : '', log?.dropped ?? 0, entries.length, ...entries]
     const bytes = entries.reduce((sum, entry) => sum + entry.length, state.length)
