@@ -212,23 +212,28 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
     return promise
   }
 
+  /** In full where its server does not know it: one that has just started. */
+  async function sendScript({ sha, text }: Script, keys: readonly string[], args: readonly (string | number)[]) {
+    try {
+      return (await within(() => client.evalsha(sha, keys.length, ...keys, ...args))) as Reply
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+      return (await within(() => client.eval(text, keys.length, ...keys, ...args))) as Reply
+    }
+  }
+
   return {
     client,
     async run(name, keys, args) {
       const script = scripts.get(name)
       if (script === undefined) throw new Error(`no script ${name}`)
-      const send = () => within(() => client.evalsha(script.sha, keys.length, ...keys, ...args))
-      try {
-        return (await send()) as Reply
-      } catch (error) {
+      const send = () => sendScript(script, keys, args)
+      return send().catch(async (error) => {
         // A cluster's client that lost a connection asks any server, and does not look by itself where the slot is.
-        if (client instanceof Cluster && error instanceof StoreError && error.message === 'MOVED') {
-          await within(() => refreshed(client))
-          return (await send()) as Reply
-        }
-        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-        return (await within(() => client.eval(script.text, keys.length, ...keys, ...args))) as Reply
-      }
+        if (!(client instanceof Cluster && error instanceof StoreError && error.message === 'MOVED')) throw error
+        await within(() => refreshed(client))
+        return send()
+      })
     },
     field: (key, field) => within(() => client.hget(key, field)),
     exists: (keys) => within(() => client.exists(...keys)),
@@ -366,7 +371,12 @@ function storeError(cause: unknown): unknown {
   return new StoreError('unknown', 'the connection to Redis was lost', { cause })
 }
 
-function readScripts(): Map<ScriptName, { text: string; sha: string }> {
+interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+function readScripts(): Map<ScriptName, Script> {
   return new Map(
     scriptNames.map((name) => {
       const text = readFileSync(new URL(`src/adapters/redis/lua/${name}.lua`, packageRoot), 'utf8')

@@ -26,7 +26,8 @@ export function checkNotices(
       for (const owed of owedFor(event, fact)) {
         const reading = byUser.get(owed.user)
         const at = event.at - startedAt
-        if (reading === undefined || isHeard(reading, owed, event, at, patience)) continue
+        if (reading === undefined) continue
+        if ([at, patience.storedBy(at)].some((due) => isHeard(reading, owed, event, due, patience))) continue
         if (event.type === 'invited' && !isRingDue(fact, at)) continue
         const where = { user: owed.user, call: event.call_uuid, at }
         report('untold', `${owed.user} never got ${owed.pushes} of version ${event.version}`, where)

@@ -37,6 +37,13 @@ test('what waited for a phone that was away until its log was lost may be missin
   ).toBe(true)
 })
 
+test('what a store that was away commits later is known later', () => {
+  const { storedBy } = createPatience(
+    headerOf({ kind: 'PostgreSQL stopped', target: 'PostgreSQL', from: 20_000, until: 26_000 }),
+  )
+  expect([19_000, 20_000, 25_000, 26_500].map(storedBy)).toEqual([19_000, 26_000, 26_000, 26_500])
+})
+
 test('not where the phone was there in between, or no log was lost', () => {
   expect(
     isExcused([

@@ -15,6 +15,8 @@ const atOnceMs = 2_000
 
 /** Says what was due when, and so which loss explains what is missing. */
 export interface Patience {
+  /** When what was decided at `at` was known to the store for sure: what waited for one that was away is committed later. */
+  storedBy(at: number): number
   /**
    * Until when a phone has to have stayed that surely heard what was known to be committed at `knownAt`: a little longer,
    * or, where a store or a node on its way was broken then, as long as news may take after that, in which what breaks again
@@ -47,6 +49,12 @@ export function createPatience(header: Header): Patience {
   }
 
   return {
+    storedBy(at) {
+      const away = faults.filter(({ kind, from, until }) => {
+        return /PostgreSQL/.test(kind) && from <= at + clockSlackMs && until >= at
+      })
+      return Math.max(at, ...away.map(({ until }) => until))
+    },
     heardBy(knownAt, user, nodes) {
       const soon = knownAt + atOnceMs
       const onTheWay = faults

@@ -1,7 +1,7 @@
 import { isRelay } from '../recording.ts'
 import { markOf, sameText } from '../relay-text.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
-import type { Report } from './findings.ts'
+import { clockSlackMs, type Report } from './findings.ts'
 import type { Patience } from './patience.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
 
@@ -26,7 +26,7 @@ export function checkRelays(
     readings.flatMap(({ requests }) => requests).filter(({ frame }) => isRelay(frame)),
     ({ frame, session }) => `${frame.data?.call_uuid} ${session.user}`,
   )
-  for (const [name, came] of arrivals) checkArrivals(came, sent.get(name) ?? [], facts, report)
+  for (const [name, came] of arrivals) checkArrivals(came, sent.get(name) ?? [], facts, startedAt, report)
   for (const [name, requests] of sent) {
     const [call = '', user = ''] = name.split(' ')
     const fact = facts.get(call)
@@ -39,6 +39,9 @@ export function checkRelays(
     for (const request of requests) checkArrived(request, stream, report)
   }
 }
+
+/** How long who sends to a call that is over is told nothing but that [END1], in ms. */
+const endKnownMs = 60_000
 
 /** Per call and sender, in the order in which they came. */
 function arrivalsOf(readings: readonly Reading[]): Map<string, Arrival[]> {
@@ -56,7 +59,13 @@ function arrivalsOf(readings: readonly Reading[]): Map<string, Arrival[]> {
   return arrivals
 }
 
-function checkArrivals(came: readonly Arrival[], sent: readonly SeenRequest[], facts: Facts, report: Report): void {
+function checkArrivals(
+  came: readonly Arrival[],
+  sent: readonly SeenRequest[],
+  facts: Facts,
+  startedAt: number,
+  report: Report,
+): void {
   const requests = new Map(sent.map((request) => [markOf(request.frame), request]))
   const last = new Map<unknown, number>()
   for (const { mark, push, stretch } of came) {
@@ -69,7 +78,8 @@ function checkArrivals(came: readonly Arrival[], sent: readonly SeenRequest[], f
     if (request === undefined || request.frame.event !== event)
       report('effect', `${event} ${mark} was never sent`, where)
     else if (!sameText(request.frame, push.frame)) report('effect', `${event} ${mark} came with another text`, where)
-    else if (outcomeOf(request) === 'refused') report('effect', `${event} ${mark} came, and it was refused`, where)
+    else if (outcomeOf(request) === 'refused' && !isOver(request, fact, startedAt))
+      report('effect', `${event} ${mark} came, and it was refused`, where)
     if (fact === undefined || sideOf(fact, user) === undefined)
       report('effect', `${event} ${mark} came to a stranger`, where)
     // One past the log finds its way alone.
@@ -78,6 +88,13 @@ function checkArrivals(came: readonly Arrival[], sent: readonly SeenRequest[], f
     if (mark < before) report('order', `${event} ${mark} after ${before}`, where)
     last.set(stretch.session, Math.max(mark, before))
   }
+}
+
+/** That its call is over for more than a minute is all that who asks again is told then: nobody knows any more what came [EXT4]. */
+function isOver({ sent, replies: [reply] }: SeenRequest, fact: CallFacts | undefined, startedAt: number): boolean {
+  const endedAt = fact?.row.ended_at
+  if (sent === 1 || reply?.frame.error?.code !== 'CALL_INVALID_STATE' || typeof endedAt !== 'number') return false
+  return startedAt + reply.at - endedAt > endKnownMs - clockSlackMs
 }
 
 /** What one side of a call sends to the other. */
