@@ -82,6 +82,8 @@ export interface WebhooksOptions {
   readonly onError: (error: unknown) => void
   /** Tests do not wait for hours. */
   readonly backoffMs?: readonly number[]
+  /** How calls are let go first; tests count it. */
+  readonly pause?: () => Promise<void>
 }
 
 export interface Webhooks {
@@ -100,7 +102,7 @@ export interface Webhooks {
 
 /** Delivers what commits wrote for endpoints [HOOK3]. Every node does, each what it claims; none leads. */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
-  const { store, post, wakeHook, now, onResult, onFailed, onError } = options
+  const { store, post, wakeHook, now, onResult, onFailed, onError, pause = () => Bun.sleep(pauseMs) } = options
   let endpoints = new Map<string, WebhookEndpoint>()
   let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
   let presence: ReadonlySet<string> = new Set()
@@ -183,7 +185,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       while (isAgain) {
         isAgain = false
         const isBehind = (await lag.look()) > behindMs
-        if (isBehind && isCalled && !isStopped) await Bun.sleep(pauseMs)
+        if (isBehind && isCalled && !isStopped) await pause()
         isCalled = false
         await storeResults()
         if (!isStopped) await takeOn()
