@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect } from 'bun:test'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { runCommandLine } from '../../src/cli/program.ts'
+import type { Config } from '../../src/config/config.ts'
+import { migrateToPostgres } from '../../src/services/migration.ts'
+
+/** Of the test that is running. */
+export let dataDir: string
+
+/** Each test of the file has a data directory of its own. */
+export function useDataDirs(): void {
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'ringwire-cli-'))
+  })
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+}
+
+export interface Ran {
+  code: number
+  out: string
+  err: string
+  served: Config | undefined
+  /** What the service is given to log when it starts. */
+  warnings: readonly string[]
+}
+
+/** Runs the command line as a process would, on the data directory of the test. */
+export async function run(
+  args: string | readonly string[],
+  options: { env?: Record<string, string>; input?: string; now?: number } = {},
+): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '', served: undefined, warnings: [] }
+  ran.code = await runCommandLine(typeof args === 'string' ? args.split(' ').filter(Boolean) : args, {
+    env: { RINGWIRE_DATA_DIR: dataDir, ...options.env },
+    now: () => options.now ?? Date.UTC(2026, 0, 1),
+    out: (text) => {
+      ran.out += text
+    },
+    err: (text) => {
+      ran.err += text
+    },
+    terminal: undefined,
+    openConsole: () => {
+      throw new Error('not asked for')
+    },
+    readInput: async () => options.input ?? '',
+    openStore: (config) =>
+      openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
+    backUp: () => Promise.reject(new Error('not asked for')),
+    migrate: migrateToPostgres,
+    serve: async (config, warnings) => {
+      ran.served = config
+      ran.warnings = warnings
+      return 7
+    },
+  })
+  return ran
+}
+
+/** What it prints as JSON, where it ends with 0. */
+export async function json<T>(args: string, options?: Parameters<typeof run>[1]): Promise<T> {
+  const { code, out, err } = await run(`${args} --json`, options)
+  expect([args, code, err]).toEqual([args, 0, ''])
+  return JSON.parse(out) as T
+}
+
+/** A file of the data directory that every account may read. */
+export function openToAll(name: string): string {
+  const file = join(dataDir, name)
+  writeFileSync(file, '')
+  chmodSync(file, 0o644)
+  return file
+}
