@@ -186,6 +186,11 @@ export interface SessionPushes {
 
 /** Who has which place of a call, and what waits for the accept. */
 export interface SessionPlaces {
+  /**
+   * Whether a node that serves has a session of which there is no record: a missing record proves nothing. It is found from
+   * then on. Rejects with a `StoreError` where the node does not answer.
+   */
+  findAt(sessionId: string, node: string): MaybePromise<boolean>
   /** Registers a session that has no socket (any more): its places are remembered from before a restart. */
   openDetached(identity: SessionIdentity, at: number): MaybePromise<void>
   /**

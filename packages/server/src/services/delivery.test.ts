@@ -250,6 +250,7 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
     confirm() {},
     // The callee's session is not found yet.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
+    findAt: () => false,
     takeKept: () => [],
     openGate: (id: string) => void gates.push(id),
   } as unknown as Sessions
@@ -398,45 +399,52 @@ test('[PLACE2] a place that another device took: who came back before anybody co
   expect(told).toEqual(['call.cancelled'])
 })
 
-test('[WS4] how a call ended waits for who comes back, where the session that had the place is gone', async () => {
-  const { call: answered } = accepted(ringing())
-  if (answered.status !== 'accepted') throw new Error('unreachable')
-  const { call, event } = ended(answered)
-  const heard: string[] = []
-  const made: string[] = []
-  const sessions = {
-    confirm() {},
-    hold: () => false,
-    openDetached: ({ sessionId }: SessionIdentity) => void made.push(sessionId),
-    append(id: string) {
-      if (id === answered.calleePlace.sessionId && !made.includes(id)) return 'gone'
-      heard.push(id)
-      return 'sent'
-    },
-    release() {},
-  } as unknown as Sessions
-  const both = (['caller', 'callee'] as const).map(
-    (place) => ({ to: { place }, event: 'call.ended', data: {} }) as Notice,
-  )
-  const delivery = createDelivery({
-    sessions,
-    now: () => time,
-    stepsAfter: () => [{ call, event: { ...event, notices: both } }],
-    isHeldElsewhere: () => true,
-    leftOf: () => left,
-    onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
-    nodes: { tell() {}, told() {} },
-    onApplied() {},
-    onError(error) {
-      throw error
-    },
+for (const isThere of [false, true]) {
+  test(`[WS4] how a call ended waits for who comes back, where the session that had the place is gone; where its node has it, it is told there: ${isThere}`, async () => {
+    const { call: answered } = accepted(ringing())
+    if (answered.status !== 'accepted') throw new Error('unreachable')
+    const { call, event } = ended(answered)
+    const heard: string[] = []
+    const made: string[] = []
+    let isFound = false
+    const sessions = {
+      confirm() {},
+      hold: () => isFound,
+      findAt: () => {
+        isFound = isThere
+        return isThere
+      },
+      openDetached: ({ sessionId }: SessionIdentity) => void made.push(sessionId),
+      append(id: string) {
+        if (id === answered.calleePlace.sessionId && !isFound && !made.includes(id)) return 'gone'
+        heard.push(id)
+        return 'sent'
+      },
+      release() {},
+    } as unknown as Sessions
+    const both = (['caller', 'callee'] as const).map(
+      (place) => ({ to: { place }, event: 'call.ended', data: {} }) as Notice,
+    )
+    const delivery = createDelivery({
+      sessions,
+      now: () => time,
+      stepsAfter: () => [{ call, event: { ...event, notices: both } }],
+      isHeldElsewhere: () => true,
+      leftOf: () => left,
+      onToldLeft: (rows) => void toldRows.push(...rows.map(({ row }) => row)),
+      nodes: { tell() {}, told() {} },
+      onApplied() {},
+      onError(error) {
+        throw error
+      },
+    })
+    leave(call.version)
+    expect(await delivery.catchUp(call)).toBe('done')
+    expect(made).toEqual(isThere ? [] : [answered.calleePlace.sessionId])
+    expect(heard.toSorted()).toEqual(
+      [answered.callerPlace, answered.calleePlace].map(({ sessionId }) => sessionId).toSorted(),
+    )
+    expect(toldRows).toEqual([call.version * 10])
+    expect([...delivery.undelivered]).toEqual([])
   })
-  leave(call.version)
-  expect(await delivery.catchUp(call)).toBe('done')
-  expect(made).toEqual([answered.calleePlace.sessionId])
-  expect(heard.toSorted()).toEqual(
-    [answered.callerPlace, answered.calleePlace].map(({ sessionId }) => sessionId).toSorted(),
-  )
-  expect(toldRows).toEqual([call.version * 10])
-  expect([...delivery.undelivered]).toEqual([])
-})
+}

@@ -274,14 +274,17 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** A holder whose socket died while its request was being committed still needs a log [PLACE5]. */
   function remember(key: string, call: Call, side: Side, place: Place, gate: boolean): MaybePromise<unknown> {
     const { sessionId, deviceId, settled } = place
-    return andThen(sessions.hold(sessionId, key, settled, gate, call.version), (isThere) => {
+    const hold = () => sessions.hold(sessionId, key, settled, gate, call.version)
+    return andThen(hold(), (isThere) => {
       if (isThere) return
-      // Its node is about to say that the place is lost. Of a call that is over it never is: who comes back is told there.
-      if (isLive(call) && isHeldElsewhere(place)) throw new HolderGone()
-      const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
-      return andThen(sessions.openDetached(identity, call.startedAt), () =>
-        sessions.hold(sessionId, key, settled, gate, call.version),
-      )
+      const isElsewhere = isHeldElsewhere(place)
+      return andThen(isElsewhere && sessions.findAt(sessionId, place.node), (isFound) => {
+        if (isFound) return hold()
+        // Its node is about to say that the place is lost. Of a call that is over it never is: who comes back is told there.
+        if (isElsewhere && isLive(call)) throw new HolderGone()
+        const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
+        return andThen(sessions.openDetached(identity, call.startedAt), hold)
+      })
     })
   }
 

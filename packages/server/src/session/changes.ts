@@ -21,13 +21,16 @@ export interface Changes {
   changed(session: Session): void
   logged(session: Session): void
   forgotten(session: Session): void
-  /** It is another process' to save. */
+  /** It is another process' to save: what changed here since the last save is lost. */
   dropped(session: Session): void
   /** The next save writes it whole. */
   tear(session: Session): void
   /** It could not be written: the next save does. */
   failed(change: Change): void
+  /** Whether anybody who waits for a save has to wait, or was told of what is lost. */
   readonly isEmpty: boolean
+  /** Whether changes of a session that was dropped were lost since this was asked last. */
+  takeLost(): boolean
   /** What a save has to write; it counts as saved then. */
   take(): Change[]
 }
@@ -35,6 +38,7 @@ export interface Changes {
 export function createChanges(isNoted: boolean, onFirst: () => void = () => {}): Changes {
   let listed: Session[] = []
   let gone: Session[] = []
+  let isLost = false
 
   function list(session: Session, list: Session[]): void {
     if (listed.length + gone.length === 0) onFirst()
@@ -87,14 +91,20 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
       session.isListed = false
     },
     dropped(session) {
+      if (session.isListed) isLost = true
       session.isListed = false
+    },
+    takeLost() {
+      const wasLost = isLost
+      isLost = false
+      return wasLost
     },
     failed({ session, isGone }) {
       if (isGone) list(session, gone)
       else tear(session)
     },
     get isEmpty() {
-      return listed.length === 0 && gone.length === 0
+      return listed.length === 0 && gone.length === 0 && !isLost
     },
     take() {
       // Not what was forgotten, or went elsewhere, meanwhile.

@@ -18,6 +18,8 @@ export interface Parcel {
   /** Everything went along with another one before: this brings nothing. */
   readonly isPassed?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
+  /** Up to which version of the call it was told, and of the other side's absence: what is told late of that is no news. */
+  readonly told: readonly [version: number, peerVersion: number]
   /** What the peer sends, as it said last [MEDIA1]. */
   readonly media: Push | undefined
   readonly kept: Kept | undefined
@@ -178,6 +180,7 @@ export function give(source: Session, call: string, version: number): Parcel {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,
     ...(isPassed && { isPassed }),
     entries,
+    told: [source.versions?.get(call) ?? 0, source.peerVersions?.get(call) ?? 0] as const,
     media: source.media?.get(call),
     kept: source.kept?.get(call),
     gate: source.gates?.get(call),
@@ -200,6 +203,7 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), ...brought])) {
     if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
   }
+  if (parcel.isPassed !== true) acceptTold(target, call, parcel.told)
   for (const [sender, text] of parcel.taken) {
     target.taken ??= new Map()
     const from = Taken.read(text)
@@ -209,6 +213,17 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   }
   acceptGate(target, call, parcel.gate, gate, append)
   if (parcel.media !== undefined) append(target, untaken(parcel.media))
+}
+
+function acceptTold(target: Session, call: string, [version, peerVersion]: Parcel['told']): void {
+  if (version > (target.versions?.get(call) ?? 0)) {
+    target.versions ??= new Map()
+    target.versions.set(call, version)
+  }
+  if (peerVersion > (target.peerVersions?.get(call) ?? 0)) {
+    target.peerVersions ??= new Map()
+    target.peerVersions.set(call, peerVersion)
+  }
 }
 
 function acceptKept(target: Session, call: string, kept: Kept | undefined): void {

@@ -259,3 +259,20 @@ for (const kind of ['stop', 'final'] as const) {
     })
   }
 }
+
+test('[PLACE2] [ORD3] what who had the place was told, and has, is no news for who takes it, however late it is told again', () => {
+  const [a, b] = [connect('a'), connect('b')]
+  const state = (version: number): Push => ({ kind: 'state', call: 'call', version, text: `{"n":"state ${version}"}` })
+  const peer = (version: number): Push => ({ kind: 'peer', call: 'call', version, text: `{"n":"peer ${version}"}` })
+  table.hold(a, 'call', true, false, 2)
+  table.append(a, state(2))
+  table.prove(a, 1)
+  table.append(a, peer(4))
+  table.append(a, peer(6))
+  handed = []
+  table.move('call', a, b, true, 7)
+  for (const push of [state(2), peer(4), peer(6)]) table.append(b, push)
+  expect(handed).toEqual(['peer 4', 'peer 6'])
+  for (const push of [state(8), peer(9)]) table.append(b, push)
+  expect(handed.slice(2)).toEqual(['state 8', 'peer 9'])
+})

@@ -35,7 +35,7 @@ export interface SessionTableOptions {
 }
 
 /** What a session table does not do: whether something is saved, and whose a session is by now. */
-type Beyond = 'confirm' | 'hasMoved'
+type Beyond = 'confirm' | 'hasMoved' | 'findAt'
 
 /** The port's methods, with every answer at once. */
 type AtOnce = {

@@ -97,6 +97,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     },
     wasClosed: (id, node) => away(id).wasClosed(id, node),
     sinkOf: (id) => home(id).sinkOf(id),
+    findAt: (id, node) => home(id).findAt(id, node),
     liveOf: (participant, at, began) => next().liveOf(participant, at, began),
     appendLive: (...how) => next().appendLive(...how),
     seen: (participant) => next().seen(participant),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Redis } from 'ioredis'
+import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { comeBack, numbersOf, openReady, pushes, type Seen } from '../contracts/session-parts.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { createSessionNodes, outcomeOf, type SessionNode, sendAll, until } from './session-nodes.ts'
@@ -110,3 +111,16 @@ test('[ORD3] where all have written again what they own, nothing is waited for',
   await one.settled()
   expect(numbersOf(seen.socket)).toEqual([1, 2])
 }, 60_000)
+
+test('[ORD3] a session of which there is no record is found where its call has it, and from then on', async () => {
+  const [one, other] = await startTwo()
+  const seen = await openReady(one.sessions)
+  await one.settled()
+  const at = String(await admin.hget(rowKey(seen.id), 'o'))
+  await admin.del(rowKey(seen.id))
+  expect(await other.sessions.append(seen.id, pushes.relay('c', 1))).toBe('gone')
+  expect(await other.sessions.findAt(crypto.randomUUID(), at)).toBe(false)
+  expect(await other.sessions.findAt(seen.id, at)).toBe(true)
+  expect(await other.sessions.append(seen.id, pushes.relay('c', 2))).toBe('sent')
+  expect(numbersOf(seen.socket)).toEqual([2])
+})

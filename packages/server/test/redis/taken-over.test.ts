@@ -280,6 +280,28 @@ test('[EXT3] [ORD3] what was told to a session that another node has by now was 
   client.disconnect()
 })
 
+test('[EXT3] what was told to a session while it turned out to be another node’s is not saved for whoever waits then', async () => {
+  const { one, seen, client } = await taken()
+  const other = await openReady(one.sessions)
+  let asked: Promise<void> | undefined
+  one.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'save') return reply
+    one.onScript = sendAll
+    // It is told more before the refusal is heard of, and somebody waits for the save after that.
+    await one.sessions.append(seen.id, pushes.relay('c', 3))
+    asked = one.sessions.append(other.id, pushes.relay('d', 1)) as unknown as Promise<void>
+    return reply
+  }
+  await one.sessions.append(seen.id, pushes.relay('c', 2))
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  await asked
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  await one.sessions.append(other.id, pushes.relay('d', 2))
+  expect(await outcomeOf(async () => one.save())).toBeUndefined()
+  client.disconnect()
+})
+
 test('[EXT3] [EXT4] what nobody knows to be saved is asked again at another node, though it was answered', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

@@ -47,6 +47,8 @@ export function createMemorySessions({ windowMs, resumeWindowMs }: MemorySession
       const other = table.sinkOf(sessionId)
       return other !== undefined && other !== sink
     },
+    // Nobody else has any.
+    findAt: () => false,
     confirm() {},
   }
 }

@@ -30,6 +30,8 @@ export type Frame =
       seq?: number | undefined,
     ]
   | readonly ['probe' | 'retire', sessionId: string]
+  /** Whether a session is that node's, of which the directory has no row: it writes one, then. */
+  | readonly ['find', sessionId: string]
   | readonly ['close', sessionId: string, code: number, reason: string]
   /** What was just committed to a call, under the mark of its shape. */
   | readonly ['call', mark: string, call: unknown]

@@ -68,6 +68,8 @@ export function createRequests(options: RequestsOptions): Requests {
         // One that is no number comes as null.
         return owner.yieldTo(from, id, fence, identity && { identity, turn, seq: seq ?? undefined })
       }
+      case 'find':
+        return find(frame[1])
       case 'probe':
         return table.sinkOf(frame[1])?.probe() ?? false
       case 'retire':
@@ -111,6 +113,12 @@ export function createRequests(options: RequestsOptions): Requests {
   async function takeOver(sessionIds: readonly string[]): Promise<void> {
     sessionIds.forEach(owner.forgetRoute)
     await Promise.allSettled(sessionIds.map(owner.ownerOf))
+  }
+
+  function find(id: string): boolean {
+    const session = owner.isHere(id) ? table.get(id) : undefined
+    if (session !== undefined) table.changes.tear(session)
+    return session !== undefined
   }
 
   async function retire(id: string): Promise<boolean> {

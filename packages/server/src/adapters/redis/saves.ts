@@ -131,14 +131,15 @@ export function createSaves(options: SavesOptions): Saves {
   }
 
   function begin(): Promise<void> {
-    const mine = write(changes.take()).finally(() => {
+    const mine = write(changes.take(), changes.takeLost()).finally(() => {
       if (current === mine) current = undefined
     })
     current = mine
     return mine
   }
 
-  async function write(taken: readonly Change[]): Promise<void> {
+  /** `isLost`: something that was told meanwhile belongs to a session that is another node's by now. */
+  async function write(taken: readonly Change[], isLost: boolean): Promise<void> {
     const parts = partsOf(taken.map(written))
     const sent: Sent[] = []
     try {
@@ -149,8 +150,8 @@ export function createSaves(options: SavesOptions): Saves {
     }
     isAway = false
     // What the store does not have any more is written whole.
-    if (sent.some(({ isMissing }) => isMissing)) await write(changes.take())
-    if (sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
+    if (sent.some(({ isMissing }) => isMissing)) await write(changes.take(), changes.takeLost())
+    if (isLost || sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
   }
 
   async function send(part: readonly Written[]): Promise<Sent> {

@@ -349,6 +349,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     keep: (id, push) => run('keep', id, push),
     takeKept: (id, call) => run('takeKept', id, call),
     hold: (id, call, settled, gate = false, version = newestVersion) => run('hold', id, call, settled, gate, version),
+    findAt: (id, at) => (at === node ? owner.isHere(id) : (inbox.ask(at, ['find', id]) as Promise<boolean>)),
     openGate: (id, call, first) => run('openGate', id, call, first),
     release: (id, call) => run('release', id, call),
     knowsEnd: table.knowsEnd,

@@ -44,6 +44,6 @@ function firstHeard(readings: readonly Reading[]): ReadonlyMap<string, number> {
 }
 
 /** The node where somebody was in last, or still is. */
-function nodeAt(reading: Reading | undefined, at: number): number | undefined {
+export function nodeAt(reading: Reading | undefined, at: number): number | undefined {
   return reading?.states.findLast((state) => state.at <= at)?.node
 }

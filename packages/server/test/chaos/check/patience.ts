@@ -11,7 +11,7 @@ import type { Reading, Stretch } from './reading.ts'
 const news = { oneNode: { online: 1_200, back: 4_000 }, manyNodes: { online: 10_000, back: 15_000 } } as const
 
 /** News that nothing is in the way of: on a busy machine it waits for a core. In ms. */
-const atOnceMs = 2_000
+export const atOnceMs = 2_000
 
 /** Says what was due when, and so which loss explains what is missing. */
 export interface Patience {

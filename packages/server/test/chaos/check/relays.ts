@@ -1,8 +1,9 @@
 import { isRelay } from '../recording.ts'
 import { markOf, sameText } from '../relay-text.ts'
+import { nodeAt } from './due-rings.ts'
 import { type CallFacts, type Facts, overStatuses, sideOf } from './facts.ts'
 import { clockSlackMs, type Report } from './findings.ts'
-import type { Patience } from './patience.ts'
+import { atOnceMs, type Patience } from './patience.ts'
 import { isVolatile, outcomeOf, type Reading, type SeenPush, type SeenRequest, type Stretch } from './reading.ts'
 
 /** A relay as its receiver got it. */
@@ -123,6 +124,11 @@ function checkArrived(request: SeenRequest, stream: Stream, report: Report): voi
     if (acceptedAt === undefined) return
     const answered = Math.max(reply.at, acceptedAt - startedAt)
     if (patience.declared(sender, request.firstAt, answered) || isExcused(answered, answered, stream, mark)) return
+    // It is handed over with the answer: not where that could not be told before the call was over.
+    const nodes = [receiver, sender].map((reading) => nodeAt(reading, answered))
+    const heardBy = patience.heardBy(answered, receiver.user, nodes)
+    const endedAt = (fact.row.ended_at ?? Number.POSITIVE_INFINITY) - startedAt
+    if (stream.came.length === 0 && heardBy > answered + atOnceMs && heardBy > endedAt) return
     report('lost', `${text}, though the call was answered`, where)
   } else if (!isExcused(request.firstAt, reply.at, stream, mark)) report('lost', text, where)
 }
