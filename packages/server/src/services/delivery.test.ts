@@ -246,11 +246,12 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
   let isLost = true
   leave(call.version)
   const gates: string[] = []
+  let isSilent = false
   const sessions = {
     confirm() {},
     // The callee's session is not found yet.
     hold: (id: string) => id !== first.calleePlace.sessionId || !isLost,
-    findAt: () => false,
+    findAt: () => (isSilent ? Promise.reject(new StoreError('unknown', 'it is silent')) : false),
     takeKept: () => [],
     openGate: (id: string) => void gates.push(id),
   } as unknown as Sessions
@@ -267,6 +268,8 @@ test('[REL2] an answer that could not be handed on whole is left: its gates are 
       throw error
     },
   })
+  expect(await delivery.catchUp(call)).toBe('later')
+  isSilent = true
   expect(await delivery.catchUp(call)).toBe('later')
   expect(gates).toEqual([])
   // Nobody asks about it again: the sweep does.

@@ -278,13 +278,24 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return andThen(hold(), (isThere) => {
       if (isThere) return
       const isElsewhere = isHeldElsewhere(place)
-      return andThen(isElsewhere && sessions.findAt(sessionId, place.node), (isFound) => {
-        if (isFound) return hold()
-        // Its node is about to say that the place is lost. Of a call that is over it never is: who comes back is told there.
-        if (isElsewhere && isLive(call)) throw new HolderGone()
-        const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
-        return andThen(sessions.openDetached(identity, call.startedAt), hold)
-      })
+      return andThen(isElsewhere && isFoundAt(place), (isFound) =>
+        andThen(isFound && hold(), (isHeld) => {
+          if (isHeld) return
+          // Its node is about to say that the place is lost. Of a call that is over it never is: who comes back is told there.
+          if (isElsewhere && isLive(call)) throw new HolderGone()
+          const identity = { sessionId, participant: participantOf(call, side), deviceId, extended: false }
+          return andThen(sessions.openDetached(identity, call.startedAt), hold)
+        }),
+      )
+    })
+  }
+
+  /** One that does not answer now may have it. */
+  function isFoundAt({ sessionId, node }: Place): MaybePromise<boolean> {
+    const found = sessions.findAt(sessionId, node)
+    if (!(found instanceof Promise)) return found
+    return found.catch((error) => {
+      throw error instanceof StoreError ? new HolderGone() : error
     })
   }
 

@@ -29,7 +29,9 @@ export interface Changes {
   failed(change: Change): void
   /** Whether anybody who waits for a save has to wait, or was told of what is lost. */
   readonly isEmpty: boolean
-  /** Whether changes of a session that was dropped were lost since this was asked last. */
+  /** Something that was told is lost: whoever waits for the next save hears so. */
+  lost(): void
+  /** Whether that was so since this was asked last. */
   takeLost(): boolean
   /** What a save has to write; it counts as saved then. */
   take(): Change[]
@@ -93,6 +95,9 @@ export function createChanges(isNoted: boolean, onFirst: () => void = () => {}):
     dropped(session) {
       if (session.isListed) isLost = true
       session.isListed = false
+    },
+    lost() {
+      isLost = true
     },
     takeLost() {
       const wasLost = isLost

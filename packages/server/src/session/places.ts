@@ -19,7 +19,7 @@ export interface Parcel {
   readonly isPassed?: true
   readonly entries: readonly { readonly push: Push; readonly at: number }[]
   /** Up to which version of the call it was told, and of the other side's absence: what is told late of that is no news. */
-  readonly told: readonly [version: number, peerVersion: number]
+  readonly told?: readonly [version: number, peerVersion: number]
   /** What the peer sends, as it said last [MEDIA1]. */
   readonly media: Push | undefined
   readonly kept: Kept | undefined
@@ -215,7 +215,7 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   if (parcel.media !== undefined) append(target, untaken(parcel.media))
 }
 
-function acceptTold(target: Session, call: string, [version, peerVersion]: Parcel['told']): void {
+function acceptTold(target: Session, call: string, [version, peerVersion]: Parcel['told'] = [0, 0]): void {
   if (version > (target.versions?.get(call) ?? 0)) {
     target.versions ??= new Map()
     target.versions.set(call, version)

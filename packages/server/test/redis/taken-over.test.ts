@@ -302,6 +302,46 @@ test('[EXT3] what was told to a session while it turned out to be another nodeâ€
   client.disconnect()
 })
 
+test('[EXT3] whoever waits for the save of that hears of it also where another one has to be written again', async () => {
+  const { one, seen, client } = await taken()
+  const other = await openReady(one.sessions)
+  await one.save()
+  let outcome: unknown
+  one.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'save') return reply
+    one.onScript = sendAll
+    await one.sessions.append(seen.id, pushes.relay('c', 3))
+    outcome = outcomeOf(async () => one.save())
+    return reply
+  }
+  await client.del(rowKey(other.id))
+  for (const { id } of [seen, other]) await one.sessions.append(id, pushes.relay('c', 2))
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  expect(await outcome).toBe('unknown')
+  client.disconnect()
+})
+
+test('[EXT3] whoever waits for the save of that hears of it also where there is nothing else to save', async () => {
+  const { one, seen, client } = await taken()
+  let outcome: unknown
+  one.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'row') return reply
+    one.onScript = sendAll
+    // Somebody else saves at the end of this turn, and who waits asks after that.
+    await one.sessions.append(seen.id, pushes.relay('c', 2))
+    setImmediate(() => {
+      outcome = outcomeOf(async () => one.save())
+    })
+    return reply
+  }
+  expect(await one.sessions.hasMoved(seen.id, seen.socket)).toBe(true)
+  await until('it was asked', () => outcome)
+  expect(await outcome).toBe('unknown')
+  client.disconnect()
+})
+
 test('[EXT3] [EXT4] what nobody knows to be saved is asked again at another node, though it was answered', async () => {
   const { started, client } = await start(2)
   const [one, two] = started as [SessionNode, SessionNode]

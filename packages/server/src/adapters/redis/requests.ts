@@ -104,6 +104,8 @@ export function createRequests(options: RequestsOptions): Requests {
         return frame[4].filter((id) => !owner.isHere(id))
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? answer : notHere
+      case 'find':
+        return owner.isHere(frame[1])
       default:
         return answer
     }

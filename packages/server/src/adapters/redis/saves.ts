@@ -150,8 +150,20 @@ export function createSaves(options: SavesOptions): Saves {
     }
     isAway = false
     // What the store does not have any more is written whole.
-    if (sent.some(({ isMissing }) => isMissing)) await write(changes.take(), changes.takeLost())
+    if (sent.some(({ isMissing }) => isMissing)) await writeAgain()
+    // Whoever is told of what is lost asks in this turn.
+    if (parts.length === 0) await new Promise(setImmediate)
     if (isLost || sent.some(({ isRefused }) => isRefused)) throw new RefusedError()
+  }
+
+  /** With what has changed meanwhile, for which somebody waits for the next save. */
+  async function writeAgain(): Promise<void> {
+    try {
+      await write(changes.take(), false)
+    } catch (error) {
+      if (error instanceof RefusedError) changes.lost()
+      throw error
+    }
   }
 
   async function send(part: readonly Written[]): Promise<Sent> {
