@@ -1,4 +1,4 @@
-import { isRelay, type Push } from '../ports/push.ts'
+import { isLast, isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
 import type { LogEntry } from './log.ts'
 import type { Session } from './session.ts'
@@ -172,8 +172,10 @@ export function give(source: Session, call: string, version: number): Parcel {
   const known = source.parcels?.get(call)
   if (known !== undefined) return known
   // Told before, perhaps by another node: what an extended one with a socket had stays in its log.
-  const isPassed = source.places?.has(call) !== true && (source.placeVersions?.get(call) ?? -1) >= version
-  const isWanted = (push: Push) => push.call === call && push.kind !== 'media'
+  const isHeld = source.places?.has(call) === true
+  const isPassed = !isHeld && (source.placeVersions?.get(call) ?? -1) >= version
+  // How it ended for a device that has left is for that one [PLACE2].
+  const isWanted = (push: Push) => push.call === call && push.kind !== 'media' && (isHeld || !isLast(push))
   const entries = isPassed ? [] : takeUnproven(source, isWanted).map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {

@@ -276,3 +276,16 @@ test('[PLACE2] [ORD3] what who had the place was told, and has, is no news for w
   for (const push of [state(8), peer(9)]) table.append(b, push)
   expect(handed.slice(2)).toEqual(['state 8', 'peer 9'])
 })
+
+test('[PLACE2] what a device that has left is told of the end does not go along with the place, however often that is told', () => {
+  const to = connect('to')
+  table.openDetached({ sessionId: 'left', participant, deviceId: 'desk', extended: false }, 0)
+  table.append('left', { kind: 'stop', call: 'call', version: 5, text: '{"n":"answered elsewhere"}' })
+  table.move('call', 'left', to, true, 5)
+  expect(handed).toEqual([])
+  const back = { sessionId: 'back', participant, deviceId: 'desk', extended: false }
+  table.open(back, sink(), 1)
+  table.collectFinals(back)
+  table.ready('back')
+  expect(handed).toEqual(['answered elsewhere'])
+})
