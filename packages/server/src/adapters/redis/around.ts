@@ -146,7 +146,7 @@ export function createAround({ node, table, directory, owner, inbox, living, app
     passOn,
     async inherit(from, to, call) {
       // It looks itself, or was told.
-      if (table.get(to)?.overSinceOpen !== undefined) return
+      if (table.get(to)?.overSinceOpen !== undefined || table.knowsEnd(to, call)) return
       if (await owner.acquire(from)) table.inherit(from, to, call)
     },
     async appendLive(participant, push, at, began) {
