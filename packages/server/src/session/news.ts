@@ -45,9 +45,14 @@ export function knowsOf(session: Session, { call, version }: Push): boolean {
 
 function isPeerNews(session: Session, { call, version = 0 }: Push): boolean {
   if (session.over?.includes(call) || version <= (session.peerVersions?.get(call) ?? 0)) return false
-  session.peerVersions ??= new Map()
-  session.peerVersions.set(call, version)
+  notePeerVersion(session, call, version)
   return true
+}
+
+/** What it was told last of the other side's absence. */
+export function notePeerVersion(session: Session, call: string, version: number): void {
+  session.peerVersions ??= new Map()
+  session.peerVersions.set(call, Math.max(version, session.peerVersions.get(call) ?? 0))
 }
 
 /** Remembers what a peer said last of its media: whoever comes to have the place is told [MEDIA1]. */
@@ -92,7 +97,7 @@ export function pass(session: Session, call: string): void {
 }
 
 /** What it was told last of a call. */
-export function noteVersion(session: Session, { call, version }: Push): void {
+export function noteVersion(session: Session, { call, version }: Pick<Push, 'call' | 'version'>): void {
   if (version === undefined) return
   session.versions ??= new Map()
   session.versions.set(call, Math.max(version, session.versions.get(call) ?? 0))

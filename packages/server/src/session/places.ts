@@ -1,6 +1,7 @@
 import { isLast, isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
 import type { LogEntry } from './log.ts'
+import { notePeerVersion, noteVersion } from './news.ts'
 import type { Session } from './session.ts'
 import { Taken } from './taken.ts'
 
@@ -205,7 +206,11 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   for (const id of new Set([...news.flatMap(({ push }) => push.parcel ?? []), ...brought])) {
     if (target.accepted.push(id) > mostAccepted) target.accepted.shift()
   }
-  if (parcel.isPassed !== true) acceptTold(target, call, parcel.told)
+  if (parcel.isPassed !== true && parcel.told !== undefined) {
+    const [version, peerVersion] = parcel.told
+    if (version > 0) noteVersion(target, { call, version })
+    if (peerVersion > 0) notePeerVersion(target, call, peerVersion)
+  }
   for (const [sender, text] of parcel.taken) {
     target.taken ??= new Map()
     const from = Taken.read(text)
@@ -215,17 +220,6 @@ export function accept(target: Session, call: string, parcel: Parcel, gate: bool
   }
   acceptGate(target, call, parcel.gate, gate, append)
   if (parcel.media !== undefined) append(target, untaken(parcel.media))
-}
-
-function acceptTold(target: Session, call: string, [version, peerVersion]: Parcel['told'] = [0, 0]): void {
-  if (version > (target.versions?.get(call) ?? 0)) {
-    target.versions ??= new Map()
-    target.versions.set(call, version)
-  }
-  if (peerVersion > (target.peerVersions?.get(call) ?? 0)) {
-    target.peerVersions ??= new Map()
-    target.peerVersions.set(call, peerVersion)
-  }
 }
 
 function acceptKept(target: Session, call: string, kept: Kept | undefined): void {

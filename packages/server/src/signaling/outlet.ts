@@ -123,8 +123,10 @@ export class Outlet {
       this.hasSealedEvent ||= this.hasEvent
       this.hasEvent = false
     }
-    this.sealedAcks.push(...this.acks)
-    this.acks = []
+    if (this.acks.length > 0) {
+      this.sealedAcks.push(...this.acks)
+      this.acks = []
+    }
     this.sealedSeq = this.pushedSeq
     this.sealedReply = this.owner.upstream.handled
   }
@@ -134,8 +136,10 @@ export class Outlet {
    * pushed, with what follows, has to wait. Answers whether it waits.
    */
   flush(now: number, isSaved = true): boolean {
-    if (!isSaved && this.sealedAcks.length > 0) this.qualify()
-    this.sealedAcks = []
+    if (this.sealedAcks.length > 0) {
+      if (!isSaved) this.qualify()
+      this.sealedAcks = []
+    }
     if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) {
       if (this.sealedLength <= maxUnsentBytes) return true
       // It comes back for what its session has.

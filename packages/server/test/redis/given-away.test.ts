@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { createStore } from '../../src/adapters/redis/connection.ts'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
 import { createSaves } from '../../src/adapters/redis/saves.ts'
@@ -20,23 +20,10 @@ import {
   upTo,
   windowMs,
 } from '../contracts/session-parts.ts'
-import { openRedisDatabases } from '../support/redis.ts'
-import {
-  createSessionNodes,
-  outcomeOf,
-  type SessionNode,
-  sendAll,
-  startNodes,
-  until,
-  writeRow,
-} from './session-nodes.ts'
+import { outcomeOf, type SessionNode, sendAll, startNodes, until, useSessionNodes, writeRow } from './session-nodes.ts'
 
 /** Sessions on their way from one node to another. */
-const nodes = createSessionNodes()
-const server = await openRedisDatabases()
-afterEach(() => nodes.closeAll())
-
-const start = async (count: number) => startNodes(nodes, await server.database(), count)
+const { nodes, server, start } = await useSessionNodes()
 
 test('[RES1] a session that was given away is not taken back before the other node could take it over', async () => {
   const { started, client } = await start(2)
@@ -209,6 +196,30 @@ test('[WS4] [RES2] a session that nobody can resume is given away whatever its l
   await one.sessions.appendRung(seen.identity.participant, pushes.stop('c', 2, 1), [])
   await two.settled()
   expect(numbersOf(other.socket)).toEqual([1])
+  client.disconnect()
+})
+
+test('[WS4] a device that answered at another node is not told by its session of before that another one did', async () => {
+  const { started, client } = await start(2)
+  const [one, two] = started as [SessionNode, SessionNode]
+  const about = { deviceId: 'phone', extended: false }
+  const before = await openReady(one.sessions, about)
+  await one.sessions.append(before.id, pushes.ringing('c', 1, 1))
+  await one.sessions.detach(before.id, before.socket, false, 0)
+  await one.settled()
+  const { participant } = before.identity
+  const answers = await openReady(two.sessions, { ...about, participant })
+  await two.sessions.collectFinals(answers.identity)
+  await two.sessions.append(answers.id, pushes.ringing('c', 1, 1))
+  await two.sessions.appendRung(participant, pushes.stop('c', 2, 2), [answers.id])
+  await two.sessions.detach(answers.id, answers.socket, true, 0)
+  await two.settled()
+  for (const at of [two, one]) {
+    const next = await openReady(at.sessions, { ...about, participant })
+    await at.sessions.collectFinals(next.identity)
+    await at.settled()
+    expect(numbersOf(next.socket)).toEqual([])
+  }
   client.disconnect()
 })
 

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import {
@@ -13,23 +13,10 @@ import {
   somebody,
   upTo,
 } from '../contracts/session-parts.ts'
-import { openRedisDatabases } from '../support/redis.ts'
-import {
-  createSessionNodes,
-  loseFirstReply,
-  outcomeOf,
-  type SessionNode,
-  sendAll,
-  startNodes,
-  until,
-} from './session-nodes.ts'
+import { loseFirstReply, outcomeOf, type SessionNode, sendAll, until, useSessionNodes } from './session-nodes.ts'
 
 /** At most one node owns a session, whatever fails on the way. */
-const nodes = createSessionNodes()
-const server = await openRedisDatabases()
-afterEach(() => nodes.closeAll())
-
-const start = async (count: number) => startNodes(nodes, await server.database(), count)
+const { start } = await useSessionNodes()
 
 test('[ORD2] a save whose reply was lost is written again, and nothing of it is there twice', async () => {
   const { started, client } = await start(2)

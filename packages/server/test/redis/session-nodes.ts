@@ -1,3 +1,4 @@
+import { afterEach } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
@@ -5,6 +6,7 @@ import { rowKey } from '../../src/adapters/redis/directory.ts'
 import { createRedisSessions, type RedisSessions } from '../../src/adapters/redis/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { resumeWindowMs, windowMs } from '../contracts/session-parts.ts'
+import { openRedisDatabases } from '../support/redis.ts'
 
 /** What becomes of a script that a node runs: `send` sends it to the real server. */
 export type OnScript = (
@@ -69,6 +71,14 @@ export function createSessionNodes(): SessionNodes {
       await Promise.all(started.splice(0).map((node) => node.close().catch(() => {})))
     },
   }
+}
+
+/** Nodes for each test of a file, on a Redis that the tests share; they are closed after each. */
+export async function useSessionNodes() {
+  const nodes = createSessionNodes()
+  const server = await openRedisDatabases()
+  afterEach(() => nodes.closeAll())
+  return { nodes, server, start: async (count: number) => startNodes(nodes, await server.database(), count) }
 }
 
 /** So many nodes on one Redis, and a client that looks into it. */

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { logKey, rowKey } from '../../src/adapters/redis/directory.ts'
 import type { Sink } from '../../src/ports/sessions.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
@@ -14,23 +14,10 @@ import {
   seqsOf,
   upTo,
 } from '../contracts/session-parts.ts'
-import { openRedisDatabases } from '../support/redis.ts'
-import {
-  createSessionNodes,
-  outcomeOf,
-  type SessionNode,
-  sendAll,
-  startNodes,
-  until,
-  writeRow,
-} from './session-nodes.ts'
+import { outcomeOf, type SessionNode, sendAll, until, useSessionNodes, writeRow } from './session-nodes.ts'
 
 /** Sessions whose owner others took for dead, or that another node has by now. */
-const nodes = createSessionNodes()
-const server = await openRedisDatabases()
-afterEach(() => nodes.closeAll())
-
-const start = async (count: number) => startNodes(nodes, await server.database(), count)
+const { nodes, server, start } = await useSessionNodes()
 
 /** A session with a place, whose owner does not know yet that another node has it. */
 async function taken() {
