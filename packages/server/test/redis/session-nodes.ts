@@ -1,4 +1,4 @@
-import { afterEach } from 'bun:test'
+import { afterAll, afterEach } from 'bun:test'
 import { soon } from '@ringwire/testkit/patience'
 import { Redis } from 'ioredis'
 import { createStore, type Reply, type ScriptName } from '../../src/adapters/redis/connection.ts'
@@ -78,6 +78,7 @@ export async function useSessionNodes() {
   const nodes = createSessionNodes()
   const server = await openRedisDatabases()
   afterEach(() => nodes.closeAll())
+  afterAll(() => server.stop())
   return { nodes, server, start: async (count: number) => startNodes(nodes, await server.database(), count) }
 }
 
