@@ -2,8 +2,21 @@ import type { Push } from '../../ports/push.ts'
 import type { SessionIdentity } from '../../ports/sessions.ts'
 import type { Operation } from './operations.ts'
 
+/** A relay for a session that has a place, under the number of its request; answers as `do` [EXT4]. */
+export type RelayFrame = readonly [
+  name: 'relay',
+  text: string,
+  sessionId: string,
+  kind: 'relay' | 'media',
+  call: string,
+  sender: string,
+  n: number,
+  after: number | null,
+]
+
 /** What one node asks another for, or lets it know. */
 export type Frame =
+  | RelayFrame
   /** Something to do with a session that it owns; answers `notHere` where it does not. */
   | readonly ['do', operation: Operation, sessionId: string, args: readonly unknown[]]
   /** A place passes from one session to another, both of which it owns. */
@@ -47,3 +60,20 @@ export type Frame =
 
 /** The session is not this node's, or not any more. */
 export const notHere = 'not here'
+
+export function isRelayFrame(frame: Frame): frame is RelayFrame {
+  return frame[0] === 'relay'
+}
+
+/** Undefined where the push is none that is taken once. */
+export function relayFrame(sessionId: string, push: Push): RelayFrame | undefined {
+  const { kind, text, call, source, forPlace } = push
+  if ((kind !== 'relay' && kind !== 'media') || source === undefined || forPlace !== true) return undefined
+  return ['relay', text, sessionId, kind, call, source.sessionId, source.n, source.after ?? null]
+}
+
+/** Who asks hears nothing before it is saved, and asks again where it was not. */
+export function pushIn([, text, , kind, call, sessionId, n, after]: RelayFrame): Push {
+  const source = { sessionId, n, after: after ?? undefined }
+  return { kind, call, version: undefined, text, source, forPlace: true, saveFirst: true }
+}

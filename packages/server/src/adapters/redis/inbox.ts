@@ -2,6 +2,7 @@ import { connectionName, idOf } from '../../ports/node-name.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import { Taken } from '../../session/taken.ts'
 import { forgetOldest } from '../oldest.ts'
+import { type Answer, addAnswer, type Batch, type Message, readBatch, writeBatch } from './batch.ts'
 import { type Client, connect, type Store, tellErrors } from './connection.ts'
 import type { Frame } from './frames.ts'
 import { RefusedError } from './saves.ts'
@@ -60,16 +61,6 @@ const trimEvery = 32
 /** Senders of which it is known what was read. */
 const mostSenders = 1_000
 
-type Answer = { readonly ok: unknown } | { readonly failed: 'unavailable' | 'unknown'; readonly why: string }
-/** A question, or, where it has no frame, the answer to one. */
-type Message = readonly [id: number, frame: Frame | null, answer?: Answer]
-interface Batch {
-  readonly from: string
-  /** Counts the batches of a sender: what is read twice is done once. */
-  readonly n: number
-  readonly messages: readonly Message[]
-}
-
 /** A question that was answered. */
 interface Done {
   readonly id: number
@@ -102,11 +93,18 @@ export function createInbox(options: InboxOptions): Inbox {
   let readAt = performance.now()
   let isStopped = false
 
-  function post(to: string, message: Message): void {
-    const batch = outgoing.get(to)
-    if (batch !== undefined) return void batch.push(message)
-    outgoing.set(to, [message])
+  /** What goes to a node at the end of this turn of the event loop. */
+  function outgoingTo(to: string): Message[] {
+    const known = outgoing.get(to)
+    if (known !== undefined) return known
+    const messages: Message[] = []
+    outgoing.set(to, messages)
     if (outgoing.size === 1) setImmediate(postAll)
+    return messages
+  }
+
+  function post(to: string, message: Message): void {
+    outgoingTo(to).push(message)
   }
 
   function postAll(): void {
@@ -115,15 +113,14 @@ export function createInbox(options: InboxOptions): Inbox {
     for (const [to, messages] of all) {
       lastN++
       const batch: Batch = { from: node, n: lastN, messages }
-      store.run('post', [inboxOf(to)], [JSON.stringify(batch)]).catch((error) => notPosted(to, messages, error))
+      store.run('post', [inboxOf(to)], [writeBatch(batch)]).catch((error) => notPosted(to, messages, error))
     }
   }
 
   function notPosted(to: string, messages: readonly Message[], error: unknown): void {
     if (!(error instanceof StoreError)) return void onError(error)
     for (const message of messages) {
-      const [id, frame] = message
-      if (frame !== null) settle(id)?.reject(error)
+      if (message[1] !== null) settle(message[0])?.reject(error)
       // Who asked waits for it; one that comes twice is passed over.
       else if (isWorthIt(message)) setTimeout(() => post(to, message), againMs).unref()
     }
@@ -189,7 +186,7 @@ export function createInbox(options: InboxOptions): Inbox {
   /** One that cannot be read, or whose end is a bug, takes nothing else along. */
   function takeText(text: string): void {
     try {
-      take(JSON.parse(text))
+      take(readBatch(text))
     } catch (error) {
       onError(error)
     }
@@ -198,9 +195,10 @@ export function createInbox(options: InboxOptions): Inbox {
   function take({ from, n, messages }: Batch): void {
     if (!takenOf(from).take(n)) return
     const atOnce: Done[] = []
-    for (const [id, frame, answer] of messages) {
-      if (frame === null) answered(id, answer)
+    for (const message of messages) {
+      if (message[1] === null) answered(message[0], message[2])
       else {
+        const [id, frame] = message
         const done = run(frame, from)
         if (id === 0) continue
         if (done instanceof Promise) void done.then((answer) => reply(from, [{ id, frame, answer }]))
@@ -235,7 +233,8 @@ export function createInbox(options: InboxOptions): Inbox {
 
   function reply(to: string, all: readonly Done[]): void {
     const postAll = (answerOf: (done: Done) => Answer) => {
-      for (const done of all) post(to, [done.id, null, answerOf(done)])
+      const messages = outgoingTo(to)
+      for (const done of all) addAnswer(messages, done.id, answerOf(done))
     }
     const postThem = () => postAll(({ answer }) => answer)
     const saving = saved()
@@ -250,11 +249,12 @@ export function createInbox(options: InboxOptions): Inbox {
       })
   }
 
-  function answered(id: number, answer: Answer | undefined): void {
-    const asked = settle(id)
-    if (asked === undefined || answer === undefined) return
-    if ('failed' in answer) asked.reject(new StoreError(answer.failed, answer.why))
-    else asked.resolve(answer.ok)
+  function answered(ids: readonly number[], answer: Answer): void {
+    for (const id of ids) {
+      const asked = settle(id)
+      if ('failed' in answer) asked?.reject(new StoreError(answer.failed, answer.why))
+      else asked?.resolve(answer.ok)
+    }
   }
 
   function ask(to: string, frame: Frame, ms = to !== node && isSilent(to) ? silentMs : askMs): Promise<unknown> {

@@ -6,7 +6,7 @@ import { saveFirst } from '../../session/places.ts'
 import { mayResume } from '../../session/session.ts'
 import type { SessionTable } from '../../session/table.ts'
 import type { Around } from './around.ts'
-import { type Frame, notHere } from './frames.ts'
+import { type Frame, notHere, pushIn } from './frames.ts'
 import { createOperations, type Operation } from './operations.ts'
 import type { Owner } from './owner.ts'
 
@@ -40,6 +40,10 @@ export function createRequests(options: RequestsOptions): Requests {
 
   function answer(frame: Frame, from: string): unknown {
     switch (frame[0]) {
+      case 'relay': {
+        const [, , id] = frame
+        return owner.isHere(id) ? table.append(id, pushIn(frame)) : doIfOwn('append', id, [pushIn(frame)])
+      }
       case 'do': {
         const [, operation, id, given] = frame
         // Who asks hears nothing before it is saved, and asks again where it was not.
@@ -96,6 +100,7 @@ export function createRequests(options: RequestsOptions): Requests {
   /** It was done only to what is still here. */
   function answerOfRefused(frame: Frame, answer: unknown): unknown {
     switch (frame[0]) {
+      case 'relay':
       case 'do':
         return owner.isHere(frame[2]) ? answer : notHere
       case 'move':

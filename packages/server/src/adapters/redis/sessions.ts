@@ -14,7 +14,7 @@ import { createAround } from './around.ts'
 import { createCompleteness } from './completeness.ts'
 import { createStore, type Store } from './connection.ts'
 import { createDirectory } from './directory.ts'
-import { notHere } from './frames.ts'
+import { notHere, relayFrame } from './frames.ts'
 import { createInbox } from './inbox.ts'
 import { createLiving } from './living.ts'
 import type { Operation, Operations } from './operations.ts'
@@ -255,21 +255,18 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     return runAway(operation, id, args) as Promise<Result>
   }
 
-  /** Its session's owner may have died with it, and who owns that session now knows whether it did [EXT4]. */
-  function isTakenOnce(push: Push): boolean {
-    return isRelay(push) && push.source !== undefined
-  }
-
   async function runAway(operation: Operation, id: string, args: readonly unknown[]): Promise<unknown> {
     if (tagOfSessionId(id) === undefined) return doHere(operation, id, args)
+    const relay = operation === 'append' ? relayFrame(id, args[0] as Push) : undefined
     const until = performance.now() + repeatMs
     for (let tries = 0; tries < mostTries; tries++) {
       // Mostly known: a relay goes out in the turn in which it came.
       const at = owner.routeOf(id) ?? (await owner.ownerOf(id))
       if (at === undefined || at === node) return doHere(operation, id, args)
-      const answer = await inbox.ask(at, ['do', operation, id, args]).catch((error) => {
+      const answer = await inbox.ask(at, relay ?? ['do', operation, id, args]).catch((error) => {
         owner.forgetRoute(id)
-        if (operation === 'append' && isTakenOnce(args[0] as Push) && performance.now() < until) return notHere
+        // Its session's owner may have died with it, and who owns that session now knows whether it did [EXT4].
+        if (relay !== undefined && performance.now() < until) return notHere
         throw error
       })
       if (answer !== notHere) return answer

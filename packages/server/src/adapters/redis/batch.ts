@@ -1,0 +1,48 @@
+import { type Frame, isRelayFrame } from './frames.ts'
+
+export type Answer = { readonly ok: unknown } | { readonly failed: 'unavailable' | 'unknown'; readonly why: string }
+/** `id`: 0 where nobody waits for an answer. */
+export type Question = readonly [id: number, frame: Frame]
+/** The same answer to each of these questions. */
+export type Answers = readonly [ids: number[], frame: null, answer: Answer]
+export type Message = Question | Answers
+
+export interface Batch {
+  readonly from: string
+  /** Counts the batches of a sender: what is read twice is done once. */
+  readonly n: number
+  readonly messages: readonly Message[]
+}
+
+/** Adds an answer to what goes out; most are the same as the one before. */
+export function addAnswer(messages: Message[], id: number, answer: Answer): void {
+  const last = messages.at(-1)
+  if (last !== undefined && last[1] === null && isSame(last[2], answer)) last[0].push(id)
+  else messages.push([[id], null, answer])
+}
+
+function isSame(one: Answer, other: Answer): boolean {
+  return 'ok' in one && 'ok' in other && typeof one.ok !== 'object' && one.ok === other.ok
+}
+
+/** JSON, and below it the texts of relays, a line each: they are JSON already, and are not written as JSON once more. */
+export function writeBatch({ from, n, messages }: Batch): string {
+  const texts: string[] = []
+  const about = messages.map((message) => {
+    const [id, frame] = message
+    if (frame === null || !isRelayFrame(frame)) return message
+    const [name, text, ...rest] = frame
+    texts.push(text)
+    return [id, [name, '', ...rest]]
+  })
+  return [JSON.stringify([from, n, about]), ...texts].join('\n')
+}
+
+/** Throws where it is none. */
+export function readBatch(text: string): Batch {
+  const [first = '', ...texts] = text.split('\n')
+  const [from, n, messages] = JSON.parse(first)
+  let next = 0
+  for (const [, frame] of messages) if (frame?.[0] === 'relay') frame[1] = texts[next++]
+  return { from, n, messages }
+}
