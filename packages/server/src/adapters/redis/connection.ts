@@ -39,6 +39,7 @@ export function connect(url: string, name = connectionName()): Client {
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
+    autoPipeliningIgnoredCommands: ['evalsha'],
     retryDelayOnFailover: 0,
     clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
     // A certificate names hosts, so they are connected to by name.
@@ -83,6 +84,7 @@ const lasting = {
   // A connection that is made and then says nothing, not even to its first command.
   socketTimeout: deadlineMs,
   enableAutoPipelining: true,
+  autoPipeliningIgnoredCommands: ['evalsha'],
   retryStrategy: (times: number) => Math.min(50 * times, 500),
   // Where the name leads to another server by now, a new connection finds it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
