@@ -39,7 +39,7 @@ export function connect(url: string, name = connectionName()): Client {
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    autoPipeliningIgnoredCommands: ['evalsha'],
+    autoPipeliningIgnoredCommands: sentAtOnce,
     retryDelayOnFailover: 0,
     clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
     // A certificate names hosts, so they are connected to by name.
@@ -73,6 +73,9 @@ function isOfDatabase(error: Error & { command?: { name: string } }): boolean {
   return error.command?.name === 'select'
 }
 
+/** The client has one pipeline under way at a time, and a script would wait for the answers to the one before it. */
+const sentAtOnce = ['evalsha']
+
 const lasting = {
   // What the client would say of itself is asked of nobody.
   disableClientInfo: true,
@@ -84,7 +87,7 @@ const lasting = {
   // A connection that is made and then says nothing, not even to its first command.
   socketTimeout: deadlineMs,
   enableAutoPipelining: true,
-  autoPipeliningIgnoredCommands: ['evalsha'],
+  autoPipeliningIgnoredCommands: sentAtOnce,
   retryStrategy: (times: number) => Math.min(50 * times, 500),
   // Where the name leads to another server by now, a new connection finds it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
