@@ -23,7 +23,7 @@ test('relays and what goes with them arrive as they were sent, and in order', ()
   fc.assert(
     fc.property(fc.array(item), (items) => {
       const messages = items.map((each, i): Message => ('kind' in each ? [i, relayFrame('receiver', each)!] : each))
-      const read = readBatch(writeBatch({ from: 'a', n: 8, messages }))
+      const read = readBatch(Buffer.from(writeBatch({ from: 'a', n: 8, messages })))
       expect(read).toEqual({ from: 'a', n: 8, messages })
       const pushes = read.messages.flatMap(([, frame]) => (frame?.[0] === 'relay' ? [pushIn(frame)] : []))
       expect(pushes).toEqual(items.filter((each) => 'kind' in each))

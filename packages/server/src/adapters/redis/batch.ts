@@ -38,11 +38,16 @@ export function writeBatch({ from, n, messages }: Batch): string {
   return [JSON.stringify([from, n, about]), ...texts].join('\n')
 }
 
-/** Throws where it is none. */
-export function readBatch(text: string): Batch {
-  const [first = '', ...texts] = text.split('\n')
-  const [from, n, messages] = JSON.parse(first)
-  let next = 0
-  for (const [, frame] of messages) if (frame?.[0] === 'relay') frame[1] = texts[next++]
+/** Throws where it is none. Each text is a string of its own: part of a longer one would keep all of it in memory. */
+export function readBatch(bytes: Buffer): Batch {
+  let end = -1
+  const nextLine = () => {
+    const begin = end + 1
+    end = bytes.indexOf('\n', begin)
+    if (end < 0) end = bytes.length
+    return bytes.toString('utf8', begin, end)
+  }
+  const [from, n, messages] = JSON.parse(nextLine())
+  for (const [, frame] of messages) if (frame?.[0] === 'relay') frame[1] = nextLine()
   return { from, n, messages }
 }

@@ -34,12 +34,12 @@ export function connect(url: string, name = connectionName()): Client {
   const { kind, hosts, group = '', database } = address
   const options = optionsOf(address, name)
   const { tls } = options
-  if (kind === 'single') return keptToDatabase(new Redis({ ...options, ...hosts[0], db: database }))
-  if (kind === 'sentinel') return new Redis({ ...options, ...sentinelOptions(address, tls), name: group })
+  if (kind === 'single') return keptToDatabase(new Redis({ ...options, ...sentAtOnce, ...hosts[0], db: database }))
+  if (kind === 'sentinel')
+    return new Redis({ ...options, ...sentAtOnce, ...sentinelOptions(address, tls), name: group })
   return new Cluster([...hosts], {
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    autoPipeliningIgnoredCommands: sentAtOnce,
     retryDelayOnFailover: 0,
     clusterRetryStrategy: (times: number) => Math.min(50 * times, 500),
     // A certificate names hosts, so they are connected to by name.
@@ -73,9 +73,6 @@ function isOfDatabase(error: Error & { command?: { name: string } }): boolean {
   return error.command?.name === 'select'
 }
 
-/** The client has one pipeline under way at a time, and a script would wait for the answers to the one before it. */
-const sentAtOnce = ['evalsha']
-
 const lasting = {
   // What the client would say of itself is asked of nobody.
   disableClientInfo: true,
@@ -87,11 +84,16 @@ const lasting = {
   // A connection that is made and then says nothing, not even to its first command.
   socketTimeout: deadlineMs,
   enableAutoPipelining: true,
-  autoPipeliningIgnoredCommands: sentAtOnce,
   retryStrategy: (times: number) => Math.min(50 * times, 500),
   // Where the name leads to another server by now, a new connection finds it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions
+
+/**
+ * The client has one pipeline under way at a time, and a script would wait for the answers to the one before it. A cluster's
+ * client has one for each master: it finds its way by them where slots have moved, or a connection is being made.
+ */
+const sentAtOnce = { autoPipeliningIgnoredCommands: ['evalsha'] } satisfies RedisOptions
 
 function sentinelOptions(address: RedisAddress, tls: ConnectionOptions | undefined) {
   const { hosts, sentinelUsername, sentinelPassword } = address

@@ -148,13 +148,13 @@ export function createInbox(options: InboxOptions): Inbox {
           continue
         }
         const from = lastId
-        const found = await reader.xread('COUNT', mostRead, 'BLOCK', blockMs, 'STREAMS', mine, from)
+        const found = await reader.xreadBuffer('COUNT', mostRead, 'BLOCK', blockMs, 'STREAMS', mine, from)
         const entries = found?.[0]?.[1] ?? []
         await lookForStall()
         const last = entries.at(-1)?.[0]
         if (last === undefined || from !== lastId) continue
-        lastId = last
-        for (const [, [, text = '']] of entries) takeText(text)
+        lastId = last.toString()
+        for (const [, [, bytes]] of entries) if (bytes !== undefined) takeBytes(bytes)
         trim()
       } catch (error) {
         if (isStopped) return
@@ -184,9 +184,9 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   /** One that cannot be read, or whose end is a bug, takes nothing else along. */
-  function takeText(text: string): void {
+  function takeBytes(bytes: Buffer): void {
     try {
-      take(readBatch(text))
+      take(readBatch(bytes))
     } catch (error) {
       onError(error)
     }
