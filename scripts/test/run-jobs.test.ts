@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** What a test file holds → how many of its tests count as passed and failed. */
@@ -28,26 +28,35 @@ const files: Record<string, { code: string; passed: number; failed: number }> = 
 /** Only one file lasts so long; on a busy machine the others take their time, too. */
 const jobTimeoutMs = 30_000
 
-let root = ''
 let output = ''
+const folders: string[] = []
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'ringwire-run-jobs-'))
-  for (const [name, { code }] of Object.entries(files)) {
-    const imports = "import { afterAll, beforeAll, expect, test } from 'bun:test'"
+  output = await run(Object.entries(files).map(([name, { code }]) => [name, code]))
+}, 240_000)
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** What is said where these files run; `idleCores`: how many cores are idle then. */
+async function run(all: readonly (readonly [name: string, code: string])[], idleCores?: string): Promise<string> {
+  const root = mkdtempSync(join(tmpdir(), 'ringwire-run-jobs-'))
+  folders.push(root)
+  for (const [name, code] of all) {
+    const imports =
+      "import { afterAll, beforeAll, expect, test } from 'bun:test'\nimport { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'"
     writeFileSync(join(root, `${name}.test.ts`), `${imports}\n${code}\n`)
   }
-  const jobs = Object.keys(files).map((name) => {
-    const file = `${name}.test.ts`
-    return { name: file, file, env: {} }
-  })
+  const jobs = all.map(([name]) => ({ name: `${name}.test.ts`, file: `${name}.test.ts`, env: {} }))
   const script = `
+    import { writeFileSync } from 'node:fs'
     import { runJobs } from ${JSON.stringify(join(import.meta.dir, 'run-jobs.ts'))}
-    console.log(JSON.stringify(await runJobs({ ...${JSON.stringify({ root, jobs })}, jobTimeoutMs: ${jobTimeoutMs} })))`
-  const runner = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'inherit' })
-  output = await new Response(runner.stdout).text()
+    const given = { ...${JSON.stringify({ root, jobs })}, jobTimeoutMs: ${jobTimeoutMs}${idleCores === undefined ? '' : `, idleCores: ${idleCores}`} }
+    console.log(JSON.stringify(await runJobs(given)))`
+  const runner = Bun.spawn([process.execPath, '-e', script], { cwd: root, stdout: 'pipe', stderr: 'inherit' })
+  const said = await new Response(runner.stdout).text()
   expect(await runner.exited).toBe(0)
-}, 240_000)
-afterAll(() => rmSync(root, { recursive: true, force: true }))
+  return said
+}
 
 for (const [name, { passed, failed }] of Object.entries(files)) {
   test(`a file that ${name.replaceAll('-', ' ')}: ${passed} passed, ${failed} failed`, () => {
@@ -75,4 +84,31 @@ test('of each job that failed a few lines say what', () => {
     expect(said).toContain(part)
   }
   expect(digestOf('never-ends').join('\n')).toContain('killed')
+})
+
+describe('how many run at once', () => {
+  const cores = Math.min(availableParallelism(), 4)
+  const names = Array.from({ length: cores + 2 }, (_, i) => `waits-${i}`)
+  const there = `const there = () => readdirSync('.').filter((each) => each.endsWith('.there')).length`
+  const come = (name: string) => `${there}\nbeforeAll(() => writeFileSync('${name}.there', ''))`
+  const leave = (name: string) => `afterAll(() => rmSync('${name}.there'))`
+  const passed = (said: string) => said.match(/^ok /gm)?.length
+
+  test('more than there are cores, where one is idle', async () => {
+    // Each of them ends when all have begun.
+    const code = `test('a', async () => { while (there() < ${names.length}) await Bun.sleep(20) })`
+    const all = names.map((name) => [name, `${come(name)}\n${code}`] as const)
+    expect(passed(await run(all, '() => 1'))).toBe(names.length)
+  })
+
+  test('no more than there are cores, where none is idle', async () => {
+    // Nobody ends before that was looked at three times.
+    const code = `test('a', async () => {
+      while (!existsSync('third-look')) await Bun.sleep(20)
+      expect(there()).toBeLessThanOrEqual(${cores})
+    })`
+    const looking = "{ let looks = 0; return () => { if (++looks === 3) writeFileSync('third-look', ''); return 0 } }"
+    const all = names.map((name) => [name, `${come(name)}\n${leave(name)}\n${code}`] as const)
+    expect(passed(await run(all, `(() => ${looking})()`))).toBe(names.length)
+  })
 })

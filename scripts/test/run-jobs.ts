@@ -1,14 +1,22 @@
 // Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
-// and one beside them that takes no core from the others. A test that is skipped, left to do or missing counts as failed.
+// one beside them that takes no core from the others, and one more wherever half a core is idle: most jobs wait for a clock,
+// a disk or a server, most of the time. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { watchIdleCores } from './idle-cores.ts'
 import { type Job, onlyComputes, onlyWaits, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
 const defaultJobTimeoutMs = 3_600_000
 const mostAtOnce = 4
+/** The same for each core, with those that are begun because it is idle. */
+const mostOnCore = 3
+/** One that has just begun has to be seen before there is another one, in ms. */
+const lookMs = 1_500
+/** So much of a core is enough for one more. */
+const enoughIdle = 0.5
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6
 /** As `nice` has it. */
@@ -21,6 +29,8 @@ export interface RunOptions {
   readonly jobs: readonly Job[]
   readonly env?: Readonly<Record<string, string>>
   readonly jobTimeoutMs?: number
+  /** How many cores were idle since this was asked last. */
+  readonly idleCores?: () => number
 }
 
 export interface Total {
@@ -112,15 +122,18 @@ function digestOf(output: string): readonly string[] {
 
 /** Runs the jobs in their order, prints a line for each, and gives the counts. */
 export async function runJobs(options: RunOptions): Promise<Total> {
-  const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, ...options }
+  const given = { env: {}, jobTimeoutMs: defaultJobTimeoutMs, idleCores: watchIdleCores(), ...options }
   const reports = mkdtempSync(join(tmpdir(), 'ringwire-reports-'))
   const removeReports = () => rmSync(reports, { recursive: true, force: true })
   // Also where a signal ends the run.
   process.once('exit', removeReports)
   const total: Total = { passed: 0, failed: 0, failedJobs: [] }
+  let running = 0
   const runOne = async (job: Job) => {
     const startedAt = performance.now()
+    running++
     const result = await runJob(job, join(reports, `${given.jobs.indexOf(job)}.xml`), given)
+    running--
     const verdict = judge(result)
     if (verdict.failed > 0) console.log(result.output.trim())
     console.log(line(verdict, job.name, performance.now() - startedAt, result.cpuS))
@@ -137,18 +150,34 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     const at = queue.findIndex((job) => !browsing || !usesBrowser(job))
     return at < 0 ? beside.shift() : queue.splice(at, 1)[0]
   }
-  const inTurn = async (take: () => Job | undefined) => {
-    for (let job = take(); job !== undefined; job = take()) {
-      const isInBrowser = usesBrowser(job)
-      browsing ||= isInBrowser
-      await runOne(job)
-      if (isInBrowser) browsing = false
-    }
+  const runTaken = async (job: Job) => {
+    const isInBrowser = usesBrowser(job)
+    browsing ||= isInBrowser
+    await runOne(job)
+    if (isInBrowser) browsing = false
   }
-  const atOnce = Math.min(availableParallelism(), mostAtOnce)
+  const inTurn = async (take: () => Job | undefined) => {
+    for (let job = take(); job !== undefined; job = take()) await runTaken(job)
+  }
+  const cores = Math.min(availableParallelism(), mostAtOnce)
+  const whereIdle = async () => {
+    const more: Promise<void>[] = []
+    given.idleCores()
+    while (queue.length > 0) {
+      await Bun.sleep(lookMs)
+      const isIdle = given.idleCores() >= enoughIdle && running < cores * mostOnCore
+      // The others have ended where all that was left was for the browser, and it was taken.
+      const job = isIdle || running === 0 ? takeNext() : undefined
+      if (job === undefined) continue
+      const done = runTaken(job)
+      done.catch(() => {})
+      more.push(done)
+    }
+    await Promise.all(more)
+  }
   try {
-    const lanes = Array.from({ length: atOnce }, () => inTurn(takeNext))
-    await Promise.all([...lanes, inTurn(() => beside.shift())])
+    const lanes = Array.from({ length: cores }, () => inTurn(takeNext))
+    await Promise.all([...lanes, inTurn(() => beside.shift()), whereIdle()])
   } finally {
     removeReports()
     process.off('exit', removeReports)
