@@ -14,6 +14,7 @@ import {
   openReady,
   pushes,
   relays,
+  resumeOf,
   resumeWindowMs,
   type Seen,
   seqsOf,
@@ -128,39 +129,49 @@ test('[RING1] [EXT3] what comes for a session that was given away, and not taken
   client.disconnect()
 })
 
-test('[RES1] a question of before takes a session from nobody who has come back since', async () => {
-  const { started, client } = await start(3)
-  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
-  const seen = await openReady(one.sessions)
-  const asked = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  // As one that is read when its node goes on after a standstill.
-  two.onScript = async (name, _args, send) => {
-    if (name !== 'post') return send()
-    asked.resolve()
-    await goOn.promise
-    return send()
-  }
-  let isClosed = false
-  const late: Sink = {
-    ...createSocket(),
-    get isClosed() {
-      return isClosed
-    },
-  }
-  const comesLate = outcomeOf(() => two.sessions.sinkToReplace(seen.id, seen.identity, late, 0))
-  await asked.promise
-  // Its client was at another node, and is back.
-  expect(await comeBack(three.sessions, seen, 0)).toBeDefined()
-  const back = await comeBack(one.sessions, seen, 0)
-  isClosed = true
-  goOn.resolve()
-  expect(await comesLate).toBe('unavailable')
-  await relays(three.sessions, seen.id, 'c', [1])
-  expect([back?.socket.retirements, back?.socket.closes]).toEqual([0, []])
-  expect(back && numbersOf(back.socket)).toEqual([1])
-  client.disconnect()
-})
+const waysBack: Record<string, readonly number[]> = { 'from another node': [2, 0], 'to the same node': [0] }
+for (const [way, path] of Object.entries(waysBack)) {
+  test(`[RES1] a question of before takes a session from nobody who has come back since: ${way}`, async () => {
+    const { started, client } = await start(3)
+    const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+    const seen = await openReady(one.sessions)
+    const asked = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    // As one that is read when its node goes on after a standstill, or finds Redis again.
+    two.onScript = async (name, _args, send) => {
+      if (name !== 'post') return send()
+      asked.resolve()
+      await goOn.promise
+      return send()
+    }
+    let isClosed = false
+    const late: Sink = {
+      ...createSocket(),
+      get isClosed() {
+        return isClosed
+      },
+    }
+    const comesLate = outcomeOf(() => two.sessions.sinkToReplace(seen.id, seen.identity, late, 0))
+    await asked.promise
+    let back: Seen | undefined
+    for (const at of path) {
+      const socket = createSocket()
+      const { sessions } = started[at] as SessionNode
+      const old = await sessions.sinkToReplace(seen.id, seen.identity, socket, 0)
+      await old?.retire()
+      expect(await sessions.resume(resumeOf(seen, 0), seen.identity, socket, 0, old)).toBeDefined()
+      sessions.ready(seen.id, socket)
+      back = { ...seen, socket }
+    }
+    isClosed = true
+    goOn.resolve()
+    expect(await comesLate).toBe('unavailable')
+    await relays(three.sessions, seen.id, 'c', [1])
+    expect([back?.socket.retirements, back?.socket.closes]).toEqual([0, []])
+    expect(back && numbersOf(back.socket)).toEqual([1])
+    client.disconnect()
+  })
+}
 
 test('[RES1] a session that was given away is not taken back where Redis has forgotten that', async () => {
   const { started, client } = await start(2)

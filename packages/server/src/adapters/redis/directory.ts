@@ -22,6 +22,8 @@ export interface Row {
   readonly appVersion: string
   /** It has yet to hear how a call ended. */
   readonly hasLast: boolean
+  /** Which of the sockets that came back has it: of several at once the newest [RES1]. */
+  readonly turn: string
   /** Whose it is. */
   readonly hash: string
 }
@@ -67,7 +69,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
   async function rowsOf(hash: string): Promise<Row[]> {
     const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tagOfHash(hash)}}:o:`])) as string[]
     const rows: Row[] = []
-    for (let i = 0; i < all.length; i += 12) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 12)))
+    for (let i = 0; i < all.length; i += 13) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 13)))
     return rows
   }
 
@@ -110,9 +112,9 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
 function rowOf(sessionId: string, fields: readonly string[]): Row {
   const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] =
     fields
-  const [last, hash = ''] = fields.slice(9)
+  const [last, turn = '', hash = ''] = fields.slice(9)
   return {
-    ...{ sessionId, owner, fence, device, isNotOf, appVersion, hash },
+    ...{ sessionId, owner, fence, device, isNotOf, appVersion, turn, hash },
     hasSocket: socket === '1',
     extended: extended === '1',
     openedAt: Number(openedAt),
@@ -127,7 +129,7 @@ export const indexKey = (hash: string) => `rw:{${tagOfHash(hash)}}:i:${hash}`
 
 /** What the row says of a session; of what never changes only where it is written for the first time. */
 export function rowFields(session: Session, isWhole: boolean): (string | number)[] {
-  const { identity, openedAt, sink } = session
+  const { identity, openedAt, sink, turn } = session
   const { extended, expiresAt = '', appVersion } = identity
   const now = [
     'xp',
@@ -138,10 +140,17 @@ export function rowFields(session: Session, isWhole: boolean): (string | number)
     sink === undefined ? '0' : '1',
     'w',
     hasLast(session) ? '1' : '0',
+    't',
+    turn,
   ]
   if (!isWhole) return now
   const about = ['d', deviceField(identity), 'n', identity.isNotOf ?? '', 'x', extended ? '1' : '0', 'op', openedAt]
   return [...now, ...about, 'ph', participantHash(identity.participant)]
+}
+
+/** Names what its owner had come to when a session was seen: how often it changed its owner, and whose socket it has. */
+export function stampOf({ fence, turn }: Pick<Row | Session, 'fence' | 'turn'>): string {
+  return `${fence}.${turn}`
 }
 
 /** A device as it is compared: one without a name, one that is not known any more, or a name. */

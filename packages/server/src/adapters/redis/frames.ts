@@ -31,13 +31,13 @@ export type Frame =
     ]
   | readonly ['owing' | 'collect', identity: SessionIdentity]
   /**
-   * Lets go of a session that has this fence in the directory: for its client, which came back elsewhere, in its turn (0: it
-   * has none yet), with the last push that it saw, or, where none is named, if it has no socket.
+   * Lets go of a session that was found in the directory with this stamp: for its client, which came back elsewhere, in its
+   * turn (0: it has none yet), with the last push that it saw, or, where none is named, if it has no socket.
    */
   | readonly [
       'yield',
       sessionId: string,
-      fence: string,
+      stamp: string,
       identity: SessionIdentity | null,
       turn: number,
       seq?: number | undefined,

@@ -6,7 +6,7 @@ import { LateError, socketAhead } from '../../session/late.ts'
 import { mayResume, type Session } from '../../session/session.ts'
 import type { SessionTable } from '../../session/table.ts'
 import { forgetOldest } from '../oldest.ts'
-import type { Directory, Row } from './directory.ts'
+import { type Directory, type Row, stampOf } from './directory.ts'
 import { notHere } from './frames.ts'
 import { askMs, type Inbox } from './inbox.ts'
 import type { Living } from './living.ts'
@@ -49,11 +49,11 @@ export interface Owner {
   acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
   /** The same of one that is free by the row that was just read; false where another one was faster, or its owner lives after all. */
   claim(row: Row): Promise<boolean>
-  /** Another node wants it, as it found it in the directory: with this fence. */
+  /** Another node wants it, as it found it in the directory: with this stamp. */
   yieldTo(
     to: string,
     sessionId: string,
-    fence: string,
+    stamp: string,
     comesBack: Pick<ComesBack, 'identity' | 'turn' | 'seq'> | null,
   ): Promise<Yielded>
   /** Whether nobody owns it, as far as was seen at the last look. */
@@ -213,11 +213,13 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
-  async function askFor({ owner, sessionId, fence }: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
-    if (comesBack === undefined) return ask(owner, ['yield', sessionId, fence, null, 0]) as Promise<Yielded>
+  async function askFor(row: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
+    const { owner, sessionId } = row
+    const stamp = stampOf(row)
+    if (comesBack === undefined) return ask(owner, ['yield', sessionId, stamp, null, 0]) as Promise<Yielded>
     const { identity, turn, seq } = comesBack
     // In full: that it is silent is found out beside it, also of a node of which this one has only just heard.
-    const asked = ask(owner, ['yield', sessionId, fence, identity, turn, seq], askMs) as Promise<Yielded>
+    const asked = ask(owner, ['yield', sessionId, stamp, identity, turn, seq], askMs) as Promise<Yielded>
     const answered = asked.catch((error) => {
       if (living.isSilent(owner)) return 'silent' as const
       throw error
@@ -229,20 +231,22 @@ export function createOwner(options: OwnerOptions): Owner {
     return Promise.race([answered, falls]).finally(() => over.abort())
   }
 
-  /** Whoever asks has found the session in the directory before it came here: by now it may have a newer socket [RES1]. */
-  async function isOutdated(session: Session, fence: string): Promise<boolean> {
-    const now = String(session.fence)
+  /** Whoever asks has looked at the directory before its client came here, or came back: it looks again, if it still waits [RES1]. */
+  async function isOutdated(session: Session, stamp: string): Promise<boolean> {
+    if (stamp === stampOf(session)) return false
+    await saves.settle()
+    const row = await directory.row(session.identity.sessionId)
     // Where the directory has lost something, it is not this node that goes by an old one.
-    return fence !== now && (await directory.row(session.identity.sessionId))?.fence === now
+    return row !== undefined && stampOf(row) !== stamp
   }
 
-  const yieldTo: Owner['yieldTo'] = async (to, id, fence, comesBack) => {
+  const yieldTo: Owner['yieldTo'] = async (to, id, stamp, comesBack) => {
     const { identity = null, turn: given = 0, seq } = comesBack ?? {}
     // Whoever asks has found this node in the directory, wherever the session was seen before.
     if (!isHere(id)) routes.delete(id)
     if (!isHere(id) && (await ownerOf(id)) !== node) return notHere
     const session = table.get(id)
-    if (session === undefined || (await isOutdated(session, fence))) return notHere
+    if (session === undefined || (await isOutdated(session, stamp))) return notHere
     if (table.get(id) !== session || leaving.has(id)) return notHere
     if (identity === null ? session.sink !== undefined : !isOwn(session, identity)) return 'refused'
     // Before anybody is asked: who comes meanwhile is newer.

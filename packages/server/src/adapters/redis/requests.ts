@@ -68,9 +68,9 @@ export function createRequests(options: RequestsOptions): Requests {
       case 'collect':
         return owner.isHere(frame[1].sessionId) ? around.collectFinals(frame[1]) : notHere
       case 'yield': {
-        const [, id, fence, identity, turn, seq] = frame
+        const [, id, stamp, identity, turn, seq] = frame
         // One that is no number comes as null.
-        return owner.yieldTo(from, id, fence, identity && { identity, turn, seq: seq ?? undefined })
+        return owner.yieldTo(from, id, stamp, identity && { identity, turn, seq: seq ?? undefined })
       }
       case 'find':
         return find(frame[1])
