@@ -42,17 +42,6 @@ export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
   )
 }
 
-/** For real clocks, most of the time: they take less than a tenth of a core. */
-export function onlyWaits({ file, name }: Pick<Job, 'file' | 'name'>): boolean {
-  return (
-    /\/(services\/deadlines|contracts\/postgres-nodes|failures\/sqlite-disk|client\/test\/(sockets|push))\.test/.test(
-      file,
-    ) ||
-    /\/redis\/(limits|unknown-outcomes|taken-for-dead)\.test|^scripts\/test\/run-jobs\.test/.test(file) ||
-    /(embedded (secrecy|sessions|losses|backend|time)|nodes sessions)$/.test(name)
-  )
-}
-
 /** For a core, and for nothing that has a time: whoever else wants the core gets it first. */
 export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
   return /^packages\/server\/test\/model\/(mutants|explore)\.test/.test(file)

@@ -1,11 +1,11 @@
 // Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
-// one beside them that takes no core from the others, and one more wherever half a core is idle: most jobs wait for a clock,
-// a disk or a server, most of the time. A test that is skipped, left to do or missing counts as failed.
+// one beside them that gives way to the others, and one more wherever half a core is idle: most jobs wait for a clock, a disk
+// or a server, most of the time. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { watchIdleCores } from './idle-cores.ts'
-import { type Job, onlyComputes, onlyWaits, usesBrowser } from './jobs.ts'
+import { type Job, onlyComputes, usesBrowser } from './jobs.ts'
 
 /** There for tests that never end: none comes near it, on two busy cores either. In ms. */
 const testTimeoutMs = 240_000
@@ -141,9 +141,8 @@ export async function runJobs(options: RunOptions): Promise<Total> {
     total.failed += verdict.failed
     if (verdict.failed > 0) total.failedJobs.push({ name: job.name, digest: digestOf(result.output) })
   }
-  const isBeside = (job: Job) => onlyComputes(job) || onlyWaits(job)
-  const beside = given.jobs.filter(isBeside).sort((a, b) => Number(onlyWaits(a)) - Number(onlyWaits(b)))
-  const queue = given.jobs.filter((job) => !isBeside(job))
+  const beside = given.jobs.filter(onlyComputes)
+  const queue = given.jobs.filter((job) => !onlyComputes(job))
   let browsing = false
   /** Never two in the browser at once; whoever finds nothing else ends, and the one there goes on. */
   function takeNext(): Job | undefined {
