@@ -18,6 +18,8 @@ export interface Push {
   readonly source?: PushSource | undefined
   /** Which parcel brought it from a session that had the place before, the first one of several [PLACE2]. */
   readonly parcel?: string
+  /** Of a `stop`: the device that answered. No other session of it is told so where it comes later [WS4]. */
+  readonly device?: string
   /**
    * Another node, or a step of the call, brings this relay again until it is saved. No client is told of it before that, also
    * while the store is away: one that goes on elsewhere would get it twice [EXT3].

@@ -305,7 +305,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     if (to.place !== 'rung') return appendToPlace(call, to.place, push)
     if (push.kind === 'ringing' && !isWorthRinging(call)) return
     const callee = participantOf(call, 'callee')
-    if (push.kind !== 'ringing') return sessions.appendRung(callee, push, 'except' in to ? to.except : [])
+    if (push.kind !== 'ringing')
+      return sessions.appendRung(callee, withDevice(push, call), 'except' in to ? to.except : [])
     // Who came after the end found no such call.
     return sessions.appendLive(callee, push, isLive(call) ? undefined : call.endedAt, call.startedAt)
   }
@@ -464,6 +465,12 @@ function pushOf(key: string, call: Call, notice: Notice): Push {
   if (notice.event === 'call.accepted') return acceptedPush(key, call)
   const text = JSON.stringify({ event: notice.event, data: notice.data })
   return { kind: kindOf(notice), call: key, version: call.version, text }
+}
+
+/** A `stop` to who was rung is of an answer. */
+function withDevice(push: Push, call: Call): Push {
+  const device = push.kind === 'stop' ? placeOf(call, 'callee')?.deviceId : undefined
+  return typeof device === 'string' ? { ...push, device } : push
 }
 
 /** With the callee's name, which sessions leave out for base ones: see `baseText` [EXT5]. */

@@ -88,7 +88,10 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
   /** One dead socket's notice is for one session that comes back, and nobody hears the same twice. */
   function giveFinals(source: Session, target: Session, matches: (push: Push) => boolean): void {
     changed(source)
-    const isWanted = (push: Push) => isLast(push) && matches(push) && !target.places?.has(push.call)
+    const { deviceId } = target.identity
+    // That another one answered is wrong where it was its own device, in a session that may be gone by now.
+    const isOwn = ({ device }: Push) => device !== undefined && device === deviceId
+    const isWanted = (push: Push) => isLast(push) && matches(push) && !target.places?.has(push.call) && !isOwn(push)
     // From before a restart: how many sockets it stands for is not known.
     const isOne = source.identity.deviceId !== undefined
     const entries = isOne ? takeUnproven(source, isWanted) : source.log?.find(({ push }) => isWanted(push))

@@ -156,16 +156,31 @@ const kinds = [
 
 /** An entry of a log. A push is one line of JSON, and what follows it may be anything. */
 export function writeEntry({ seq, push, at }: LogEntry): string {
-  const { kind, version = '', source, text, call, forPlace, parcel = '' } = push
+  const { kind, version = '', source, text, call, forPlace, parcel = '', device } = push
   const { sessionId = '', n = '' } = source ?? {}
-  const about = [seq, at, kinds.indexOf(kind), version, forPlace === true ? 1 : '', sessionId, n, parcel]
+  const about = [
+    seq,
+    at,
+    kinds.indexOf(kind),
+    version,
+    forPlace === true ? 1 : '',
+    sessionId,
+    n,
+    parcel,
+    writeDevice(device),
+  ]
   return `${about.join(' ')}\n${text}\n${call}`
 }
+
+/** It may have spaces and line ends in it. */
+const writeDevice = (device: string | undefined) => (device === undefined ? '' : Buffer.from(device).toBase64())
+const readDevice = (field: string) => Buffer.from(Uint8Array.fromBase64(field)).toString()
 
 function readEntry(entry: string): LogEntry {
   const first = entry.indexOf('\n')
   const second = entry.indexOf('\n', first + 1)
-  const [seq, at, kind, version, forPlace, sessionId = '', n, parcel = ''] = entry.slice(0, first).split(' ')
+  const about = entry.slice(0, first).split(' ')
+  const [seq, at, kind, version, forPlace, sessionId = '', n, parcel = '', device = ''] = about
   const text = entry.slice(first + 1, second)
   const push: Push = {
     kind: kinds[Number(kind)] ?? 'notice',
@@ -175,6 +190,7 @@ function readEntry(entry: string): LogEntry {
     ...(sessionId !== '' && { source: { sessionId, n: Number(n) } }),
     ...(forPlace === '1' && { forPlace: true }),
     ...(parcel !== '' && { parcel }),
+    ...(device !== '' && { device: readDevice(device) }),
   }
   return { seq: Number(seq), push, at: Number(at), bytes: text.length }
 }

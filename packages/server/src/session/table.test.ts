@@ -260,6 +260,34 @@ for (const kind of ['stop', 'final'] as const) {
   }
 }
 
+test('[WS4] a device that answered is not told by a session that nobody came back to that another one did, whoever remembers', () => {
+  const answered: Push = { kind: 'stop', call: 'call', version: 2, text: '{"n":"elsewhere"}', device: 'phone' }
+  const identities = ['phone', 'desk'].map((deviceId) => ({
+    sessionId: `${deviceId} 1`,
+    participant,
+    deviceId,
+    extended: true,
+  }))
+  for (const identity of identities) {
+    table.open(identity, sink(), 0)
+    table.append(identity.sessionId, { kind: 'ringing', call: 'call', version: 1, text: '{"n":"ring"}' })
+    table.detach(identity.sessionId, table.sinkOf(identity.sessionId)!, false, 0)
+  }
+  connect('answers')
+  table.ring('answers', 'call')
+  table.appendRung(participant, answered, ['answers'])
+  table.forget('answers')
+  const heard = identities.map((identity) => {
+    handed = []
+    const next = { ...identity, sessionId: `${identity.deviceId} 2` }
+    table.open(next, sink(), 1)
+    table.collectFinals(next)
+    table.ready(next.sessionId)
+    return handed
+  })
+  expect(heard).toEqual([[], ['elsewhere']])
+})
+
 test('[PLACE2] [ORD3] what who had the place was told, and has, is no news for who takes it, however late it is told again', () => {
   const [a, b] = [connect('a'), connect('b')]
   const state = (version: number): Push => ({ kind: 'state', call: 'call', version, text: `{"n":"state ${version}"}` })

@@ -18,6 +18,7 @@ export function registerDevices(name: string, start: Start): void {
   describe(`several devices, ${name}`, () => {
     const service = serviceFor(start)
     registerRinging(service)
+    registerAnswered(service)
     registerTakeOver(service)
     registerMixed(service)
   })
@@ -91,6 +92,27 @@ function registerRinging(service: () => Service): void {
     expect((await devices.tablet.next('call.cancelled', about(callUuid))).data.reason).toBe('answered_elsewhere')
     await devices.tablet.settle()
     expect(devices.tablet.events()).toEqual(['call.ringing', 'call.cancelled'])
+  })
+}
+
+function registerAnswered(service: () => Service): void {
+  test('[WS4] a device that answered, and comes back without its session, is not told that another one did', async () => {
+    const [callerId, calleeId] = [someone('caller'), someone('callee')]
+    const caller = await connectExtended(service(), { user_id: callerId, role: 'customer', device_id: 'desk' })
+    const phone = () => connectExtended(service(), { user_id: calleeId, role: 'agent', device_id: 'phone' })
+    const first = await phone()
+    const { data } = await caller.request('call.invite', inviteOf(calleeId))
+    await first.next('call.ringing')
+    // Nobody comes back to it, though its client could.
+    await first.die()
+    const second = await phone()
+    await second.next('call.ringing')
+    expect((await second.request('call.accept', { call_uuid: data.call_uuid })).event).toBe('call.ack')
+    await second.request('call.end', { call_uuid: data.call_uuid })
+    await second.leave()
+    const third = await phone()
+    await third.settle()
+    expect(third.events()).toEqual([])
   })
 }
 
