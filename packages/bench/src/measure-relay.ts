@@ -1,7 +1,8 @@
-// Candidates per second between 100 pairs, saturated and with one message in flight per pair.
+// Candidates per second between 100 pairs: saturated, with four messages in flight per pair, and with one.
 import type { Result, Shape } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
+import { readRss } from './proc.ts'
 import { count, microseconds, percent } from './report.ts'
 import { alternate, disturbance, type Rounds, roundNotes, series } from './rounds.ts'
 import { LatencyHistogram, median, ratios } from './statistics.ts'
@@ -12,14 +13,25 @@ const WARMUP_MS = 100
 const FIRST_WARMUP_MS = 1500
 const REFERENCE_ROUNDS = 3
 const REFERENCES: ReferenceName[] = ['bare-coalesced', 'bare-forward']
-const GOALS: [Exclude<SystemName, 'ringwire'>, Goal][] = [
+const FEW = 4
+/** After so long of FEW in flight the resident memory is read. */
+const LONG_MS = 10_000
+const MOST_RESIDENT_MB = 250
+type Goals = [Exclude<SystemName, 'ringwire'>, Goal | null][]
+const GOALS: Goals = [
   ['peerserver', { bound: 'at least', value: 2 }],
   ['socketio', { bound: 'at least', value: 3 }],
   ['bare', { bound: 'at least', value: 0.95 }],
 ]
+const FEW_GOALS: Goals = [
+  ['peerserver', { bound: 'at least', value: 3 }],
+  ['socketio', null],
+  ['bare', { bound: 'at least', value: 1.2 }],
+]
 
 interface Slices {
   saturated: Result
+  few: Result
   single: Result
 }
 
@@ -38,8 +50,10 @@ export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
     const measure = (system: AnySystem) => slices(bench, jobs.get(system)!)
     const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares)
     const references = await alternate(bench, REFERENCE_ROUNDS, REFERENCES, measure)
+    await bench.generators[0].run(jobs.get('ringwire')!, shape(FEW, WARMUP_MS, LONG_MS))
+    const residentMb = readRss(running[all.indexOf('ringwire')]!.pid) / 1e6
     for (const job of jobs.values()) await bench.generators[0].release(job)
-    return report(rounds, references)
+    return report(rounds, references, residentMb)
   } finally {
     for (const server of running) await server.stop()
   }
@@ -53,16 +67,23 @@ async function slices(bench: Bench, job: number): Promise<Slices> {
   const measureMs = bench.seconds * 1000
   return {
     saturated: await bench.generators[0].run(job, shape(WIDEST_WINDOW, WARMUP_MS, measureMs)),
+    few: await bench.generators[0].run(job, shape(FEW, WARMUP_MS, measureMs)),
     single: await bench.generators[0].run(job, shape(1, WARMUP_MS, measureMs)),
   }
 }
 
 const perSecond = (result: Result) => result.count / result.load.seconds
 const saturated = (value: Slices) => perSecond(value.saturated)
+const few = (value: Slices) => perSecond(value.few)
 const single = (value: Slices) => perSecond(value.single)
-const othersShares = ({ saturated, single }: Slices) => [saturated.load.othersShare, single.load.othersShare]
+const othersShares = ({ saturated, few, single }: Slices) =>
+  [saturated, few, single].map(({ load }) => load.othersShare)
 
-function report(rounds: Rounds<SystemName, Slices>, references: Rounds<ReferenceName, Slices>): MeasurementResult {
+function report(
+  rounds: Rounds<SystemName, Slices>,
+  references: Rounds<ReferenceName, Slices>,
+  residentMb: number,
+): MeasurementResult {
   const rows = [
     ...SYSTEMS.map((system) => row(TITLES[system], rounds, system)),
     ...REFERENCES.map((system) => row(`(${TITLES[system]})`, references, system)),
@@ -73,6 +94,7 @@ function report(rounds: Rounds<SystemName, Slices>, references: Rounds<Reference
     'server CPU',
     'µs CPU/msg',
     'idle gen.',
+    'four in flight',
     'one in flight',
     'server CPU',
     'idle gen.',
@@ -83,19 +105,36 @@ function report(rounds: Rounds<SystemName, Slices>, references: Rounds<Reference
   ]
   return {
     name: 'relay',
-    tables: [{ title: `Relay: ${PAIRS} pairs, ${WIDEST_WINDOW} messages in flight per pair, then one`, head, rows }],
+    tables: [
+      { title: `Relay: ${PAIRS} pairs, ${WIDEST_WINDOW} messages in flight per pair, then four, then one`, head, rows },
+    ],
     comparisons: [
-      ...compare(rounds, 'relay, saturated', saturated),
-      ...compare(rounds, 'relay, one in flight', single),
+      ...compare(rounds, 'relay, saturated', saturated, GOALS),
+      ...compare(rounds, 'relay, four in flight', few, FEW_GOALS),
+      ...compare(rounds, 'relay, one in flight', single, GOALS),
+      comparison(
+        'MB resident after ten seconds, four in flight',
+        `${MOST_RESIDENT_MB} MB`,
+        [residentMb / MOST_RESIDENT_MB],
+        {
+          bound: 'at most',
+          value: 1,
+        },
+      ),
     ],
     notes: [...roundNotes(rounds), disturbance(rounds, othersShares), delivered(rounds)],
-    raw: { rounds, references },
+    raw: { rounds, references, residentMb },
   }
 }
 
-function compare(rounds: Rounds<SystemName, Slices>, what: string, figure: (value: Slices) => number): Comparison[] {
+function compare(
+  rounds: Rounds<SystemName, Slices>,
+  what: string,
+  figure: (value: Slices) => number,
+  goals: Goals,
+): Comparison[] {
   const own = series(rounds, 'ringwire', figure)
-  return GOALS.map(([system, goal]) =>
+  return goals.map(([system, goal]) =>
     comparison(what, TITLES[system], ratios(own, series(rounds, system, figure)), goal),
   )
 }
@@ -111,6 +150,7 @@ function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, 
     percent(middle((value) => value.saturated.load.serverShare)),
     microseconds(middle((value) => value.saturated.load.serverCpuSeconds / value.saturated.count)),
     percent(middle((value) => value.saturated.generatorIdle)),
+    count(middle(few)),
     count(middle(single)),
     percent(middle((value) => value.single.load.serverShare)),
     percent(middle((value) => value.single.generatorIdle)),
@@ -122,7 +162,9 @@ function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, 
 }
 
 function delivered(rounds: Rounds<SystemName, Slices>): string {
-  const results = rounds.rounds.flatMap((round) => Object.values(round.values)).flatMap((v) => [v.saturated, v.single])
+  const results = rounds.rounds
+    .flatMap((round) => Object.values(round.values))
+    .flatMap((v) => [v.saturated, v.few, v.single])
   const sent = results.reduce((total, result) => total + result.sent, 0)
   const received = results.reduce((total, result) => total + result.received, 0)
   return `Of ${sent} messages that were sent ${received} were delivered, none twice.`
