@@ -1,5 +1,5 @@
 import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
-import { type Call, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
+import { type Call, callKey, isLive, otherSide, placeOf, type Side, sideOf } from '../call/call.ts'
 import { relayOnly } from '../ice/relay-only.ts'
 import type { Road } from '../observability/metrics.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
@@ -7,7 +7,7 @@ import type { AppendResult, Push } from '../ports/push.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
-import type { ClientSession, UnderWay, Waiter } from './request.ts'
+import type { ClientSession, NamedCall, UnderWay, Waiter } from './request.ts'
 import type { Recorder } from './timeline.ts'
 
 export type RelayEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate' | 'call.media'
@@ -91,8 +91,8 @@ export function createRelay(options: RelayOptions): Relay {
     n: number | undefined,
     waiter?: Waiter,
   ): MaybePromise<RelayResult> {
-    data.call_uuid = data.call_uuid.toLowerCase()
-    const key = data.call_uuid + sender.participant.product
+    const { callUuid, key } = namedBy(sender, data.call_uuid)
+    data.call_uuid = callUuid
     const call = delivery.known.get(key)
     const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
     const message = { key, sender, event, data, n: number, waiter, ahead: waiter?.ahead }
@@ -195,6 +195,14 @@ export function createRelay(options: RelayOptions): Relay {
   }
 
   return { relay }
+}
+
+function namedBy(sender: ClientSession, named: string): NamedCall {
+  const { lastNamed } = sender
+  if (lastNamed?.named === named) return lastNamed
+  const callUuid = named.toLowerCase()
+  sender.lastNamed = { named, callUuid, key: callKey({ product: sender.participant.product, callUuid }) }
+  return sender.lastNamed
 }
 
 /** The sender's data with who sent it [REL3]; a forged origin is written over. One text, made at once: it stays in a log. */

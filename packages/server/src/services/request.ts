@@ -9,6 +9,15 @@ export interface ClientSession extends Actor {
   /** Of the token; an invite's own by default [INV1]. */
   readonly contextType: string
   readonly contextId: string
+  /** What its last relay was about: relays of one call come by the hundred, and a text that is new is hashed anew. */
+  lastNamed?: NamedCall
+}
+
+/** A call as a client named it, in any case [UUID1], and as it is looked up. */
+export interface NamedCall {
+  readonly named: string
+  readonly callUuid: string
+  readonly key: string
 }
 
 /** A relay that is on its way to another node, under its number. */

@@ -111,9 +111,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     first.catch(() => this.close(1011, 'internal error'))
   }
 
-  receive(message: string | Uint8Array): void {
+  receive(message: string | Uint8Array, now = this.options.now()): void {
     if (this.state !== 'open' || this.parting !== undefined) return
-    const now = this.options.now()
     const clearance = this.gateAt(now)?.message(message, now)
     if (clearance === undefined || clearance.kind === 'passes') this.take(message, undefined)
     else if (clearance.kind === 'refused') {

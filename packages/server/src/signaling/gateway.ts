@@ -379,8 +379,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       open,
       message(socket, message) {
         if (socket.data.kind !== 'session') return
-        stalls.look()
-        socket.data.connection?.receive(message)
+        socket.data.connection?.receive(message, stalls.look())
       },
       ping(socket) {
         if (socket.data.kind === 'session') socket.data.connection?.pinged()

@@ -147,8 +147,7 @@ export class Outlet {
     }
     const { upstream } = this.owner
     upstream.final = Math.max(upstream.final, this.sealedReply)
-    this.write()
-    if (this.owner.isOpen && this.needsProof(now)) this.ping(now, unprovenPush)
+    this.write(now)
     return false
   }
 
@@ -165,17 +164,24 @@ export class Outlet {
     for (const [i, { n, text }] of replies.entries()) if (acks.has(text)) replies[i] = { n, text: volatileAck(text) }
   }
 
-  private write(): void {
+  /** With the time: a ping goes along where one is due, in one write. */
+  private write(now?: number): void {
     const { sealed, socket } = this
     if (!this.owner.isOpen) return
     this.hasSealedEvent = false
     this.written = this.sealedSeq
     this.writtenReply = this.sealedReply
-    if (sealed.length === 0) return
+    const pings = now !== undefined && this.needsProof(now)
+    if (sealed.length === 0 && !pings) return
     this.sealed = []
     this.sealedLength = 0
-    if (sealed.length === 1) socket.send(sealed[0]!)
-    else socket.cork(() => sealed.forEach((text) => void socket.send(text)))
+    if (sealed.length === 1 && !pings) socket.send(sealed[0]!)
+    else {
+      socket.cork(() => {
+        for (const text of sealed) socket.send(text)
+        if (pings) this.ping(now, unprovenPush)
+      })
+    }
     this.checkUnsent()
   }
 

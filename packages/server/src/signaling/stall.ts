@@ -2,8 +2,11 @@
 const stallMs = 3_000
 
 export interface StallWatch {
-  /** Called before anything is read from a client: what comes first after a stall may come before any timer. */
-  look(): void
+  /**
+   * Called before anything is read from a client: what comes first after a stall may come before any timer. Answers the
+   * time: whoever reads needs it, and a look at the clock for each message shows.
+   */
+  look(): number
 }
 
 /** Notices that the process stood still. To be looked at more often than every 3 s. */
@@ -14,6 +17,7 @@ export function createStallWatch(now: () => number, onStall: () => void): StallW
       const at = now()
       if (at - lookedAt >= stallMs) onStall()
       lookedAt = at
+      return at
     },
   }
 }
