@@ -80,7 +80,9 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
 
   function hand(session: Session, sink: Sink, seq: number, push: Push): void {
     sink.send(render(session, seq, push))
-    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, !isRelay(push) || push.saveFirst === true)
+    // Who does not count what it was told may get a relay twice, on another socket.
+    const isEvent = !isRelay(push) || (push.saveFirst === true && session.identity.extended)
+    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent)
   }
 
   return { append, handOut }

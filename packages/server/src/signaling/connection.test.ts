@@ -247,6 +247,37 @@ test('[EXT3] what others have to know, too, is told when it is saved, and what c
   expect([base.flush(now, false), wire.at(-1)]).toEqual([false, 'end'])
 })
 
+test('[EXT3] a base client gets what its peer sends before that is saved, and nothing else so', () => {
+  const base = connection()
+  const push = (it: Connection, text: string, seq: number, isEvent: boolean) => {
+    it.send(text)
+    it.pushed(seq, undefined, isEvent)
+  }
+  push(base, 'relay 1', 1, false)
+  push(base, 'relay 2', 2, false)
+  expect([base.writeAhead(now), base.writtenSeq, wire]).toEqual([true, 2, ['relay 1', 'relay 2']])
+  // The end is told of when it is saved, and nothing comes before what was sent before it.
+  push(base, 'relay 3', 3, false)
+  push(base, 'end', 4, true)
+  expect(base.writeAhead(now)).toBe(false)
+  base.seal()
+  push(base, 'relay 4', 5, false)
+  expect([base.writeAhead(now), wire.length]).toEqual([false, 2])
+  flush(base)
+  expect(wire.slice(2)).toEqual(['relay 3', 'end', 'relay 4'])
+  // Nor an answer, which says what was done.
+  base.send('error')
+  push(base, 'relay 5', 6, false)
+  expect([base.writeAhead(now), wire.length]).toEqual([false, 5])
+  flush(base)
+  push(base, 'relay 6', 7, false)
+  expect([base.writeAhead(now), wire.slice(5)]).toEqual([true, ['error', 'relay 5', 'relay 6']])
+  wire = []
+  const extended = connection(null, { ...session, extended: true })
+  push(extended, 'relay 1', 1, false)
+  expect([extended.writeAhead(now), wire]).toEqual([false, []])
+})
+
 test('[WS7] more than 1 MiB that waits to be saved is not kept for one socket: its client comes back for it', () => {
   isSaved = false
   const it = connection(null, { ...session, extended: true })

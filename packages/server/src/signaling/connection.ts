@@ -296,6 +296,11 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     return this.outlet.flush(now, isSaved)
   }
 
+  /** Writes what need not wait for a save, if that is all that there is: answers whether it was. */
+  writeAhead(now: number): boolean {
+    return this.outlet.writeAhead(now)
+  }
+
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
   allow(ms: number): void {
     this.outlet.allow(ms)

@@ -12,10 +12,21 @@ beforeEach(() => {
   save = () => undefined
 })
 
-/** A socket that is owed something; `onFlush` answers whether that could not be written. */
-const socket = (name: string, onFlush: (isSaved: boolean) => boolean = () => false) =>
+interface Owed {
+  /** Answers whether it could not be written. */
+  readonly onFlush?: (isSaved: boolean) => boolean
+  /** Nothing but what peers of a base session sent. */
+  readonly isAhead?: boolean
+}
+
+/** A socket that is owed something. */
+const socket = (name: string, { onFlush = () => false, isAhead = false }: Owed = {}) =>
   ({
     name,
+    writeAhead() {
+      if (isAhead) log.push(`ahead ${name}`)
+      return isAhead
+    },
     seal: () => void log.push(`seal ${name}`),
     flush(_: number, isSaved: boolean) {
       log.push(`${isSaved ? 'write' : 'unsaved'} ${name}`)
@@ -69,9 +80,11 @@ test('[EXT3] where it could not be saved it is said so, and what has to be saved
   const flushing = open()
   const { promise: written, resolve } = Promise.withResolvers<void>()
   flushing.request(
-    socket('a', (isSaved) => {
-      if (isSaved) resolve()
-      return !isSaved
+    socket('a', {
+      onFlush(isSaved) {
+        if (isSaved) resolve()
+        return !isSaved
+      },
     }),
   )
   flushing.request(socket('b'))
@@ -86,11 +99,48 @@ test('[EXT3] where it could not be saved it is said so, and what has to be saved
 test('one that fails takes nobody along', async () => {
   const flushing = open()
   flushing.request(
-    socket('a', () => {
-      throw new Error('a bug')
+    socket('a', {
+      onFlush() {
+        throw new Error('a bug')
+      },
     }),
   )
   flushing.request(socket('b'))
   await turn()
   expect([failed, log.at(-1)]).toEqual([['a'], 'write b'])
+})
+
+test('[EXT3] what needs no save is written in each turn, and saved with the next save all the same', async () => {
+  const saves: (() => void)[] = []
+  save = () => new Promise((resolve) => void saves.push(resolve))
+  const flushing = open()
+  const base = socket('base', { isAhead: true })
+  flushing.request(base)
+  flushing.request(socket('a'))
+  await turn()
+  expect(log).toEqual(['ahead base', 'seal a', 'save'])
+  flushing.request(base)
+  await turn()
+  expect(log.slice(3)).toEqual(['ahead base'])
+  saves[0]?.()
+  await turn()
+  expect(log.slice(4)).toEqual(['write a', 'save'])
+  saves[1]?.()
+  await turn()
+  expect(log.length).toBe(6)
+})
+
+test('where many are owed something, a save that is under way gathers more of it', async () => {
+  const saves: (() => void)[] = []
+  save = () => new Promise((resolve) => void saves.push(resolve))
+  const flushing = open()
+  flushing.request(socket('a'))
+  await turn()
+  const many = Array.from({ length: 9 }, (_, i) => `${i}`)
+  for (const name of many) flushing.request(socket(name, { isAhead: true }))
+  await turn()
+  expect(log).toEqual(['seal a', 'save'])
+  saves[0]?.()
+  await turn()
+  expect(log.slice(2)).toEqual(['write a', ...many.map((name) => `ahead ${name}`), 'save'])
 })

@@ -9,7 +9,10 @@ export interface FlushingOptions {
   readonly onFailed: (connection: Connection, error: unknown) => void
 }
 
-/** When what clients are owed is written: once a turn of the event loop, and not before it is saved [EXT3]. */
+/**
+ * When what clients are owed is written: once a turn of the event loop, and not before it is saved [EXT3], but for what
+ * peers send to base sessions.
+ */
 export interface Flushing {
   /** This one is owed something: it is written at the end of this turn. */
   request(connection: Connection): void
@@ -17,34 +20,64 @@ export interface Flushing {
   isSaved(): boolean
 }
 
+/**
+ * While a save is under way no more than so many sockets are written to at the end of a turn: more wait for it, and more
+ * of what they are owed comes into one write.
+ */
+const few = 8
+
+type Write = (connection: Connection, at: number) => boolean
+const writeAhead: Write = (connection, at) => connection.writeAhead(at)
+const writeSaved: Write = (connection, at) => connection.flush(at, true)
+const writeUnsaved: Write = (connection, at) => connection.flush(at, false)
+
 /** What has to be saved before it is told, and could not be, is tried again so much later, in ms. */
 const heldMs = 100
 
 export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushing {
-  let dirty: Connection[] = []
+  /** Who is owed something since the last end of a turn, and who of those of before has to wait for a save. */
+  let requested: Connection[] = []
+  let waiting: Connection[] = []
   const held = new Set<Connection>()
   let isSaving = false
+  /** Something was written ahead of the save that it needs. */
+  let isBehind = false
 
   function request(connection: Connection): void {
-    if (dirty.length === 0 && !isSaving) setImmediate(flushAll)
-    dirty.push(connection)
+    if (requested.length === 0) setImmediate(endTurn)
+    requested.push(connection)
   }
 
-  /** Saves before anybody is told. One save is under way at a time: what comes meanwhile goes with the next one. */
+  /** One save is under way at a time: what has to wait for one, and comes meanwhile, goes with the next. */
+  function endTurn(): void {
+    // The save that is under way comes back here.
+    if (isSaving && requested.length > few) return
+    const due = requested
+    requested = []
+    const at = now()
+    for (const connection of due) {
+      if (attempt(connection, writeAhead, at)) isBehind = true
+      else waiting.push(connection)
+    }
+    if (!isSaving && (waiting.length > 0 || isBehind)) flushAll()
+  }
+
+  /** Saves before anybody is told. */
   function flushAll(): void {
-    const due = dirty
-    dirty = []
+    const due = waiting
+    waiting = []
+    isBehind = false
     for (const connection of due) connection.seal()
     const saving = save()
     if (saving === undefined) {
-      flush(due)
+      flush(due, true)
       return
     }
     isSaving = true
     const goOn = (isSaved: boolean) => {
       isSaving = false
       flush(due, isSaved)
-      if (dirty.length > 0) flushAll()
+      endTurn()
     }
     // Where the store is away, who is here is served all the same [EXT3].
     saving.then(
@@ -53,14 +86,18 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
     )
   }
 
-  function flush(due: readonly Connection[], isSaved = true): void {
+  function flush(due: readonly Connection[], isSaved: boolean): void {
     const at = now()
-    for (const connection of due) {
-      try {
-        if (connection.flush(at, isSaved)) hold(connection)
-      } catch (error) {
-        onFailed(connection, error)
-      }
+    const write = isSaved ? writeSaved : writeUnsaved
+    for (const connection of due) if (attempt(connection, write, at)) hold(connection)
+  }
+
+  function attempt(connection: Connection, write: Write, at: number): boolean {
+    try {
+      return write(connection, at)
+    } catch (error) {
+      onFailed(connection, error)
+      return false
     }
   }
 

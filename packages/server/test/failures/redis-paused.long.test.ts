@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { candidate } from '@ringwire/testkit/flows'
+import { acceptedCall, candidate, connectPair } from '@ringwire/testkit/flows'
 import { connectedCall } from '../support/extended-flows.ts'
 import { hangUp, pairOn, stopAll } from './people.ts'
 import { registerOutage } from './redis-outage.ts'
@@ -49,3 +49,28 @@ test('[EXT3] [RES4] Redis stands still for 20 s: relays on one node go on all th
   expect(n).toBeGreaterThan(50)
   stopAll(pair)
 }, 240_000)
+
+test('[EXT3] Redis stands still: what a peer on the same node sends a base client does not wait for it', async () => {
+  const { one, two } = world()
+  const base = await connectPair(one)
+  const extended = await pairOn(one, one)
+  const calls = [await acceptedCall(base), await connectedCall(extended)] as const
+  const isFirst = (message: { data: { candidate: { candidate: string } } }) =>
+    message.data.candidate.candidate.endsWith(':1')
+  signal('SIGSTOP')()
+  try {
+    // The one that has to be saved is asked for first.
+    extended.caller.send('webrtc.ice_candidate', candidate(calls[1], 1))
+    base.caller.send('webrtc.ice_candidate', candidate(calls[0], 1))
+    const toBase = base.callee.next('webrtc.ice_candidate').then(() => 'base')
+    const toExtended = extended.callee.next('webrtc.ice_candidate', isFirst).then(() => 'extended')
+    expect(await Promise.race([toBase, toExtended])).toBe('base')
+    await toExtended
+  } finally {
+    signal('SIGCONT')()
+  }
+  await becomesReady(one, two)
+  await hangUp(two, extended, calls[1])
+  stopAll(extended)
+  await Promise.all([base.caller.close(), base.callee.close()])
+}, 60_000)
