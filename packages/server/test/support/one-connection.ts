@@ -1,0 +1,120 @@
+import type { Waiter } from '../../src/services/request.ts'
+import { createBacklog } from '../../src/signaling/backlog.ts'
+import { Connection } from '../../src/signaling/connection.ts'
+import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from '../../src/signaling/dispatch.ts'
+import type { ConnectionTiming } from '../../src/signaling/outlet.ts'
+import { createSenders } from '../../src/signaling/senders.ts'
+
+export const session: SignalingSession = {
+  participant: { product: 'shop', role: 'agent', userId: 'ann' },
+  sessionId: 's',
+  deviceId: null,
+  displayName: 'Ann',
+  node: 'n',
+  allowedActions: [],
+  allowedPeerRoles: [],
+  contextType: 'order',
+  contextId: '1',
+  issuedAt: 0,
+  key: null,
+  expiresAt: 0,
+  extended: false,
+}
+const timing: ConnectionTiming = { pingIntervalMs: 25_000, pongTimeoutMs: 10_000, probeTimeoutMs: 20 }
+
+export const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
+
+/** What is around a connection: a test sets it, and reads what came of it. */
+interface World {
+  /** What the socket was given, in order. */
+  wire: string[]
+  pings: Uint8Array[]
+  unsent: number
+  now: number
+  proven: number[]
+  rung: string[]
+  flushes: number
+  isSaved: boolean
+  causes: string[]
+  /** Texts that the dispatch was given, and with each the last request that took effect before it. */
+  handled: string[]
+  handledBefore: number[]
+  /** Whether the session is another socket's by now. */
+  hasMoved: boolean
+  /** Bytes that may wait for the participant. */
+  room: number
+  /** How the dispatch answers. */
+  answer: (text: string, waiter: Waiter | undefined) => DispatchResult | Promise<DispatchResult>
+}
+
+const fresh = (): World => ({
+  wire: [],
+  pings: [],
+  unsent: 0,
+  now: 0,
+  proven: [],
+  rung: [],
+  flushes: 0,
+  isSaved: true,
+  causes: [],
+  handled: [],
+  handledBefore: [],
+  hasMoved: false,
+  room: Number.POSITIVE_INFINITY,
+  answer: (text) => ({ reply: `reply ${text}`, malformed: text === 'bad', n: undefined }),
+})
+
+export const world: World = fresh()
+
+/** Before each test. */
+export function reset(): void {
+  Object.assign(world, fresh())
+}
+
+export function connection(messageRate: { perSecond: number; burst: number } | null = null, who = session): Connection {
+  const dispatch: Dispatch = {
+    handle(_, text, before, refusal, waiter) {
+      if (refusal !== undefined && !(refusal.mayBeUnlimited && text === '"call.end"')) {
+        return { reply: encodeError(refusal.error, 'r'), malformed: false, n: undefined }
+      }
+      world.handled.push(text)
+      world.handledBefore.push(before)
+      return world.answer(text, waiter)
+    },
+    handleLast(_, text) {
+      world.handled.push(`last ${text}`)
+      return nothing
+    },
+    aboutOf: (text) => [text],
+  }
+  return new Connection({
+    socket: {
+      send: (text) => world.wire.push(text),
+      ping: (data) => world.pings.push(data),
+      cork: (send) => send(),
+      close: (code) => void world.wire.push(`close ${code}`),
+      getBufferedAmount: () => world.unsent,
+    },
+    session: who,
+    dispatch,
+    backlog: createBacklog(world.room),
+    timing,
+    senders: messageRate === null ? undefined : createSenders(messageRate),
+    now: () => world.now,
+    hasMoved: () => world.hasMoved,
+    isSaved: () => world.isSaved,
+    requestFlush: () => void world.flushes++,
+    onProven: (_, seq) => void world.proven.push(seq),
+    onRung: (_, call, isProven) => void world.rung.push(`${isProven ? 'proven' : 'told'} ${call}`),
+    onClosing: (_, code, cause) => void world.causes.push(`${code} ${cause}`),
+  })
+}
+
+/** As the gateway does where nothing has to be saved. */
+export function flush(it: Connection): void {
+  it.seal()
+  it.flush(world.now)
+}
+
+/** The client answers the last ping, or the n-th. */
+export const pong = (it: Connection, n = -1) => it.pong(world.pings.at(n)!)
