@@ -1,4 +1,5 @@
-// Candidates per second between 100 pairs: saturated, with four messages in flight per pair, and with one.
+// Candidates per second between 100 pairs: saturated, with four messages in flight per pair, and with one. And how long a
+// hop takes where ten are in flight in all.
 import type { Result, Shape } from './jobs/job.ts'
 import { WIDEST_WINDOW } from './jobs/window.ts'
 import { type Bench, type Comparison, comparison, type Goal, type MeasurementResult, targetOf } from './measurement.ts'
@@ -9,6 +10,7 @@ import { LatencyHistogram, median, ratios } from './statistics.ts'
 import { type AnySystem, type ReferenceName, SYSTEMS, type SystemName, startSystem, TITLES } from './systems.ts'
 
 const PAIRS = 100
+const FEW_PAIRS = 10
 const WARMUP_MS = 100
 const FIRST_WARMUP_MS = 1500
 const REFERENCE_ROUNDS = 3
@@ -29,30 +31,47 @@ const FEW_GOALS: Goals = [
   ['bare', { bound: 'at least', value: 1.2 }],
 ]
 
+/** Lower is better. */
+const TEN_GOALS: Goals = [
+  ['peerserver', null],
+  ['socketio', null],
+  ['bare', null],
+]
+
 interface Slices {
   saturated: Result
   few: Result
   single: Result
+  ten: Result
+}
+
+/** The same system, with many pairs and with few. */
+interface Jobs {
+  readonly all: number
+  readonly few: number
 }
 
 export async function measureRelay(bench: Bench): Promise<MeasurementResult> {
   const all: AnySystem[] = [...SYSTEMS, ...REFERENCES]
-  const jobs = new Map<AnySystem, number>()
+  const jobs = new Map<AnySystem, Jobs>()
   const running = []
   try {
     for (const system of all) {
       const server = await startSystem(system, bench.placement.serverCore, bench.directory)
       running.push(server)
       const target = targetOf(server)
-      jobs.set(system, await bench.generators[0].prepare({ kind: 'relay', target, pairs: PAIRS, firstPair: 0 }))
-      await bench.generators[0].run(jobs.get(system)!, shape(WIDEST_WINDOW, FIRST_WARMUP_MS, 1))
+      const [generator] = bench.generators
+      const all = await generator.prepare({ kind: 'relay', target, pairs: PAIRS, firstPair: 0 })
+      const few = await generator.prepare({ kind: 'relay', target, pairs: FEW_PAIRS, firstPair: PAIRS })
+      jobs.set(system, { all, few })
+      await generator.run(all, shape(WIDEST_WINDOW, FIRST_WARMUP_MS, 1))
     }
     const measure = (system: AnySystem) => slices(bench, jobs.get(system)!)
     const rounds = await alternate(bench, bench.rounds, SYSTEMS, measure, othersShares)
     const references = await alternate(bench, REFERENCE_ROUNDS, REFERENCES, measure)
-    await bench.generators[0].run(jobs.get('ringwire')!, shape(FEW, WARMUP_MS, LONG_MS))
+    await bench.generators[0].run(jobs.get('ringwire')!.all, shape(FEW, WARMUP_MS, LONG_MS))
     const residentMb = readRss(running[all.indexOf('ringwire')]!.pid) / 1e6
-    for (const job of jobs.values()) await bench.generators[0].release(job)
+    for (const { all, few } of jobs.values()) for (const job of [all, few]) await bench.generators[0].release(job)
     return report(rounds, references, residentMb)
   } finally {
     for (const server of running) await server.stop()
@@ -63,12 +82,14 @@ function shape(window: number, warmupMs: number, measureMs: number): Shape {
   return { window, warmupMs, measureMs }
 }
 
-async function slices(bench: Bench, job: number): Promise<Slices> {
+async function slices(bench: Bench, { all, few }: Jobs): Promise<Slices> {
   const measureMs = bench.seconds * 1000
+  const run = (job: number, window: number) => bench.generators[0].run(job, shape(window, WARMUP_MS, measureMs))
   return {
-    saturated: await bench.generators[0].run(job, shape(WIDEST_WINDOW, WARMUP_MS, measureMs)),
-    few: await bench.generators[0].run(job, shape(FEW, WARMUP_MS, measureMs)),
-    single: await bench.generators[0].run(job, shape(1, WARMUP_MS, measureMs)),
+    saturated: await run(all, WIDEST_WINDOW),
+    few: await run(all, FEW),
+    single: await run(all, 1),
+    ten: await run(few, 1),
   }
 }
 
@@ -76,8 +97,9 @@ const perSecond = (result: Result) => result.count / result.load.seconds
 const saturated = (value: Slices) => perSecond(value.saturated)
 const few = (value: Slices) => perSecond(value.few)
 const single = (value: Slices) => perSecond(value.single)
-const othersShares = ({ saturated, few, single }: Slices) =>
-  [saturated, few, single].map(({ load }) => load.othersShare)
+const tenP99 = ({ ten }: Slices) => hopsOf(ten).percentile(0.99)
+const othersShares = ({ saturated, few, single, ten }: Slices) =>
+  [saturated, few, single, ten].map(({ load }) => load.othersShare)
 
 function report(
   rounds: Rounds<SystemName, Slices>,
@@ -100,18 +122,25 @@ function report(
     'idle gen.',
     'p50',
     'p99',
+    'ten in all: p50',
+    'p99',
     'B in',
     'B out',
   ]
   return {
     name: 'relay',
     tables: [
-      { title: `Relay: ${PAIRS} pairs, ${WIDEST_WINDOW} messages in flight per pair, then four, then one`, head, rows },
+      {
+        title: `Relay: ${PAIRS} pairs, ${WIDEST_WINDOW} messages in flight per pair, then four, then one; ${FEW_PAIRS} pairs with one`,
+        head,
+        rows,
+      },
     ],
     comparisons: [
       ...compare(rounds, 'relay, saturated', saturated, GOALS),
       ...compare(rounds, 'relay, four in flight', few, FEW_GOALS),
       ...compare(rounds, 'relay, one in flight', single, GOALS),
+      ...compare(rounds, 'p99 of a hop, ten in flight in all', tenP99, TEN_GOALS),
       comparison(
         'MB resident after ten seconds, four in flight',
         `${MOST_RESIDENT_MB} MB`,
@@ -142,8 +171,9 @@ function compare(
 function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, system: Key): string[] {
   const middle = (figure: (value: Slices) => number) => median(series(rounds, system, figure))
   const first = rounds.rounds[0]!.values[system].saturated
-  const latencies = new LatencyHistogram()
-  for (const round of rounds.rounds) latencies.add(round.values[system].single.latencies)
+  const values = rounds.rounds.map((round) => round.values[system])
+  const latencies = hopsOf(...values.map((value) => value.single))
+  const ofTen = hopsOf(...values.map((value) => value.ten))
   return [
     title,
     count(middle(saturated)),
@@ -156,15 +186,23 @@ function row<Key extends AnySystem>(title: string, rounds: Rounds<Key, Slices>, 
     percent(middle((value) => value.single.generatorIdle)),
     `${latencies.percentile(0.5)} µs`,
     `${latencies.percentile(0.99)} µs`,
+    `${ofTen.percentile(0.5)} µs`,
+    `${ofTen.percentile(0.99)} µs`,
     String(first.clientFrameBytes),
     String(first.serverFrameBytes),
   ]
 }
 
+function hopsOf(...results: readonly Result[]): LatencyHistogram {
+  const hops = new LatencyHistogram()
+  for (const { latencies } of results) hops.add(latencies)
+  return hops
+}
+
 function delivered(rounds: Rounds<SystemName, Slices>): string {
   const results = rounds.rounds
     .flatMap((round) => Object.values(round.values))
-    .flatMap((v) => [v.saturated, v.few, v.single])
+    .flatMap((v) => [v.saturated, v.few, v.single, v.ten])
   const sent = results.reduce((total, result) => total + result.sent, 0)
   const received = results.reduce((total, result) => total + result.received, 0)
   return `Of ${sent} messages that were sent ${received} were delivered, none twice.`

@@ -21,8 +21,8 @@ export interface Push {
   /** Of a `stop`: the device that answered. No other session of it is told so where it comes later [WS4]. */
   readonly device?: string
   /**
-   * Another node, or a step of the call, brings this relay again until it is saved. No client is told of it before that, also
-   * while the store is away: one that goes on elsewhere would get it twice [EXT3].
+   * Another node, or a step of the call, brings this relay again until it is saved. No extended client is told of it before
+   * that, also while the store is away: one that goes on elsewhere would get it twice [EXT3].
    */
   readonly saveFirst?: true
   /** A relay for whoever has the place: `elsewhere` where the session does not have it. Ignored where one process serves. */

@@ -9,7 +9,7 @@ export interface Sink {
   send(text: string): void
   /**
    * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one makes
-   * this call ring, by its key; `isEvent`: it is no relay, and what it says changes what the session knows.
+   * this call ring, by its key; `isEvent`: it is no relay of a peer, or one that has to be saved before it is told [EXT3].
    */
   pushed(seq: number, rings?: string, isEvent?: boolean): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */

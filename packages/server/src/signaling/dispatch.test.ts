@@ -243,3 +243,22 @@ test('[PRES1] [WS5] whom a session may watch goes by its new token, and by no ot
   expect(await other.ask(refresh, extended)).toMatchObject({ error: { code: 'AUTH_TOKEN_INVALID' } })
   expect(other.restricted).toEqual([])
 })
+
+test('[UUID1] what is answered names the call in lower case, in whatever case the client did', async () => {
+  const { ask } = setUp({
+    relay(_, __, data) {
+      data.call_uuid = data.call_uuid.toLowerCase()
+      return 'accepted'
+    },
+  })
+  const named = 'ABCDEF00-0000-4000-8000-000000000000'
+  const extended = { ...session, extended: true }
+  for (const [event, data] of [
+    ['webrtc.ice_candidate', { candidate: { candidate: 'x' } }],
+    ['call.media', { audio: true, video: false, screen: false }],
+    ['call.stats', { stats: {} }],
+  ] as const) {
+    const answered = await ask({ event, request_id: 'r', data: { call_uuid: named, ...data } }, extended)
+    expect(answered).toMatchObject({ event: 'call.ack', data: { call_uuid: named.toLowerCase() } })
+  }
+})

@@ -126,7 +126,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         const { call_uuid, audio, video, screen } = request.data
         return andThen(
           relay.relay(session, request.event, { call_uuid, audio, video, screen }, numberOf(session, request), waiter),
-          (result) => relayed(call_uuid, result),
+          (result) => relayed(call_uuid.toLowerCase(), result),
         )
       }
       case 'call.stats':

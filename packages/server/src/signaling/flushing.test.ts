@@ -144,3 +144,20 @@ test('where many are owed something, a save that is under way gathers more of it
   await turn()
   expect(log.slice(2)).toEqual(['write a', ...many.map((name) => `ahead ${name}`), 'save'])
 })
+
+test('many that wait for a save under way wait no longer than a moment: the store may hang', async () => {
+  save = () => new Promise(() => {})
+  const flushing = open()
+  flushing.request(socket('a'))
+  await turn()
+  const { promise: written, resolve } = Promise.withResolvers<void>()
+  const last = socket('last', { isAhead: true })
+  last.writeAhead = () => {
+    resolve()
+    return true
+  }
+  for (let i = 0; i < 9; i++) flushing.request(socket(`${i}`, { isAhead: true }))
+  flushing.request(last)
+  await written
+  expect(log.slice(2)).toHaveLength(9)
+})

@@ -22,9 +22,10 @@ export interface Flushing {
 
 /**
  * While a save is under way no more than so many sockets are written to at the end of a turn: more wait for it, and more
- * of what they are owed comes into one write.
+ * of what they are owed comes into one write. They wait no longer than this, in ms: the store may hang.
  */
 const few = 8
+const longestMs = 10
 
 type Write = (connection: Connection, at: number) => boolean
 const writeAhead: Write = (connection, at) => connection.writeAhead(at)
@@ -40,18 +41,24 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
   let waiting: Connection[] = []
   const held = new Set<Connection>()
   let isSaving = false
+  /** Runs while many wait for a save under way. */
+  let gathering: Timer | undefined
   /** Something was written ahead of the save that it needs. */
   let isBehind = false
 
   function request(connection: Connection): void {
-    if (requested.length === 0) setImmediate(endTurn)
+    if (requested.length === 0) setImmediate(endTurn, true)
     requested.push(connection)
   }
 
   /** One save is under way at a time: what has to wait for one, and comes meanwhile, goes with the next. */
-  function endTurn(): void {
-    // The save that is under way comes back here.
-    if (isSaving && requested.length > few) return
+  function endTurn(mayGather: boolean): void {
+    if (mayGather && isSaving && requested.length > few) {
+      gathering ??= setTimeout(endTurn, longestMs, false)
+      return
+    }
+    clearTimeout(gathering)
+    gathering = undefined
     const due = requested
     requested = []
     const at = now()
@@ -77,7 +84,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
     const goOn = (isSaved: boolean) => {
       isSaving = false
       flush(due, isSaved)
-      endTurn()
+      endTurn(true)
     }
     // Where the store is away, who is here is served all the same [EXT3].
     saving.then(

@@ -81,6 +81,8 @@ export function createInbox(options: InboxOptions): Inbox {
   const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
   const mine = inboxOf(node)
   const outgoing = new Map<string, Message[]>()
+  /** What was done in this turn, by who is told so. */
+  const unanswered = new Map<string, Done[]>()
   const waiting = new Map<number, Waiting>()
   const senders = new Map<string, Taken>()
   /** Of answers that could not be posted, how long they are tried again. */
@@ -194,18 +196,16 @@ export function createInbox(options: InboxOptions): Inbox {
 
   function take({ from, n, messages }: Batch): void {
     if (!takenOf(from).take(n)) return
-    const atOnce: Done[] = []
     for (const message of messages) {
       if (message[1] === null) answered(message[0], message[2])
       else {
         const [id, frame] = message
         const done = run(frame, from)
         if (id === 0) continue
-        if (done instanceof Promise) void done.then((answer) => reply(from, [{ id, frame, answer }]))
-        else atOnce.push({ id, frame, answer: done })
+        if (done instanceof Promise) void done.then((answer) => reply(from, { id, frame, answer }))
+        else reply(from, { id, frame, answer: done })
       }
     }
-    if (atOnce.length > 0) reply(from, atOnce)
   }
 
   /** Exactly: a batch that had to be posted again comes after later ones. */
@@ -231,18 +231,30 @@ export function createInbox(options: InboxOptions): Inbox {
     return { failed: error instanceof StoreError ? error.kind : 'unknown', why: String(error) }
   }
 
-  function reply(to: string, all: readonly Done[]): void {
-    const postAll = (answerOf: (done: Done) => Answer) => {
-      const messages = outgoingTo(to)
-      for (const done of all) addAnswer(messages, done.id, answerOf(done))
+  function reply(to: string, done: Done): void {
+    if (unanswered.size === 0) setImmediate(replyAll)
+    const known = unanswered.get(to)
+    if (known === undefined) unanswered.set(to, [done])
+    else known.push(done)
+  }
+
+  /** At the end of a turn of the event loop, after what sockets were owed: all that was done in it is saved at once. */
+  function replyAll(): void {
+    const all = [...unanswered]
+    unanswered.clear()
+    const postAnswers = (answerOf: (done: Done) => Answer) => {
+      for (const [to, dones] of all) {
+        const messages = outgoingTo(to)
+        for (const done of dones) addAnswer(messages, done.id, answerOf(done))
+      }
     }
-    const postThem = () => postAll(({ answer }) => answer)
+    const postThem = () => postAnswers(({ answer }) => answer)
     const saving = saved()
     if (saving === undefined) postThem()
     else
       saving.then(postThem, (error) => {
         const isRefused = error instanceof RefusedError
-        postAll(({ frame, answer }) => {
+        postAnswers(({ frame, answer }) => {
           if (!isRefused) return failed(error)
           return 'ok' in answer ? { ok: onRefused(frame, answer.ok) } : answer
         })

@@ -50,8 +50,8 @@ export interface RedisSessionsOptions {
 export interface RedisSessions {
   readonly sessions: Sessions
   /**
-   * Resolves when everything that has changed until now is saved: nobody is to be told of it before. Undefined where there
-   * is nothing to wait for.
+   * Resolves when everything that has changed until now is saved: nobody is to be told of it before, but a base session of
+   * what its peer sends. Undefined where there is nothing to wait for.
    */
   save(): Promise<void> | undefined
   /** See `Nodes`. */
@@ -163,9 +163,12 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let isDoubted = false
   let isRenewing = false
 
-  /** At the end of this turn of the event loop, whether somebody waits for it or not. */
+  /**
+   * At the end of the next turn of the event loop, whether somebody waits for it or not: whoever writes to sockets at the end
+   * of this one asks for it then, after what need not wait for it.
+   */
   function saveSoon(): void {
-    setImmediate(() => {
+    setImmediate(setImmediate, () => {
       saves.save()?.catch(onSaveFailed)
     })
   }
