@@ -96,6 +96,23 @@ test('[EXT3] where it could not be saved it is said so, and what has to be saved
   expect(log.slice(-2)).toEqual(['seal a', 'write a'])
 })
 
+test('[EXT3] what came before a save failed may have been in it: it is not told as saved', async () => {
+  const saves: ((error: Error) => void)[] = []
+  save = () => (saves.length === 0 ? new Promise((_, reject) => void saves.push(reject)) : undefined)
+  const flushing = open()
+  flushing.request(socket('a'))
+  await turn()
+  flushing.request(socket('b'))
+  await turn()
+  flushing.request(socket('c'))
+  saves[0]?.(new Error('another node has one of the sessions'))
+  await turn()
+  expect(log).toEqual(['seal a', 'save', 'unsaved a', 'seal b', 'seal c', 'unsaved b', 'unsaved c'])
+  flushing.request(socket('d'))
+  await turn()
+  expect(log.slice(-2)).toEqual(['seal d', 'write d'])
+})
+
 test('one that fails takes nobody along', async () => {
   const flushing = open()
   flushing.request(

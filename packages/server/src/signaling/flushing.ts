@@ -21,11 +21,12 @@ export interface Flushing {
 }
 
 /**
- * While a save is under way no more than so many sockets are written to at the end of a turn: more wait for it, and more
- * of what they are owed comes into one write. They wait no longer than this, in ms: the store may hang.
+ * While a save is under way no more than so many sockets are written to ahead of it at the end of a turn: more wait for it,
+ * and more of what they are owed comes into one write.
  */
 const few = 8
-const longestMs = 10
+/** Those wait no longer than this, in ms: the store may hang. */
+const gatherMs = 10
 
 type Write = (connection: Connection, at: number) => boolean
 const writeAhead: Write = (connection, at) => connection.writeAhead(at)
@@ -54,11 +55,17 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
   /** One save is under way at a time: what has to wait for one, and comes meanwhile, goes with the next. */
   function endTurn(mayGather: boolean): void {
     if (mayGather && isSaving && requested.length > few) {
-      gathering ??= setTimeout(endTurn, longestMs, false)
+      gathering ??= setTimeout(endTurn, gatherMs, false)
       return
     }
     clearTimeout(gathering)
     gathering = undefined
+    takeRequested()
+    if (!isSaving && (waiting.length > 0 || isBehind)) flushAll()
+  }
+
+  /** What need not wait is written; the others do. */
+  function takeRequested(): void {
     const due = requested
     requested = []
     const at = now()
@@ -66,7 +73,6 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
       if (attempt(connection, writeAhead, at)) isBehind = true
       else waiting.push(connection)
     }
-    if (!isSaving && (waiting.length > 0 || isBehind)) flushAll()
   }
 
   /** Saves before anybody is told. */
@@ -84,6 +90,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
     const goOn = (isSaved: boolean) => {
       isSaving = false
       flush(due, isSaved)
+      if (!isSaved) flushUnsaved()
       endTurn(true)
     }
     // Where the store is away, who is here is served all the same [EXT3].
@@ -91,6 +98,16 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
       () => goOn(true),
       () => goOn(false),
     )
+  }
+
+  /** A save that another one was under way before takes what came until it began: who came meanwhile may have been in it. */
+  function flushUnsaved(): void {
+    takeRequested()
+    const late = waiting
+    waiting = []
+    if (late.length > 0) isBehind = true
+    for (const connection of late) connection.seal()
+    flush(late, false)
   }
 
   function flush(due: readonly Connection[], isSaved: boolean): void {

@@ -267,6 +267,25 @@ test('[EXT3] [ORD3] what was told to a session that another node has by now was 
   client.disconnect()
 })
 
+test('[WS4] an end for a session without a socket, told at a node that lost it, is told at the node that has it', async () => {
+  const { started, client } = await start(3)
+  const [one, two, three] = started as [SessionNode, SessionNode, SessionNode]
+  const dead = await openReady(one.sessions, { extended: false })
+  await one.sessions.hold(dead.id, 'c', true)
+  // It remembers where the session is.
+  await three.sessions.append(dead.id, pushes.relay('c', 1))
+  await one.sessions.detach(dead.id, dead.socket, false, 0)
+  await one.settled()
+  await writeRow(client, dead.id, { o: '' })
+  expect(await two.sessions.append(dead.id, pushes.relay('c', 2))).toBe('kept')
+  await two.settled()
+  expect(await three.sessions.append(dead.id, pushes.final('c', 3, 3))).toBe('kept')
+  const back = await openReady(two.sessions, { ...dead.identity, extended: false }, 1)
+  await two.sessions.collectFinals(back.identity)
+  expect(numbersOf(back.socket)).toEqual([3])
+  client.disconnect()
+})
+
 test('[EXT3] what was told to a session while it turned out to be another node’s is not saved for whoever waits then', async () => {
   const { one, seen, client } = await taken()
   const other = await openReady(one.sessions)
@@ -306,6 +325,28 @@ test('[EXT3] whoever waits for the save of that hears of it also where another o
   for (const { id } of [seen, other]) await one.sessions.append(id, pushes.relay('c', 2))
   expect(await outcomeOf(async () => one.save())).toBe('unknown')
   expect(await outcome).toBe('unknown')
+  client.disconnect()
+})
+
+test('[EXT3] whoever waits for what is written along with what has to be written again hears that it was refused', async () => {
+  const { one, seen, client } = await taken()
+  const other = await openReady(one.sessions)
+  await one.save()
+  let outcome: unknown
+  one.onScript = async (name, _args, send) => {
+    const reply = await send()
+    if (name !== 'save') return reply
+    one.onScript = sendAll
+    await one.sessions.append(seen.id, pushes.relay('c', 2))
+    outcome = outcomeOf(async () => one.save())
+    return reply
+  }
+  await client.del(rowKey(other.id))
+  await one.sessions.append(other.id, pushes.relay('d', 1))
+  expect(await outcomeOf(async () => one.save())).toBe('unknown')
+  expect(await outcome).toBe('unknown')
+  await one.sessions.append(other.id, pushes.relay('d', 2))
+  expect(await outcomeOf(async () => one.save())).toBeUndefined()
   client.disconnect()
 })
 

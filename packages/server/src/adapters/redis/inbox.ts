@@ -81,7 +81,7 @@ export function createInbox(options: InboxOptions): Inbox {
   const { url, store, node, onFrame, saved, onRefused, isSilent, onStall, onError, heardMs = defaultHeardMs } = options
   const mine = inboxOf(node)
   const outgoing = new Map<string, Message[]>()
-  /** What was done in this turn, by who is told so. */
+  /** What was just done, by who is told so. */
   const unanswered = new Map<string, Done[]>()
   const waiting = new Map<number, Waiting>()
   const senders = new Map<string, Taken>()
@@ -232,13 +232,16 @@ export function createInbox(options: InboxOptions): Inbox {
   }
 
   function reply(to: string, done: Done): void {
-    if (unanswered.size === 0) setImmediate(replyAll)
+    if (unanswered.size === 0) queueMicrotask(replyAll)
     const known = unanswered.get(to)
     if (known === undefined) unanswered.set(to, [done])
     else known.push(done)
   }
 
-  /** At the end of a turn of the event loop, after what sockets were owed: all that was done in it is saved at once. */
+  /**
+   * What was read together is saved and answered together. The save is asked for before another one can begin and end: who
+   * asks after that would not hear that it was refused.
+   */
   function replyAll(): void {
     const all = [...unanswered]
     unanswered.clear()

@@ -48,7 +48,9 @@ export function createRequests(options: RequestsOptions): Requests {
         const [, operation, id, given] = frame
         // Who asks hears nothing before it is saved, and asks again where it was not.
         const args = operation === 'append' ? [saveFirst(given[0] as Push)] : given
-        return owner.isHere(id) ? doHere(operation, id, args) : doIfOwn(operation, id, args)
+        const done = owner.isHere(id) ? doHere(operation, id, args) : doIfOwn(operation, id, args)
+        // It may have turned out meanwhile that another node has the session: then it was done to nobody.
+        return done instanceof Promise ? done.then((answer) => (owner.isHere(id) ? answer : notHere)) : done
       }
       case 'move': {
         const [, call, from, to, ...how] = frame

@@ -163,12 +163,9 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
   let isDoubted = false
   let isRenewing = false
 
-  /**
-   * At the end of the next turn of the event loop, whether somebody waits for it or not: whoever writes to sockets at the end
-   * of this one asks for it then, after what need not wait for it.
-   */
+  /** At the end of this turn of the event loop, whether somebody waits for it or not. */
   function saveSoon(): void {
-    setImmediate(setImmediate, () => {
+    setImmediate(() => {
       saves.save()?.catch(onSaveFailed)
     })
   }
