@@ -189,7 +189,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     url: databaseUrl,
     nodeId: config.nodeId,
     isGone: (node) => redis.isGone(node),
-    says: (node) => redis.says(node),
+    saysItLives: (node) => redis.saysItLives(node),
     isReady: () => redis.isReady(),
     keptMs: outagesKeptMs(config),
     onDeath,

@@ -23,7 +23,7 @@ afterAll(() => server.dispose())
 const errors: unknown[] = []
 const quiet = {
   isGone: () => true,
-  says: () => false,
+  saysItLives: () => false,
   isReady: () => true,
   keptMs: 86_400_000,
   onDeath() {},
@@ -58,7 +58,7 @@ test('[END3] a node that has just started is not dead to one that has not looked
 
 test('[END3] a node that was dead, and says in the other store that it goes on, is not dead before the next look shows it here', async () => {
   const saying = new Set<string>()
-  const one = await openNode('one', { says: (node) => saying.has(node) })
+  const one = await openNode('one', { saysItLives: (node) => saying.has(node) })
   // It counts once, and stands still.
   const other = await openPostgresNodes({ ...quiet, url, nodeId: 'other' })
   await other.serve()

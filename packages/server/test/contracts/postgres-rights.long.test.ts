@@ -140,7 +140,7 @@ async function serve(url: string): Promise<void> {
     url,
     nodeId: 'a',
     isGone: () => true,
-    says: () => false,
+    saysItLives: () => false,
     isReady: () => true,
     keptMs: 86_400_000,
     onDeath: () => {},

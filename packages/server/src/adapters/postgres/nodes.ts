@@ -13,7 +13,7 @@ export interface PostgresNodesOptions {
   /** Whether the other store, where nodes say that they live, too, is sure to have no word of one [END3]. */
   readonly isGone: (node: string) => boolean
   /** Whether one said lately in that store that it lives. */
-  readonly says: (node: string) => boolean
+  readonly saysItLives: (node: string) => boolean
   /** Whether this node has the other store now: once it serves, people can come back to it. */
   readonly isReady: () => boolean
   /** No call lasts longer: what was over before that stops no lost clock any more, in ms [END3]. */
@@ -120,7 +120,17 @@ type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: 
 
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
-  const { url, nodeId, isGone, says, isReady, keptMs, onDeath, onError, ticks = () => performance.now() } = options
+  const {
+    url,
+    nodeId,
+    isGone,
+    saysItLives,
+    isReady,
+    keptMs,
+    onDeath,
+    onError,
+    ticks = () => performance.now(),
+  } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
   const [{ now }] = await connections.run(nowSql, [], { repeatable: true, deadline: performance.now() + startLimitMs })
@@ -269,7 +279,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
       if (node === self) return false
       const known = seen.get(node)
       // One that stood still, and goes on, says so there before the next look shows it here.
-      if (known !== undefined) return dead.has(node) && (known.hasLeft || isReplaced(node) || !says(node))
+      if (known !== undefined) return dead.has(node) && (known.hasLeft || isReplaced(node) || !saysItLives(node))
       const now = monotonic()
       const askedAt = missing.get(node) ?? now
       missing.set(node, askedAt)

@@ -57,14 +57,14 @@ export function createAround({ node, table, directory, owner, inbox, living, app
   /** Oldest first. */
   async function live(participant: Participant): Promise<readonly Live[]> {
     const rows = await rowsOf(participant)
-    const areLeft = await Promise.all(rows.map(owner.isLeft))
+    const areStillFree = await Promise.all(rows.map(owner.isStillFree))
     const all: Live[] = []
     for (const [i, row] of rows.entries()) {
       const own = table.get(row.sessionId)
       if (own !== undefined) {
         if (own.sink !== undefined) all.push(liveOfSession(own))
       } else if (!row.hasSocket || row.owner === node || row.owner === '') continue
-      else if (areLeft[i]) leave(row)
+      else if (areStillFree[i]) leave(row)
       else if (await living.isThere(row.owner)) all.push(liveOfRow(row))
     }
     // The store may have lost what it knew of its own.

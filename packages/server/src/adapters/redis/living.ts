@@ -22,7 +22,7 @@ export interface Living {
   /** The same as `isAlive`, after another look where it is not known to live: it may have started a moment ago. */
   isThere(node: string): Promise<boolean>
   /** Whether the last look found that a node said it in the 5 s before: whatever it seemed to be, it lives. */
-  says(node: string): boolean
+  saysItLives(node: string): boolean
   /** Looks who lives: a look that begins after this was asked for. */
   look(): Promise<void>
   /** Resolves when the others can know that this node lives, though they took it for dead while it stood still. */
@@ -83,7 +83,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
   let nextLook: Promise<void> | undefined
   let lastLook: Promise<void> = Promise.resolve()
 
-  const says = (other: string) => nodes.get(other)?.isListed ?? false
+  const saysItLives = (other: string) => nodes.get(other)?.isListed ?? false
 
   async function beat(): Promise<void> {
     if (isStopped) return
@@ -132,7 +132,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
 
   /** Others take the sockets of this node for those of an earlier run: its clients come back, again and again. */
   function warnIfReplaced(): void {
-    const successor = [...nodes.keys()].find((each) => says(each) && isReplacedBy(node, each))
+    const successor = [...nodes.keys()].find((each) => saysItLives(each) && isReplacedBy(node, each))
     if (successor === undefined || successor === replacedBy) return
     replacedBy = successor
     onError(new Error('another process runs under the id of this node: each needs a RINGWIRE_NODE_ID of its own'))
@@ -182,13 +182,13 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     isGone(other) {
       const now = performance.now()
       // All had the time to say it since the list was emptied, or this node could not look.
-      return !says(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
+      return !saysItLives(other) && now - beatAt < blindMs && now - Math.max(listensSince, emptiedAt) > deadMs
     },
     async isThere(other) {
       if (!isAlive(other)) await look()
       return isAlive(other)
     },
-    says,
+    saysItLives,
     look,
     async isSaid() {
       if (performance.now() - saidAt > blindMs) await look()
@@ -196,7 +196,7 @@ export function createLiving({ store, node, onSilent, onDoubted, onError }: Livi
     isSilent,
     async falls(other, over) {
       // It may have started a moment ago.
-      if (!says(other)) await look().catch(() => {})
+      if (!saysItLives(other)) await look().catch(() => {})
       while (!isSilent(other) && !isStopped && !over.aborted) await Bun.sleep(lookMs)
     },
     known: () => nodes.keys(),

@@ -27,7 +27,7 @@ export interface RedisBackend {
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
   /** Whether a node said here lately that it lives. */
-  says(node: string): boolean
+  saysItLives(node: string): boolean
   /** Looks at once who does. */
   lookForNodes(): Promise<void>
   /** Whether this node could say here just now that it lives. */
@@ -44,7 +44,7 @@ export interface RedisBackend {
 export function createRedisBackend(options: RedisOptions): RedisBackend {
   const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
   const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
-  const { sessions, save, tell, told, isGone, says, lookForNodes, isReady, canSave, start, close } =
+  const { sessions, save, tell, told, isGone, saysItLives, lookForNodes, isReady, canSave, start, close } =
     createRedisSessions({
       ...options,
       store,
@@ -57,7 +57,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
     tell,
     told,
     isGone,
-    says,
+    saysItLives,
     lookForNodes,
     isReady,
     start,

@@ -59,7 +59,7 @@ export interface Owner {
   /** Whether nobody owns it, as far as was seen at the last look. */
   isFree(row: Row): boolean
   /** The same after another look: a node that stood still may have gone on since, and owns what comes to it from then on. */
-  isLeft(row: Row): Promise<boolean>
+  isStillFree(row: Row): Promise<boolean>
 }
 
 /** Whoever comes back; its turn, once it was given one, or 0. */
@@ -92,12 +92,12 @@ export function createOwner(options: OwnerOptions): Owner {
     return owner === '' || owner === node || isDead(owner)
   }
 
-  async function isLeft(row: Row): Promise<boolean> {
+  async function isStillFree(row: Row): Promise<boolean> {
     return isFree(row) && (row.owner === '' || row.owner === node || isStillDead(row.owner))
   }
 
   async function claim(row: Row): Promise<boolean> {
-    return (await isLeft(row)) && take(row)
+    return (await isStillFree(row)) && take(row)
   }
 
   function take({ sessionId, fence, owner = '' }: Taken): Promise<boolean> {
@@ -299,7 +299,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const forgetRoute = (id: string) => void routes.delete(id)
-  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree, isLeft }
+  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree, isStillFree }
 }
 
 /** Who came back is gone again. */

@@ -60,7 +60,7 @@ export interface RedisSessions {
   /** Whether a node is known for sure not to say here that it lives, though it could. */
   isGone(node: string): boolean
   /** Whether a node said here lately that it lives. */
-  says(node: string): boolean
+  saysItLives(node: string): boolean
   /** Looks at once who does. */
   lookForNodes(): Promise<void>
   /** Whether the last save succeeded: else who comes now is asked to come later. */
@@ -123,7 +123,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     },
   })
   const isDead = (other: string) =>
-    living.isReplaced(other) || (!living.says(other) && (options.isDead?.(other) ?? living.isGone(other)))
+    living.isReplaced(other) || (!living.saysItLives(other) && (options.isDead?.(other) ?? living.isGone(other)))
   /** A node that stood still goes on in a moment, and owns what comes to it from then on. */
   const isStillDead = async (other: string) => isDead(other) && living.look().then(() => isDead(other))
   const inbox = createInbox({
@@ -412,7 +412,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       for (const other of othersOf(call)) inbox.tell(other, ['told', callKey(call), call.version])
     },
     isGone: living.isGone,
-    says: living.says,
+    saysItLives: living.saysItLives,
     lookForNodes: living.look,
     canSave: () => !saves.isAway,
     isReady: () => living.awayMs() < readyMs,
