@@ -14,6 +14,8 @@ const CONCURRENCY = 64
 /** Redis is asked once a minute for each session. */
 const IDLE_MS = 60_000
 const EMPTY_MS = 10_000
+/** What calls leave to do is done then: timelines, and what PostgreSQL cleans up and counts. */
+const SETTLE_MS = 20_000
 const PAIRS = 40
 /** For each round. */
 const CALLS = 100
@@ -75,6 +77,7 @@ async function costsOf(bench: Bench, nodes: Nodes): Promise<UnitCosts> {
     perSecond: CALLS_A_SECOND,
   })
   bench.say('capacity: nodes without a client')
+  await Bun.sleep(SETTLE_MS)
   const empty = await during(nodes, () => Bun.sleep(EMPTY_MS))
   const before = { rss: await rssOf(nodes), redis: await redisBytes(nodes) }
   bench.say(`capacity: ${CLIENTS} clients connect, and stay for a minute`)

@@ -13,9 +13,8 @@ import { type ConnectionTiming, Outlet, type OutletOwner, type Socket } from './
 import { RateGate } from './rate-gate.ts'
 import type { Senders } from './senders.ts'
 
-export interface ConnectionOptions {
-  readonly socket: Socket
-  readonly session: SignalingSession
+/** What all connections of a process have in common. */
+export interface ConnectionContext {
   readonly dispatch: Dispatch
   /** What waits for the participant on all its sockets. */
   readonly backlog: Backlog
@@ -51,32 +50,34 @@ const unreadable = '\0'
 export class Connection implements Sink, InboxOwner, OutletOwner {
   session: SignalingSession
   readonly openedAt: number
-  private readonly options: ConnectionOptions
+  private readonly socket: Socket
+  private readonly context: ConnectionContext
   /** Made when its client sends something: hardly any socket of those that wait for a call ever does. */
   private gate: RateGate | undefined
   private readonly inbox: Inbox
   private readonly outlet: Outlet
   upstream: Upstream = { handled: 0, final: 0, replies: [], dropped: 0 }
-  private whenIdle: (() => void)[] = []
+  private whenIdle: (() => void)[] | undefined
   /** After a stall it is asked who is at the other end. */
   private asking = false
   /** Its client was gone before what it had sent was read. */
   private gone = false
   private malformed = 0
   /** Rings that it was told of, and is not proven to have received. */
-  private rings: { readonly seq: number; readonly call: string }[] = []
+  private rings: { readonly seq: number; readonly call: string }[] | undefined
   /** Why the service closed it. */
   private closedFor: string | undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
   /** How it closes when what came so far is done. */
   private parting: { code: CloseCode; reason: string; cause: string } | undefined
 
-  constructor(options: ConnectionOptions) {
-    this.options = options
-    this.session = options.session
+  constructor(socket: Socket, session: SignalingSession, context: ConnectionContext) {
+    this.socket = socket
+    this.session = session
+    this.context = context
     this.inbox = new Inbox(this)
-    this.openedAt = options.now()
-    this.outlet = new Outlet(this, options.socket, options.timing, this.openedAt)
+    this.openedAt = context.now()
+    this.outlet = new Outlet(this, socket, context.timing, this.openedAt)
   }
 
   get isClosed(): boolean {
@@ -111,7 +112,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     first.catch(() => this.close(1011, 'internal error'))
   }
 
-  receive(message: string | Uint8Array, now = this.options.now()): void {
+  receive(message: string | Uint8Array, now = this.context.now()): void {
     if (this.state !== 'open' || this.parting !== undefined) return
     const clearance = this.gateAt(now)?.message(message, now)
     if (clearance === undefined || clearance.kind === 'passes') this.take(message, undefined)
@@ -124,7 +125,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   private gateAt(now: number): RateGate | undefined {
-    const { senders } = this.options
+    const { senders } = this.context
     if (senders !== undefined) this.gate ??= new RateGate(senders.rate, senders.join(this.participant, now), now)
     return this.gate
   }
@@ -138,7 +139,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   handle(message: Message): MaybePromise<void> {
-    const { dispatch } = this.options
+    const { dispatch } = this.context
     const { text, refusal, ahead } = message
     // What is on its way takes effect, or is answered, before this one.
     const handled = Math.max(this.upstream.handled, ahead?.n ?? 0)
@@ -160,15 +161,15 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   /** In an extended session all take effect in the order of their numbers: `handled` names the last one [EXT4]. */
   aboutOf({ text }: Message): readonly string[] | undefined {
-    return this.session.extended ? undefined : this.options.dispatch.aboutOf(text)
+    return this.session.extended ? undefined : this.context.dispatch.aboutOf(text)
   }
 
   hold(bytes: number): boolean {
-    return this.options.backlog.add(this.participant, bytes)
+    return this.context.backlog.add(this.participant, bytes)
   }
 
   release(bytes: number): void {
-    this.options.backlog.remove(this.participant, bytes)
+    this.context.backlog.remove(this.participant, bytes)
   }
 
   onFull(): void {
@@ -177,7 +178,9 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   onIdle(): void {
     if (this.parting !== undefined) this.close(this.parting.code, this.parting.reason, this.parting.cause)
-    for (const resolve of this.whenIdle.splice(0)) resolve()
+    const waiting = this.whenIdle
+    this.whenIdle = undefined
+    for (const resolve of waiting ?? []) resolve()
   }
 
   private get participant(): string {
@@ -236,7 +239,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     if (this.asking) return
     this.asking = true
     // Before the end of the socket is seen to: its own end is no move.
-    const moved = this.options.hasMoved(this)
+    const moved = this.context.hasMoved(this)
     // The pong of a probe that began before may be among what waits.
     Promise.all([moved, Promise.resolve(this.outlet.probe).then(() => this.probe())])
       .then(([hasMoved, isAlive]) => this.readOn(hasMoved, isAlive))
@@ -264,7 +267,10 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     // The client sends again what it has no reply to; here it must not take effect a second time [EXT4].
     this.inbox.drop()
     if (!this.inbox.isBusy) return
-    await new Promise<void>((resolve) => this.whenIdle.push(resolve))
+    await new Promise<void>((resolve) => {
+      this.whenIdle ??= []
+      this.whenIdle.push(resolve)
+    })
   }
 
   send(text: string): void {
@@ -274,8 +280,9 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   pushed(seq: number, rings?: string, isEvent = false): void {
     this.outlet.pushed(seq, isEvent)
     if (rings === undefined) return
+    this.rings ??= []
     this.rings.push({ seq, call: rings })
-    this.options.onRung(this.session, rings, false)
+    this.context.onRung(this.session, rings, false)
   }
 
   get writtenSeq(): number {
@@ -283,7 +290,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   onUnwritten(): void {
-    this.options.requestFlush(this)
+    this.context.requestFlush(this)
   }
 
   /** What the client is owed until now is written with the next flush, once it is saved. */
@@ -314,7 +321,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   /** A ping of the client; it was answered already. */
   pinged(): void {
     if (this.state !== 'open') return
-    const now = this.options.now()
+    const now = this.context.now()
     if (this.gateAt(now)?.control(now) === false) this.close(4429, 'too many pings')
   }
 
@@ -324,34 +331,35 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   }
 
   onProven(seq: number): void {
-    this.options.onProven(this.session.sessionId, seq)
-    if (this.rings.length === 0) return
+    this.context.onProven(this.session.sessionId, seq)
+    if (this.rings === undefined) return
     const arrived = this.rings.filter((ring) => ring.seq <= seq)
-    this.rings = this.rings.filter((ring) => ring.seq > seq)
-    for (const { call } of arrived) this.options.onRung(this.session, call, true)
+    const rest = this.rings.filter((ring) => ring.seq > seq)
+    this.rings = rest.length === 0 ? undefined : rest
+    for (const { call } of arrived) this.context.onRung(this.session, call, true)
   }
 
   probe(): Promise<boolean> {
-    return this.state === 'open' ? this.outlet.startProbe(this.options.now()) : Promise.resolve(false)
+    return this.state === 'open' ? this.outlet.startProbe(this.context.now()) : Promise.resolve(false)
   }
 
   close(code: CloseCode, reason: string, cause = reason): void {
     if (this.state !== 'open') return
     // An extended client that is told what another node does not find would miss what gets the same number there.
-    if (!this.session.extended || this.options.isSaved()) this.outlet.writeAll()
+    if (!this.session.extended || this.context.isSaved()) this.outlet.writeAll()
     // Who reads too slowly was closed just now.
     if (!this.isOpen) return
     this.state = 'closing'
     this.closedFor = cause
-    this.options.onClosing(this, code, cause)
-    this.options.socket.close(code, reason)
+    this.context.onClosing(this, code, cause)
+    this.socket.close(code, reason)
     this.outlet.settleProbe(false)
   }
 
   /** The socket is gone. */
   closed(): void {
     this.state = 'closed'
-    if (this.gate !== undefined) this.options.senders?.leave(this.gate.sender, this.options.now())
+    if (this.gate !== undefined) this.context.senders?.leave(this.gate.sender, this.context.now())
     this.outlet.close()
   }
 }

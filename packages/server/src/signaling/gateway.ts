@@ -17,7 +17,7 @@ import type { Presence } from '../services/presence.ts'
 import type { Recorder } from '../services/timeline.ts'
 import { type Admission, type Admitted, createAdmission, refusal } from './admission.ts'
 import { createBacklog } from './backlog.ts'
-import { Connection } from './connection.ts'
+import { Connection, type ConnectionContext } from './connection.ts'
 import { type Dispatch, encodeError, type SignalingSession } from './dispatch.ts'
 import { drain } from './drain.ts'
 import type { ExtendedRequest } from './extended-query.ts'
@@ -138,6 +138,21 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const connection of connections.keys()) connection.doubt()
   })
 
+  const context: ConnectionContext = {
+    dispatch,
+    backlog,
+    timing: config,
+    senders,
+    now: clock.monotonic,
+    requestFlush: flushing.request,
+    isSaved: flushing.isSaved,
+    hasMoved,
+    onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
+    onRung,
+    onClosing: ({ session, openedAt }, code, cause) =>
+      journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
+  }
+
   function open(socket: ServerWebSocket<Admission>): void {
     const admission = socket.data
     if (admission.kind === 'refused') {
@@ -153,22 +168,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       socket.close(4429, 'too many connections')
       return
     }
-    const connection = new Connection({
-      socket,
-      session,
-      dispatch,
-      backlog,
-      timing: config,
-      senders,
-      now: clock.monotonic,
-      requestFlush: flushing.request,
-      isSaved: flushing.isSaved,
-      hasMoved,
-      onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
-      onRung,
-      onClosing: ({ session, openedAt }, code, cause) =>
-        journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
-    })
+    const connection = new Connection(socket, session, context)
     admission.connection = connection
     admission.iceDueAt = iceDueAt(admission.claims, clock.now())
     connections.set(connection, admission)

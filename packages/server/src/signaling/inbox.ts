@@ -82,7 +82,8 @@ export class Inbox {
   private current: object | undefined
   /** The last relay that is on its way, after all the others. */
   private ahead: UnderWay | undefined
-  private readonly underWay = { messages: 0, bytes: 0 }
+  private underWayMessages = 0
+  private underWayBytes = 0
   private isPaused = false
   private taken = 0
   private numbered = 0
@@ -171,17 +172,17 @@ export class Inbox {
   }
 
   private mayFollow(): boolean {
-    return this.underWay.messages < underWayLimits.messages && this.underWay.bytes < underWayLimits.bytes
+    return this.underWayMessages < underWayLimits.messages && this.underWayBytes < underWayLimits.bytes
   }
 
   /** The next one has its turn, though this one is not answered yet. */
   private goOn(message: Message, n: number, answered: Promise<void>): void {
     const { length } = message.text
-    this.underWay.messages++
-    this.underWay.bytes += length
+    this.underWayMessages++
+    this.underWayBytes += length
     const done = answered.then(() => {
-      this.underWay.messages--
-      this.underWay.bytes -= length
+      this.underWayMessages--
+      this.underWayBytes -= length
       if (this.ahead !== mine) return
       this.ahead = undefined
       this.next()

@@ -55,17 +55,20 @@ interface OutstandingPing {
   readonly cause: string
 }
 
-/** What one socket is sent: texts, once a turn of the event loop, and the pings whose pongs prove that they arrived. */
+/**
+ * What one socket is sent: texts, once a turn of the event loop, and the pings whose pongs prove that they arrived. Lists are
+ * made when first needed: most sockets are idle.
+ */
 export class Outlet {
   private readonly owner: OutletOwner
   private readonly socket: Socket
   private readonly timing: ConnectionTiming
-  private texts: string[] = []
+  private texts: string[] | undefined
   /** Those of them that say of a relay that it is in the receiver's log [EXT3]. */
-  private acks: string[] = []
+  private acks: string[] | undefined
   /** What waits until it is saved, and up to which push and which reply it goes. */
-  private sealed: string[] = []
-  private sealedAcks: string[] = []
+  private sealed: string[] | undefined
+  private sealedAcks: string[] | undefined
   private sealedSeq = 0
   /** How much that is, in UTF-16 code units. */
   private sealedLength = 0
@@ -75,7 +78,7 @@ export class Outlet {
   private hasSealedEvent = false
   private sealedReply = 0
   private pingCounter = 0
-  private pings: OutstandingPing[] = []
+  private pings: OutstandingPing[] | undefined
   private lastPingAt: number
   private pushedSeq = 0
   private written = 0
@@ -93,12 +96,15 @@ export class Outlet {
   }
 
   send(text: string): void {
-    if (this.texts.length === 0) this.owner.onUnwritten()
-    this.texts.push(text)
+    if (this.texts === undefined) {
+      this.texts = [text]
+      this.owner.onUnwritten()
+    } else this.texts.push(text)
   }
 
   /** The same of what is true once it is saved. */
   sendAck(text: string): void {
+    this.acks ??= []
     this.acks.push(text)
     this.send(text)
   }
@@ -116,19 +122,20 @@ export class Outlet {
 
   /** What there is until now is written with the next flush; what comes later is not. */
   seal(): void {
-    if (this.texts.length > 0) {
-      if (this.sealed.length === 0) this.sealed = this.texts
+    if (this.texts !== undefined) {
+      if (this.sealed === undefined) this.sealed = this.texts
       // It may be asked to twice before a save is through.
       else this.sealed.push(...this.texts)
       for (const text of this.texts) this.sealedLength += text.length
-      this.texts = []
+      this.texts = undefined
       this.relays = 0
       this.hasSealedEvent ||= this.hasEvent
       this.hasEvent = false
     }
-    if (this.acks.length > 0) {
-      this.sealedAcks.push(...this.acks)
-      this.acks = []
+    if (this.acks !== undefined) {
+      if (this.sealedAcks === undefined) this.sealedAcks = this.acks
+      else this.sealedAcks.push(...this.acks)
+      this.acks = undefined
     }
     this.sealedSeq = this.pushedSeq
     this.sealedReply = this.owner.upstream.handled
@@ -139,9 +146,9 @@ export class Outlet {
    * pushed, with what follows, has to wait. Answers whether it waits.
    */
   flush(now: number, isSaved = true): boolean {
-    if (this.sealedAcks.length > 0) {
-      if (!isSaved) this.qualify()
-      this.sealedAcks = []
+    if (this.sealedAcks !== undefined) {
+      if (!isSaved) this.qualify(new Set(this.sealedAcks))
+      this.sealedAcks = undefined
     }
     if (!isSaved && this.hasSealedEvent && this.owner.isNumbered && this.owner.isOpen) {
       if (this.sealedLength <= maxUnsentBytes) return true
@@ -159,7 +166,7 @@ export class Outlet {
    * interface alone comes back as somebody new, and gets again what was not proven [PLACE5]. Answers whether it did.
    */
   writeAhead(now: number): boolean {
-    if (this.owner.isNumbered || this.sealed.length > 0 || this.relays < this.texts.length) return false
+    if (this.owner.isNumbered || this.sealed !== undefined || this.relays < (this.texts?.length ?? 0)) return false
     this.seal()
     this.write(now)
     return true
@@ -171,9 +178,8 @@ export class Outlet {
     this.write()
   }
 
-  private qualify(): void {
-    const acks = new Set(this.sealedAcks)
-    this.sealed = this.sealed.map((text) => (acks.has(text) ? volatileAck(text) : text))
+  private qualify(acks: ReadonlySet<string>): void {
+    this.sealed = this.sealed?.map((text) => (acks.has(text) ? volatileAck(text) : text))
     const { replies } = this.owner.upstream
     for (const [i, { n, text }] of replies.entries()) if (acks.has(text)) replies[i] = { n, text: volatileAck(text) }
   }
@@ -186,13 +192,13 @@ export class Outlet {
     this.written = this.sealedSeq
     this.writtenReply = this.sealedReply
     const pings = now !== undefined && this.needsProof(now)
-    if (sealed.length === 0 && !pings) return
-    this.sealed = []
+    if (sealed === undefined && !pings) return
+    this.sealed = undefined
     this.sealedLength = 0
-    if (sealed.length === 1 && !pings) socket.send(sealed[0]!)
+    if (sealed?.length === 1 && !pings) socket.send(sealed[0]!)
     else {
       socket.cork(() => {
-        for (const text of sealed) socket.send(text)
+        for (const text of sealed ?? []) socket.send(text)
         if (pings) this.ping(now, unprovenPush)
       })
     }
@@ -211,13 +217,13 @@ export class Outlet {
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */
   allow(ms: number): void {
-    this.pings = this.pings.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
+    this.pings = this.pings?.map((ping) => ({ ...ping, sentAt: ping.sentAt + ms }))
   }
 
   /** Looks after the signs of life. */
   tick(now: number): void {
     this.checkUnsent()
-    const oldest = this.pings[0]
+    const oldest = this.pings?.[0]
     if (oldest !== undefined && now - oldest.sentAt >= this.timing.pongTimeoutMs)
       this.owner.close(4408, 'no pong', oldest.cause)
     else if (now - this.lastPingAt >= this.timing.pingIntervalMs) this.ping(now, keepAlive)
@@ -225,7 +231,7 @@ export class Outlet {
   }
 
   private isProofUnderWay(): boolean {
-    const last = this.pings.at(-1)
+    const last = this.pings?.at(-1)
     return last !== undefined && last.seq === this.written && last.replied === this.writtenReply
   }
 
@@ -236,6 +242,7 @@ export class Outlet {
     this.lastPingAt = now
     this.pingedSeq = this.written
     const proves = { seq: this.written, replied: this.writtenReply }
+    this.pings ??= []
     this.pings.push({ counter: this.pingCounter, ...proves, sentAt: now, cause })
     const payload = new Uint8Array(4)
     new DataView(payload.buffer).setUint32(0, this.pingCounter)
@@ -247,7 +254,8 @@ export class Outlet {
     const answered = this.answeredBy(data)
     if (answered === undefined) return false
     const { counter } = answered
-    this.pings = this.pings.filter((ping) => ping.counter > counter)
+    const later = this.pings?.filter((ping) => ping.counter > counter)
+    this.pings = later?.length === 0 ? undefined : later
     if (answered.seq > this.provenSeq) {
       this.provenSeq = answered.seq
       this.owner.onProven(answered.seq)
@@ -260,7 +268,7 @@ export class Outlet {
   private answeredBy(data: Uint8Array): OutstandingPing | undefined {
     if (data.byteLength !== 4) return undefined
     const counter = new DataView(data.buffer, data.byteOffset, 4).getUint32(0)
-    return this.pings.find((ping) => ping.counter === counter)
+    return this.pings?.find((ping) => ping.counter === counter)
   }
 
   /** The answer to the question that was asked last, if it is still open. */
@@ -283,7 +291,7 @@ export class Outlet {
     }
     this.probing = { promise, settle }
     // A pong to a ping of before the question proves nothing about now.
-    this.pings = []
+    this.pings = undefined
     this.ping(now, probed)
     return promise
   }
@@ -294,7 +302,8 @@ export class Outlet {
 
   /** The socket is gone: what was not written never is. What it said of relays may have to be said again [EXT4]. */
   close(): void {
-    for (const each of [this.texts, this.sealed]) each.length = 0
+    this.texts = undefined
+    this.sealed = undefined
     this.settleProbe(false)
   }
 }

@@ -82,9 +82,10 @@ async function measure(sessions: number): Promise<void> {
     const before = await settledRss(service.pid)
     const few = (await commandsASecond()) / idleS
     await hold(sessions)
-    const each = ((await settledRss(service.pid)) - before) / (sessions - 1_000)
-    console.log(`${sessions} idle extended sessions: ${Math.round(each)} bytes of the node each`)
+    const each = async () => Math.round(((await settledRss(service.pid)) - before) / (sessions - 1_000))
+    const atOnce = await each()
     const many = (await commandsASecond()) / idleS
+    console.log(`${sessions} idle extended sessions: ${atOnce} bytes of the node each, ${await each()} a minute later`)
     console.log(`commands of Redis a second: ${few.toFixed(1)} with 1,000, ${many.toFixed(1)} with ${sessions}`)
   } finally {
     for (const holder of holders) holder.kill('SIGKILL')

@@ -2,7 +2,7 @@ import type { Waiter } from '../../src/services/request.ts'
 import { createBacklog } from '../../src/signaling/backlog.ts'
 import { Connection } from '../../src/signaling/connection.ts'
 import { type Dispatch, type DispatchResult, encodeError, type SignalingSession } from '../../src/signaling/dispatch.ts'
-import type { ConnectionTiming } from '../../src/signaling/outlet.ts'
+import type { ConnectionTiming, Socket } from '../../src/signaling/outlet.ts'
 import { createSenders } from '../../src/signaling/senders.ts'
 
 export const session: SignalingSession = {
@@ -87,15 +87,14 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
     },
     aboutOf: (text) => [text],
   }
-  return new Connection({
-    socket: {
-      send: (text) => world.wire.push(text),
-      ping: (data) => world.pings.push(data),
-      cork: (send) => send(),
-      close: (code) => void world.wire.push(`close ${code}`),
-      getBufferedAmount: () => world.unsent,
-    },
-    session: who,
+  const socket: Socket = {
+    send: (text) => world.wire.push(text),
+    ping: (data) => world.pings.push(data),
+    cork: (send) => send(),
+    close: (code) => void world.wire.push(`close ${code}`),
+    getBufferedAmount: () => world.unsent,
+  }
+  return new Connection(socket, who, {
     dispatch,
     backlog: createBacklog(world.room),
     timing,
