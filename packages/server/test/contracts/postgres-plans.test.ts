@@ -35,6 +35,7 @@ import {
   refusedSql,
 } from '../../src/adapters/postgres/timeline.ts'
 import { claimSql as claimHooksSql, deliveriesSql, putOffSql, settleSql } from '../../src/adapters/postgres/webhooks.ts'
+import { policiesSql } from '../../src/adapters/sql/policies.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
 import { created, liveIn, participant, ringing, there, touched } from './calls.ts'
@@ -142,6 +143,13 @@ describe('every read finds its rows through an index', () => {
       expect(text).toMatch(/Index (Only )?Scan|Bitmap Index Scan/)
     })
   }
+
+  test('small tables that are read whole are read by one process, which compiles nothing for that', async () => {
+    const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${policiesSql}`)
+    const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(text).toContain('Seq Scan on product_keys')
+    expect(text).not.toMatch(/Gather|Parallel|JIT/)
+  })
 
   test('[PRES1] who of 500 is in a call is found by two looks at an index for each', async () => {
     const rows: { 'QUERY PLAN': string }[] = await sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF) ${inCallSql}`, [

@@ -62,13 +62,14 @@ const defaultLimitMs = 5000
 /**
  * Every statement finds its rows through an index. A plan that was made while a table was small would be kept until its
  * next ANALYZE, however much the table has grown by then. A small table that is read whole counts as dear then: it is not
- * compiled for that, which would take a hundred times as long as to read it.
+ * compiled for that, and no workers are started, which would take hundreds of times as long as to read it.
  */
 export const plannerSettings = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   jit: 'off',
+  max_parallel_workers_per_gather: '0',
 } as const
 
 /** Opens the stores in a PostgreSQL database and brings its schema up to date. */
