@@ -100,7 +100,7 @@ export function createFlushing({ save, now, onFailed }: FlushingOptions): Flushi
     )
   }
 
-  /** A save that another one was under way before takes what came until it began: who came meanwhile may have been in it. */
+  /** A save that had to wait for another one has in it what changed until it began: who came meanwhile may have been in it. */
   function flushUnsaved(): void {
     takeRequested()
     const late = waiting
