@@ -101,7 +101,7 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     ],
     [
       'Messages of all sockets of one participant on a node; each KiB counts as one',
-      `${perSecond * 10} a second, ${burst * 10} at once`,
+      `${perSecond * 10} a second, ${burst * 5} at once`,
       `${limited('messages')}`,
       code(wsRate.name),
     ],

@@ -44,7 +44,7 @@ describe('defaults', () => {
       pairInviteRate: { count: 30, seconds: 60 },
       maxRinging: 5,
       maxSockets: 20,
-      connectRate: { count: 240, seconds: 60 },
+      connectRate: { count: 40, seconds: 10 },
       restRateIp: { count: 1000, seconds: 10 },
       restRate: { count: 120, seconds: 60 },
       wsRate: { perSecond: 20, burst: 200 },

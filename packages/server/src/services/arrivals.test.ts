@@ -9,7 +9,8 @@ import {
   openDomains,
   type Peer,
 } from '../../test/support/domain.ts'
-import type { LiveCall } from '../call/call.ts'
+import { until } from '../../test/support/workers.ts'
+import { type LiveCall, placeOf } from '../call/call.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { newSessionId } from '../session/session-id.ts'
 import type { Arriving } from './arrivals.ts'
@@ -175,4 +176,41 @@ test('[PLACE1] whoever answered is never told that somebody else did, also where
   expect(passedOn).toMatchObject({ calleePlace: { sessionId: next.sessionId, state: 'held' } })
   expect(await domain.delivery.catchUp(passedOn)).toBe('done')
   expect(eventsOf({ socket })).toEqual([])
+})
+
+test('[PLACE4] of many that connect while a holder is asked, those that are gone by then do not pass its place around', async () => {
+  let isCounting = false
+  let transitions = 0
+  const { domain, callee, call } = await setUp({
+    store: (real) => ({
+      transition(ref, decide) {
+        if (isCounting) transitions++
+        return real.transition(ref, decide)
+      },
+    }),
+  })
+  const verdict = Promise.withResolvers<boolean>()
+  callee.socket.probe = () => verdict.promise
+  const others = Array.from({ length: 40 }, () => {
+    const socket = Object.assign(createSocket(), { isClosed: false })
+    return { socket, session: { ...again(callee), extended: false } }
+  })
+  const arrivals = others.map(async ({ session, socket }) => {
+    await domain.arrivals.arrive(session, socket, undefined)
+    await domain.sessions.ready(session.sessionId)
+  })
+  await Promise.all(arrivals)
+  for (const { socket } of others.slice(0, -1)) {
+    socket.isClosed = true
+    socket.probe = async () => false
+  }
+  isCounting = true
+  verdict.resolve(false)
+  const last = others.at(-1)!.session.sessionId
+  await until('the place has passed on', async () => {
+    const now = (await domain.store.load(call)) as LiveCall
+    return placeOf(now, 'callee')?.sessionId === last
+  })
+  // Each of them hears the verdict, and then it is over.
+  expect(transitions).toBeWithin(2, 2 * others.length)
 })

@@ -161,7 +161,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
           // They are awaited last: one that fails before is not unheard.
           for (const verdict of verdicts) verdict.catch(() => {})
           note(session, live, 'socket_found', { resumed: false })
-          if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
+          if (live.length > 0) return takeUp(session, sink, live, verdicts, resume?.sessionId, arrival)
           return andThen(collect(identity, verdicts), () => arrival)
         }),
       )
@@ -171,6 +171,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   /** Takes what is there for the device of a new session. */
   async function takeUp(
     session: Arriving,
+    sink: Sink,
     live: readonly LiveCall[],
     verdicts: Promise<unknown>[],
     named: string | undefined,
@@ -183,7 +184,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const isNamed = place.sessionId === named
       const isAnybodyThere =
         place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId, place.node)) !== undefined
-      const taken = takePlace(session, call, named)
+      const taken = takePlace(session, sink, call, named)
       if (isAnybodyThere) verdicts.push(taken.catch(onError))
       else await taken
     }
@@ -306,11 +307,11 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    * Takes what its own device left behind. A holder that looks alive is asked, and the new session does not wait for its
    * answer [PLACE4]. Final notices do: one may say that the call was answered elsewhere, and elsewhere is perhaps here.
    * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
-   * this one.
+   * this one. Whose own socket is closed does not ask again, or hundreds that connected and dropped would wake each other.
    */
-  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
+  async function takePlace(session: ClientSession, sink: Sink, read: Call, resumes: string | undefined): Promise<void> {
     const { sessionId, deviceId } = session
-    for (let call = read; isLive(call) && sessions.heldHere(sessionId) !== undefined; ) {
+    for (let call = read; isLive(call) && !sink.isClosed; ) {
       const place = ownPlace(session, call)
       if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
       const { state, node, sessionId: holder } = place

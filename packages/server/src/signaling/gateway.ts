@@ -1,4 +1,4 @@
-import { errorBody } from '@ringwire/protocol/errors'
+import { errorBody, errors } from '@ringwire/protocol/errors'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
@@ -26,6 +26,7 @@ import { dropReplies } from './outlet.ts'
 import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
+import { createTarpit } from './tarpit.ts'
 import { authOk, extendedAuthOk, sessionOf } from './welcome.ts'
 
 export interface GatewayOptions {
@@ -77,7 +78,7 @@ export interface Gateway {
     query: string,
     server: Server<unknown>,
     clientAddress: () => string | undefined,
-  ): Response | undefined
+  ): MaybePromise<Response> | undefined
   readonly websocket: WebSocketHandler<Admission>
   /**
    * Asks every client to come back, with a jitter hint in the reason [CLOSE 1012]: all at once, or each at a moment of its
@@ -95,6 +96,9 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** So long who is over a limit of upgrades waits for the answer, and so many at once. */
+const tarpitMs = 1_000
+const maxInTarpit = 1_000
 /** Of messages that wait for their turn, for one participant [ORD1]. */
 const maxWaitingBytes = 1024 * 1024
 /** TURN servers that a client could not be told of are told so much later. In ms. */
@@ -125,6 +129,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { config, sessions, arrivals, dispatch, presence, online, recorder, clock, journal } = options
   const admission = createAdmission({ ...options, allowedOrigins: config.allowedOrigins })
   const makeRoom = createRoom(sessions, config.maxSockets)
+  const tarpit = createTarpit({ holdMs: tarpitMs, most: maxInTarpit })
   const backlog = createBacklog(maxWaitingBytes)
   const senders = config.wsRate === null ? undefined : createSenders(config.wsRate)
   const connections = new Map<Connection, Admitted>()
@@ -367,7 +372,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
       if (admitted instanceof Response) {
         journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, admitted, 0)
-        return admitted
+        return admitted.status === errors.RATE_LIMITED.status ? tarpit.hold(admitted) : admitted
       }
       if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress)
       const headers = subprotocols.offered ? selected : none

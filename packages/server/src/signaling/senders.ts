@@ -3,8 +3,10 @@ import { Bucket } from './bucket.ts'
 
 /** A message counts once for each of these that it begins. */
 const unitBytes = 1024
-/** A participant has so many times the rate of one socket. */
+/** A participant has so many times the rate of one socket, */
 const times = 10
+/** and so many times the burst: what is read at once keeps everybody else waiting. */
+const bursts = 5
 
 /** What all sockets of one participant send to this node together [WS7]: more sockets are not more of everything. */
 export class Sender {
@@ -18,9 +20,8 @@ export class Sender {
 
   constructor(participant: string, { perSecond, burst }: MessageRate, now: number) {
     this.participant = participant
-    const rate = { perSecond: perSecond * times, burst: burst * times }
-    this.messages = new Bucket(rate, now)
-    this.excess = new Bucket(rate, now)
+    this.messages = new Bucket({ perSecond: perSecond * times, burst: burst * bursts }, now)
+    this.excess = new Bucket({ perSecond: perSecond * times, burst: burst * times }, now)
   }
 
   /** Whether a message may be read. */

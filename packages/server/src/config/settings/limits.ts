@@ -30,7 +30,7 @@ export const limits = {
   ),
   connectRate: limit(
     'RINGWIRE_CONNECT_RATE',
-    '240/60',
+    '40/10',
     'Sockets that one participant may open, resumes included, counted by each process for itself.',
   ),
   inviteRate: limit('RINGWIRE_INVITE_RATE', '30/60', 'Invites per caller.'),
@@ -41,6 +41,6 @@ export const limits = {
     'RINGWIRE_WS_RATE',
     messageRate(),
     '20/200',
-    'Messages that one socket may send. Ten times as many: all sockets of a participant on one node, and pings.',
+    'Messages that one socket may send. All of a participant on one node have ten times the rate and five times the burst.',
   ),
 }

@@ -1,0 +1,34 @@
+import type { MaybePromise } from '../ports/maybe.ts'
+
+/**
+ * Who is over a limit and comes all the same gets the answer late [HTTP1]: with the connections that it has it cannot come
+ * as often as the service can refuse it. So many answers wait at once; more of them would be a burden themselves.
+ */
+export interface Tarpit {
+  hold(answer: Response): MaybePromise<Response>
+}
+
+export interface TarpitOptions {
+  /** How long an answer waits, in ms. */
+  readonly holdMs: number
+  readonly most: number
+}
+
+export function createTarpit({ holdMs, most }: TarpitOptions): Tarpit {
+  let held = 0
+
+  return {
+    hold(answer) {
+      if (held >= most) return answer
+      held++
+      return new Promise((resolve) => {
+        const release = () => {
+          held--
+          resolve(answer)
+        }
+        // The end of the process waits for none of them.
+        setTimeout(release, holdMs).unref()
+      })
+    },
+  }
+}
