@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { addressKey } from './limits.ts'
+import { createMemoryCounters } from '../adapters/memory/limits.ts'
+import { addressKey, createLocalLimits } from './limits.ts'
 
 test('[TOK5] IPv6 counts by /64, IPv4 alone, mapped or not', () => {
   expect(addressKey('2001:db8:1:2:3:4:5:6')).toBe(addressKey('2001:db8:1:2:ffff::1'))
@@ -10,4 +11,22 @@ test('[TOK5] IPv6 counts by /64, IPv4 alone, mapped or not', () => {
   expect(addressKey('fe80::1%eth0')).toBe(addressKey('fe80::2%eth1'))
   expect(addressKey(undefined)).toBe('unknown')
   expect(addressKey('not an address')).toBe('unknown')
+})
+
+test('[HTTP1] an address whose strangers were refused fifty times, or are over its limit, is insistent', () => {
+  const withLimit = (count: number) =>
+    createLocalLimits({ restRateIp: { count, seconds: 10 }, restRate: null, connectRate: null }, createMemoryCounters())
+  const strangers = (count: number) => {
+    const limits = withLimit(count)
+    return Array.from({ length: 60 }, () => limits.stranger('192.0.2.1'))
+  }
+  expect(strangers(1_000).map(({ isInsistent }) => isInsistent)).toEqual([
+    ...Array(50).fill(false),
+    ...Array(10).fill(true),
+  ])
+  expect(strangers(20).map(({ isInsistent }) => isInsistent)).toEqual([
+    ...Array(20).fill(false),
+    ...Array(40).fill(true),
+  ])
+  expect(strangers(20).filter(({ ok }) => ok)).toHaveLength(20)
 })

@@ -74,20 +74,20 @@ export interface LocalLimits {
   /** One request of the REST API from this address, but for those that have a limit of their own. */
   request(address: string | undefined): Limit
   /** One upgrade from this address without a good token: whoever comes with one is not counted. */
-  stranger(address: string | undefined): Limit
+  stranger(address: string | undefined): InsistentLimit
   /** One request for a participant's history or ICE servers. */
   participantRequest(participant: Participant): Limit
   /** One socket that a participant opens, to resume or not. */
-  connection(participant: Participant): ConnectionLimit
+  connection(participant: Participant): InsistentLimit
 }
 
 /** `isInsistent`: it was refused often, and comes all the same. */
-export type ConnectionLimit =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly retryAfterMs: number; readonly isInsistent: boolean }
+export type InsistentLimit = Limit & { readonly isInsistent: boolean }
 
-/** So many sockets are refused in words, in the time for which their limit counts. */
+/** So many sockets of a participant are refused in words, in the time for which their limit counts. */
 const politeRefusals = 20
+/** So many strangers of an address hear at once why not, in the time for which theirs counts. */
+const promptRefusals = 50
 
 /** Counters that answer at once. */
 export interface LocalCounters {
@@ -109,14 +109,19 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
     'refused-connections',
     config.connectRate && { ...config.connectRate, count: politeRefusals },
   )
+  const prompt = limitOf('refused-strangers', config.restRateIp && { ...config.restRateIp, count: promptRefusals })
   return {
     request: (address) => addresses(addressKey(address)),
-    stranger: (address) => strangers(addressKey(address)),
+    stranger(address) {
+      const key = addressKey(address)
+      const limit = strangers(key)
+      return { ...limit, isInsistent: !limit.ok || !prompt(key).ok }
+    },
     participantRequest: (participant) => participants(participantKey(participant)),
     connection(participant) {
       const key = participantKey(participant)
       const limit = connections(key)
-      return limit.ok ? limit : { ...limit, isInsistent: !refusals(key).ok }
+      return { ...limit, isInsistent: !limit.ok && !refusals(key).ok }
     },
   }
 }

@@ -8,6 +8,13 @@ import { type ExtendedRequest, readExtendedQuery } from './extended-query.ts'
 /** What a socket was let in as: a session, or only to hear why not [WS2]. */
 export type Admission = Admitted | Refused
 
+/** Refused without a socket. `isLate`: who comes so often waits for the answer. */
+export interface TurnedAway {
+  readonly kind: 'turned away'
+  readonly answer: Response
+  readonly isLate: boolean
+}
+
 interface Refused {
   readonly kind: 'refused'
   readonly code: number
@@ -47,19 +54,20 @@ const noQuery = new URLSearchParams()
 
 /** Who may open a socket [WS1, WS2, WS7, WS8, HTTP1]. */
 export function createAdmission({ allowedOrigins, tokens, localLimits }: AdmissionOptions) {
-  /** A response is for who is refused without a socket. The client's address is only looked up for a stranger. */
+  /** The client's address is only looked up for a stranger. */
   function admit(
     headers: Headers,
     query: string,
     subprotocols: Subprotocols,
     clientAddress: () => string | undefined,
-  ): Admission | Response {
+  ): Admission | TurnedAway {
     const parameters = query === '' ? noQuery : new URLSearchParams(query)
     const identified = identify(headers, parameters, subprotocols)
     if (identified.ok) return admitted(identified.claims, parameters)
     // Strangers alone count: nobody with a good token is kept out by who else is behind the same address [HTTP1].
     const limit = localLimits.stranger(clientAddress())
-    return limit.ok ? identified.answer : refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
+    const answer = limit.ok ? identified.answer : refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
+    return answer instanceof Response ? { kind: 'turned away', answer, isLate: limit.isInsistent } : answer
   }
 
   /** Whose token it is, or what a stranger is answered. */
@@ -93,11 +101,13 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
     return stranger({ kind: 'refused', code: 4401, reason: 'token invalid', error: errorBody('AUTH_TOKEN_INVALID') })
   }
 
-  function admitted(claims: SessionClaims, query: URLSearchParams): Admission | Response {
+  function admitted(claims: SessionClaims, query: URLSearchParams): Admission | TurnedAway {
     const limit = localLimits.connection(claims.participant)
     if (!limit.ok) {
       // A WebSocket that is opened to be closed costs many times as much as this.
-      if (limit.isInsistent) return refusal('RATE_LIMITED', undefined, limit.retryAfterMs)
+      if (limit.isInsistent) {
+        return { kind: 'turned away', answer: refusal('RATE_LIMITED', undefined, limit.retryAfterMs), isLate: true }
+      }
       const error = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: limit.retryAfterMs })
       return { kind: 'refused', code: 4429, reason: 'too many connections', error }
     }

@@ -1,4 +1,4 @@
-import { errorBody, errors } from '@ringwire/protocol/errors'
+import { errorBody } from '@ringwire/protocol/errors'
 import type { IceServersResponse } from '@ringwire/protocol/rest'
 import { readSubprotocols, subprotocol, webSocketPath } from '@ringwire/protocol/subprotocol'
 import type { Server, ServerWebSocket, WebSocketHandler } from 'bun'
@@ -96,7 +96,7 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
-/** So long who is over a limit of upgrades waits for the answer, and so many at once. */
+/** So long who is refused too often waits for the answer, and so many at once. */
 const tarpitMs = 1_000
 const maxInTarpit = 1_000
 /** Of messages that wait for their turn, for one participant [ORD1]. */
@@ -370,9 +370,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
       if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
       const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
-      if (admitted instanceof Response) {
-        journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, admitted, 0)
-        return admitted.status === errors.RATE_LIMITED.status ? tarpit.hold(admitted) : admitted
+      if (admitted.kind === 'turned away') {
+        const { answer, isLate } = admitted
+        journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, answer, 0)
+        return isLate ? tarpit.hold(answer) : answer
       }
       if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress)
       const headers = subprotocols.offered ? selected : none

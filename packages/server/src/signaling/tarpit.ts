@@ -1,8 +1,8 @@
 import type { MaybePromise } from '../ports/maybe.ts'
 
 /**
- * Who is over a limit and comes all the same gets the answer late [HTTP1]: with the connections that it has it cannot come
- * as often as the service can refuse it. So many answers wait at once; more of them would be a burden themselves.
+ * Who is refused again and again gets the answer late [HTTP1]: with the connections that it has it cannot come as often as
+ * the service could refuse it. So many answers wait at once; more of them would be a burden themselves.
  */
 export interface Tarpit {
   hold(answer: Response): MaybePromise<Response>
