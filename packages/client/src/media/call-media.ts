@@ -167,9 +167,9 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
         if (!isCurrent()) return
         const { audio, video } = stats.inbound
         recovery.looked(audio.packets + video.packets > 0)
-        const isConnected = connection.connectionState === 'connected'
-        reception.looked(isConnected, stats)
-        if (isConnected) reports.looked(stats)
+        if (stats.outbound.video.packets > 0) senders.flowing()
+        reception.looked(stats)
+        reports.looked(stats)
       },
       intervalMs: () =>
         ['flowing', 'silent'].includes(shown.get().name) ? statsIntervalMs : Math.min(eagerLookMs, statsIntervalMs),

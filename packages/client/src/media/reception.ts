@@ -33,13 +33,14 @@ export function createReception(call: Pick<Call, 'connected'>, shown: MediaShown
       if (name !== 'flowing' && name !== 'silent') return
       shown.change({ name: 'interrupted', receiving: { audio: false, video: false }, quality: 'unknown' })
     },
-    looked(isConnected: boolean, stats: MediaStats): void {
+    /** While it is connected. */
+    looked(stats: MediaStats): void {
       const { audio, video } = stats.inbound
       const receiving = { audio: audio.packets > 0, video: video.packets > 0 }
       const arrives = receiving.audio || receiving.video
-      quietMs = isConnected && !arrives ? quietMs + stats.intervalMs : 0
+      quietMs = arrives ? 0 : quietMs + stats.intervalMs
       let { name } = shown.get()
-      if (isConnected && arrives) name = 'flowing'
+      if (arrives) name = 'flowing'
       else if (quietMs >= silentAfterMs) name = 'silent'
       if (name !== 'flowing' && name !== 'silent') return
       shown.change({ name, receiving, quality: name === 'silent' ? 'unknown' : quality(stats) })

@@ -4,16 +4,20 @@ import type { MediaKind } from './types.ts'
 /** Bits per second: enough for 1280×720 in motion, and for text that is read. A camera's own default may take all there is. */
 const maxBitrates = { camera: 1_700_000, screen: 2_500_000 }
 
-/** By what the track's hint says: faces move on where the bandwidth is small, text stays sharp. */
-async function tune(sender: RTCRtpSender): Promise<void> {
-  if (sender.track?.kind !== 'video') return
-  const isScreen = ['detail', 'text'].includes(sender.track.contentHint)
+type Picture = keyof typeof maxBitrates
+
+function pictureOf(track: MediaStreamTrack | null): Picture {
+  return track !== null && ['detail', 'text'].includes(track.contentHint) ? 'screen' : 'camera'
+}
+
+/** Faces move on where the bandwidth is small, text stays sharp. */
+async function tune(sender: RTCRtpSender, picture: Picture): Promise<void> {
   const parameters = sender.getParameters()
   const [encoding] = parameters.encodings
-  if (!encoding) return
-  encoding.maxBitrate = maxBitrates[isScreen ? 'screen' : 'camera']
-  Object.assign(parameters, { degradationPreference: isScreen ? 'maintain-resolution' : 'maintain-framerate' })
-  await sender.setParameters(parameters)
+  if (!encoding) throw new Error('There is no encoding')
+  encoding.maxBitrate = maxBitrates[picture]
+  const degradationPreference = picture === 'screen' ? 'maintain-resolution' : 'maintain-framerate'
+  await sender.setParameters(Object.assign(parameters, { degradationPreference }))
 }
 
 export interface SendersOptions {
@@ -32,7 +36,11 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
   const tracks: Record<MediaKind, MediaStreamTrack | null> = { audio: null, video: null }
   const wanted = new Set<MediaKind>()
   const replacements = new WeakMap<RTCRtpSender, Promise<void>>()
+  /** What they are tuned for, or are about to be. */
+  const tuned = new WeakMap<RTCRtpSender, Picture>()
   let connection: RTCPeerConnection | undefined
+  /** The picture is on its way on this connection. */
+  let flows = false
   /** Kinds that this connection has had a transceiver for: one that the peer refused is not asked for again. */
   let asked = new Set<MediaKind>()
 
@@ -46,6 +54,18 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     if (connection === next) return
     connection = next
     asked = new Set()
+    flows = false
+  }
+
+  /** Not before the picture flows: an encoder that is set up anew by then sends its first frame late. */
+  function tuneVideo(): void {
+    const sender = transceiver('video')?.sender
+    const picture = pictureOf(tracks.video)
+    if (!flows || !sender || tuned.get(sender) === picture) return
+    tuned.set(sender, picture)
+    tune(sender, picture).catch(() => {
+      if (tuned.get(sender) === picture) tuned.delete(sender)
+    })
   }
 
   function add(kind: MediaKind): void {
@@ -63,9 +83,7 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
       .then(() => (sender.track === tracks[kind] ? undefined : sender.replaceTrack(tracks[kind])))
       // The peer may have refused the kind in the meantime.
       .catch(failed)
-      .then(() => tune(sender))
-      // Not before there is a description, and not in every browser: it is tried again when one is settled.
-      .catch(() => undefined)
+      .then(tuneVideo)
     replacements.set(sender, replaced)
     return replaced
   }
@@ -99,7 +117,11 @@ export function createSenders({ stream, receives, failed }: SendersOptions) {
     /** What the peer's offer had no place for is offered next. */
     complete(): void {
       for (const kind of kinds) if (wanted.has(kind) && !asked.has(kind)) add(kind)
-      for (const { sender } of connection?.getTransceivers() ?? []) tune(sender).catch(() => undefined)
+    },
+    /** Frames of the picture have left. */
+    flowing(): void {
+      flows = true
+      tuneVideo()
     },
     async place(kind: MediaKind, track: MediaStreamTrack | null): Promise<void> {
       tracks[kind] = track

@@ -128,34 +128,42 @@ export function compareSamples(before: Sample, after: Sample): MediaStats {
 }
 
 export interface Watch {
-  /** With every look but the first on a connection. */
+  /** With every look but the first since it is connected. */
   looked(stats: MediaStats): void
   /** How long until the next look. */
   intervalMs(): number
 }
 
 /**
- * What really arrives, read from getStats: a connected transport proves nothing about media. Gives the stop.
+ * What really arrives, read from getStats while the transport is connected, which proves nothing about media. Nobody looks
+ * before: it would hold up what gets it connected. Gives the stop.
  */
 export function watchFlow(connection: RTCPeerConnection, { looked, intervalMs }: Watch): () => void {
-  let before: Sample | undefined
-  let stopped = false
+  /** Since it was connected last; undefined while it is not. */
+  let watching: { before?: Sample } | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  async function look(): Promise<void> {
+  async function look(mine: { before?: Sample }): Promise<void> {
     const report = await connection.getStats().catch(() => undefined)
-    if (stopped) return
+    if (watching !== mine) return
     if (report) {
       const after = readSample(report)
-      if (before) looked(compareSamples(before, after))
-      before = after
+      if (mine.before) looked(compareSamples(mine.before, after))
+      mine.before = after
     }
-    if (!stopped) timer = setTimeout(look, intervalMs())
+    if (watching === mine) timer = setTimeout(look, intervalMs(), mine)
   }
 
-  timer = setTimeout(look, 0)
-  return () => {
-    stopped = true
+  function follow(): void {
     clearTimeout(timer)
+    watching = connection.connectionState === 'connected' ? {} : undefined
+    if (watching) void look(watching)
+  }
+
+  connection.addEventListener('connectionstatechange', follow)
+  return () => {
+    connection.removeEventListener('connectionstatechange', follow)
+    clearTimeout(timer)
+    watching = undefined
   }
 }
