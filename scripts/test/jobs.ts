@@ -50,5 +50,7 @@ export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
 /** What takes a minute or more begins first; what needs no service takes a moment. */
 function rank(job: Job): number {
   if (usesBrowser(job) || /^packages\/server\/test\/(chaos|model|redis\/cluster|upgrade)\b/.test(job.file)) return 0
+  // These wait for half a minute, and need nobody.
+  if (/^(scripts\/test\/|packages\/server\/src\/services\/deadlines)/.test(job.file)) return 0
   return usesService(job) ? 1 : 2
 }

@@ -14,7 +14,7 @@ const mostAtOnce = 4
 /** The same for each core, with those that are begun because it is idle. */
 const mostOnCore = 3
 /** One that has just begun has to be seen before there is another one, in ms. */
-const lookMs = 1_500
+const lookMs = 1_000
 /** So much of a core is enough for one more. */
 const enoughIdle = 0.5
 /** Tests of one file that run at once: some of them start two nodes each. */

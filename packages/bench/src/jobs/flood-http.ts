@@ -1,5 +1,6 @@
 // Floods over HTTP.
 import type { Socket } from 'bun'
+import { participantId } from '../candidate.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { mintTokens } from '../tokens.ts'
 import type { Flood, Worker } from './flood.ts'
@@ -64,9 +65,12 @@ const health: Flood = async ({ port }) => {
   return Array.from({ length: HEALTH_CONNECTIONS }, () => worker)
 }
 
+/** Another participant of the calls each time: its limit lasts longer than a flood. */
+let readers = 0
+
 /** Pages of the history, one after another on each connection. */
 const history: Flood = async ({ port }) => {
-  const [token] = await mintTokens(port, ['participant-0000000-caller'])
+  const [token] = await mintTokens(port, [participantId(readers++, 'caller')])
   const request = Buffer.from(
     `GET /v1/calls/history?limit=100 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`,
   )

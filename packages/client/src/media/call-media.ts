@@ -159,7 +159,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     connection.addEventListener('connectionstatechange', () => {
       if (!isCurrent()) return
       const { connectionState } = connection
-      if (connectionState === 'disconnected' || connectionState === 'failed') reception.interrupted()
+      if (connectionState !== 'connected') reception.interrupted()
       recovery.follow(connectionState)
     })
     stopWatching = watchFlow(connection, {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { compareSamples, readSample } from './stats.ts'
+import { compareSamples, readSample, watchFlow } from './stats.ts'
 
 type Entry = Record<string, unknown> & { id: string }
 
@@ -91,4 +91,57 @@ test('a browser that has no transport statistics marks the pair itself', () => {
   )
   expect(sample.roundTripMs).toBe(9)
   expect(sample.path).toBe('direct')
+})
+
+test('nobody looks before there is a connection, nor while it is lost; what came before it was lost is not compared', async () => {
+  let looks = 0
+  let packetsReceived = 0
+  const connection = Object.assign(new EventTarget(), {
+    connectionState: 'new',
+    async getStats() {
+      looks++
+      packetsReceived += 10
+      const inbound = {
+        id: 'in',
+        type: 'inbound-rtp',
+        kind: 'audio',
+        timestamp: looks,
+        packetsReceived,
+        bytesReceived: 0,
+      }
+      return new Map([['in', inbound]])
+    },
+  })
+  const become = (connectionState: string) => {
+    connection.connectionState = connectionState
+    connection.dispatchEvent(new Event('connectionstatechange'))
+  }
+  let seen: { readonly packets: number; readonly looks: number }[] = []
+  let next = Promise.withResolvers<void>()
+  const stop = watchFlow(connection as unknown as RTCPeerConnection, {
+    looked({ inbound }) {
+      seen.push({ packets: inbound.audio.packets, looks })
+      next.resolve()
+    },
+    intervalMs: () => 1,
+  })
+  become('connecting')
+  await Bun.sleep(20)
+  expect(looks).toBe(0)
+  become('connected')
+  await next.promise
+  expect(seen[0]).toEqual({ packets: 10, looks: 2 })
+  become('disconnected')
+  // A look that was under way ends meanwhile.
+  await Bun.sleep(0)
+  const before = looks
+  await Bun.sleep(20)
+  expect(looks).toBe(before)
+  packetsReceived += 1_000
+  seen = []
+  next = Promise.withResolvers()
+  become('connected')
+  await next.promise
+  expect(seen[0]).toEqual({ packets: 10, looks: before + 2 })
+  stop()
 })

@@ -161,7 +161,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
           // They are awaited last: one that fails before is not unheard.
           for (const verdict of verdicts) verdict.catch(() => {})
           note(session, live, 'socket_found', { resumed: false })
-          if (live.length > 0) return takeUp(session, sink, live, verdicts, resume?.sessionId, arrival)
+          if (live.length > 0) return takeUp(session, live, verdicts, resume?.sessionId, arrival)
           return andThen(collect(identity, verdicts), () => arrival)
         }),
       )
@@ -171,7 +171,6 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
   /** Takes what is there for the device of a new session. */
   async function takeUp(
     session: Arriving,
-    sink: Sink,
     live: readonly LiveCall[],
     verdicts: Promise<unknown>[],
     named: string | undefined,
@@ -184,7 +183,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       const isNamed = place.sessionId === named
       const isAnybodyThere =
         place.state === 'held' && !isNamed && (await sessions.sinkOf(place.sessionId, place.node)) !== undefined
-      const taken = takePlace(session, sink, call, named)
+      const taken = takePlace(session, call, named)
       if (isAnybodyThere) verdicts.push(taken.catch(onError))
       else await taken
     }
@@ -307,11 +306,11 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
    * Takes what its own device left behind. A holder that looks alive is asked, and the new session does not wait for its
    * answer [PLACE4]. Final notices do: one may say that the call was answered elsewhere, and elsewhere is perhaps here.
    * Again, because others arrive and die meanwhile: a session that lost its socket while it took the place leaves it to
-   * this one. Whose own socket is closed does not ask again, or hundreds that connected and dropped would wake each other.
+   * this one. One whose socket is closed does not ask again, or hundreds that connected and dropped would wake each other.
    */
-  async function takePlace(session: ClientSession, sink: Sink, read: Call, resumes: string | undefined): Promise<void> {
+  async function takePlace(session: ClientSession, read: Call, resumes: string | undefined): Promise<void> {
     const { sessionId, deviceId } = session
-    for (let call = read; isLive(call) && !sink.isClosed; ) {
+    for (let call = read; isLive(call) && (await isHere(sessionId)); ) {
       const place = ownPlace(session, call)
       if (place === null || place.sessionId === sessionId || place.deviceId !== deviceId) return
       const { state, node, sessionId: holder } = place
@@ -329,6 +328,12 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
       // How it ended may just be on its way to the session of before.
       if (!isLive(call)) await delivery.catchUp(call)
     }
+  }
+
+  /** Whether the session has an open socket here, be it another one than it came with [RES1]. */
+  async function isHere(sessionId: string): Promise<boolean> {
+    if (sessions.heldHere(sessionId) === undefined) return false
+    return (await sessions.sinkOf(sessionId))?.isClosed === false
   }
 
   async function isAlive(sessionId: string, node?: string): Promise<boolean> {

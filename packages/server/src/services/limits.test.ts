@@ -30,3 +30,13 @@ test('[HTTP1] an address whose strangers were refused fifty times, or are over i
   ])
   expect(strangers(20).filter(({ ok }) => ok)).toHaveLength(20)
 })
+
+test('[WS7] a connect that the service could not let in does not count', () => {
+  const budget = { count: 2, seconds: 10 }
+  const limits = createLocalLimits({ restRateIp: null, restRate: null, connectRate: budget }, createMemoryCounters())
+  const participant = { product: 'shop', role: 'agent', userId: 'ann' }
+  const connects = (count: number) => Array.from({ length: count }, () => limits.connection(participant).ok)
+  expect(connects(2)).toEqual([true, true])
+  limits.refundConnection(participant)
+  expect(connects(2)).toEqual([true, false])
+})

@@ -79,6 +79,8 @@ export interface LocalLimits {
   participantRequest(participant: Participant): Limit
   /** One socket that a participant opens, to resume or not. */
   connection(participant: Participant): InsistentLimit
+  /** The service could not let it in. */
+  refundConnection(participant: Participant): void
 }
 
 /** `isInsistent`: it was refused often, and comes all the same. */
@@ -104,7 +106,7 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
   const addresses = limitOf('rest-address', config.restRateIp)
   const strangers = limitOf('stranger-address', config.restRateIp)
   const participants = limitOf('rest-participant', config.restRate)
-  const connections = limitOf('connections', config.connectRate)
+  const connects = config.connectRate === null ? undefined : counters.counter('connections', config.connectRate)
   const refusals = limitOf(
     'refused-connections',
     config.connectRate && { ...config.connectRate, count: politeRefusals },
@@ -120,9 +122,10 @@ export function createLocalLimits(config: LocalLimitsConfig, counters: LocalCoun
     participantRequest: (participant) => participants(participantKey(participant)),
     connection(participant) {
       const key = participantKey(participant)
-      const limit = connections(key)
+      const limit = limitAfter(connects?.consume(key) ?? 0)
       return { ...limit, isInsistent: !limit.ok && !refusals(key).ok }
     },
+    refundConnection: (participant) => connects?.refund(participantKey(participant)),
   }
 }
 

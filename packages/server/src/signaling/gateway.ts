@@ -227,6 +227,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function failed(connection: Connection, error: unknown): void {
     options.onError(error)
+    // It has to come again, and not by its own fault.
+    options.localLimits.refundConnection(connection.session.participant)
     connection.close(1013, 'try again later', 'what it finds could not be read')
   }
 
@@ -373,7 +375,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (admitted.kind === 'turned away') {
         const { answer, isLate } = admitted
         journal.answered({ method: 'GET', path: webSocketPath, client: clientAddress }, answer, 0)
-        return isLate ? tarpit.hold(answer) : answer
+        return isLate ? tarpit.hold(answer, request.signal) : answer
       }
       if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress)
       const headers = subprotocols.offered ? selected : none

@@ -2,10 +2,12 @@ import type { MaybePromise } from '../ports/maybe.ts'
 
 /**
  * Who is refused again and again gets the answer late [HTTP1]: with the connections that it has it cannot come as often as
- * the service could refuse it. So many answers wait at once; more of them would be a burden themselves.
+ * the service could refuse it. So many answers wait at once; more of them would be a burden themselves. Who does not wait
+ * for the answer is not held up.
  */
 export interface Tarpit {
-  hold(answer: Response): MaybePromise<Response>
+  /** `gone`: who asked is there no more. */
+  hold(answer: Response, gone: AbortSignal): MaybePromise<Response>
 }
 
 export interface TarpitOptions {
@@ -18,16 +20,19 @@ export function createTarpit({ holdMs, most }: TarpitOptions): Tarpit {
   let held = 0
 
   return {
-    hold(answer) {
+    hold(answer, gone) {
       if (held >= most) return answer
       held++
       return new Promise((resolve) => {
         const release = () => {
+          clearTimeout(timer)
+          gone.removeEventListener('abort', release)
           held--
           resolve(answer)
         }
         // The end of the process waits for none of them.
-        setTimeout(release, holdMs).unref()
+        const timer = setTimeout(release, holdMs).unref()
+        gone.addEventListener('abort', release)
       })
     },
   }

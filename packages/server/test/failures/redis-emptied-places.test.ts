@@ -5,7 +5,7 @@ import { errorCode, recordOf } from '../support/sessions.ts'
 import { flush } from './lost-keys.ts'
 import { worldFor } from './world.ts'
 
-/** Redis knows nothing any more of a socket that is there, and its node has not noticed yet. */
+/** Redis knows nothing any more of a socket that is there, and its node may not have noticed yet. */
 const world = worldFor()
 
 /** A call whose caller is on the first node. */
@@ -18,6 +18,13 @@ async function callOf(more: object) {
   return { asCaller, caller, callee, calleeId, call }
 }
 
+/** Where its node has noticed, nobody can know for a moment: then nothing is done, and it is asked again. */
+async function once(ask: () => Promise<string | undefined>): Promise<string | undefined> {
+  let code = await ask()
+  while (code === 'SERVICE_UNAVAILABLE') code = await ask()
+  return code
+}
+
 test('[PLACE3] [PLACE4] Redis is emptied, and another session asks for the place: the node that the place names is asked', async () => {
   const { one, two, redis } = world()
   for (let round = 0; round < 5; round++) {
@@ -25,7 +32,7 @@ test('[PLACE3] [PLACE4] Redis is emptied, and another session asks for the place
     const tab = await two.connect(asCaller)
     expect(await errorCode(tab, 'call.end', { call_uuid: call })).toBe('CALL_NOT_PARTICIPANT')
     await flush(redis)
-    expect(await errorCode(tab, 'call.end', { call_uuid: call })).toBe('CALL_NOT_PARTICIPANT')
+    expect(await once(() => errorCode(tab, 'call.end', { call_uuid: call }))).toBe('CALL_NOT_PARTICIPANT')
     expect(await recordOf(one, asCaller, call)).toMatchObject({ status: 'accepted' })
     expect(await errorCode(caller, 'call.end', { call_uuid: call })).toBeUndefined()
     await Promise.all([caller, tab, callee].map((client) => client.die()))
@@ -40,7 +47,8 @@ test('[PLACE3] [PLACE4] Redis is emptied, and a session of the same device arriv
     const second = await connectExtended(two, asCaller)
     await second.settle()
     expect(second.hello?.data.active_calls).toMatchObject([{ call_uuid: call, holds_place: false }])
-    expect((await second.request('call.end', { call_uuid: call })).error?.code).toBe('CALL_NOT_PARTICIPANT')
+    const ends = async () => (await second.request('call.end', { call_uuid: call })).error?.code
+    expect(await once(ends)).toBe('CALL_NOT_PARTICIPANT')
     expect(await errorCode(caller, 'call.end', { call_uuid: call })).toBeUndefined()
     second.stop()
     await Promise.all([caller, callee].map((client) => client.die()))

@@ -43,11 +43,14 @@ export function registerLimitScenarios(name: string, start: StartService): void 
         await tooMuchAtOnce(service)
       }))
 
-    test.concurrent('[WS7] over its connections a minute a participant is told so and closed with 4429, resumes included', () =>
+    test.concurrent('[WS7] over its connections a participant is told so and closed with 4429, resumes included', () =>
       withService(start, { RINGWIRE_CONNECT_RATE: '3/60' }, tooManyConnects))
 
     test.concurrent('[HTTP1] strangers of one address are upgraded to hear why not until its limit, then get 429; good tokens never do', () =>
       withService(start, { RINGWIRE_REST_RATE_IP: '5/600' }, strangersOfOneAddress))
+
+    test.concurrent('[HTTP1] fifty strangers of one address hear at once why not, the next one a second later', () =>
+      withService(start, { RINGWIRE_REST_RATE_IP: '1000/600' }, manyStrangers))
 
     test.concurrent('[WS7] where every socket holds a place, the new one is refused', () =>
       withService(start, { RINGWIRE_MAX_SOCKETS: '3' }, everySocketHolds))
@@ -83,7 +86,7 @@ function registerDefaults(start: StartService): void {
       floodAtOnce(service, frame))
   }
 
-  test.concurrent('[WS7] twenty sockets of one token are read no more than ten, and a call on one of them can be hung up', () =>
+  test.concurrent('[WS7] twenty sockets of one token are read no more than five at once, and a call on one of them can be hung up', () =>
     manySockets(service))
 
   test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4409, for good', () =>
@@ -370,11 +373,31 @@ async function insistentConnects(url: string, token: string): Promise<void> {
     'Sec-WebSocket-Version': '13',
     Authorization: `Bearer ${token}`,
   }
+  const asked = performance.now()
   const refused = await fetch(new URL('/v1/ws', url.replace(/^ws/, 'http')), { headers })
   expect(refused.status).toBe(429)
+  expect(performance.now() - asked).toBeGreaterThan(990)
   expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } })
   expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
   expect(refused.headers.get('connection')).toBe('close')
+}
+
+async function manyStrangers({ url }: Service): Promise<void> {
+  const knock = async () => {
+    const asked = performance.now()
+    const socket = new RawSocket(url)
+    const { status } = await exchange(socket, upgradeHead([]))
+    socket.destroy()
+    return { status, ms: performance.now() - asked }
+  }
+  const prompt: Awaited<ReturnType<typeof knock>>[] = []
+  for (let i = 0; i < 50; i++) prompt.push(await knock())
+  expect(prompt.every(({ status }) => status === 401)).toBe(true)
+  // All of them together: one that waited would show.
+  expect(prompt.filter(({ ms }) => ms < 990).length).toBeGreaterThan(45)
+  const late = await knock()
+  expect(late.status).toBe(401)
+  expect(late.ms).toBeGreaterThan(990)
 }
 
 async function strangersOfOneAddress(service: Service): Promise<void> {
