@@ -48,7 +48,7 @@ const table: Readonly<Record<Group, Row>> = {
   invites: nodesLater,
   connecting: always,
   history: ofOneNode,
-  mixed: always,
+  mixed: nodesLater,
   // A pair of nodes is started 56 times.
   restart: nodesLater,
   time: nodesLater,

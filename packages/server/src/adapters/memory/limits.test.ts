@@ -2,12 +2,12 @@ import { expect, test } from 'bun:test'
 import { addressKey } from '../../services/limits.ts'
 import { createMemoryCounter } from './limits.ts'
 
-test('[TOK5] memory stays flat while a million addresses come; who is counted stays counted', async () => {
+test('[TOK5] memory stays flat while 300,000 addresses come; who is counted stays counted', async () => {
   const bound = 2000
   const counter = createMemoryCounter({ count: 1, seconds: 3600 }, bound)
   const address = (i: number) => addressKey(`2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::1`)
   let after100000 = 0
-  for (let i = 0; i < 1_000_000; i++) {
+  for (let i = 0; i < 300_000; i++) {
     counter.consume(address(i))
     if (i === 100_000) {
       Bun.gc(true)
@@ -17,7 +17,7 @@ test('[TOK5] memory stays flat while a million addresses come; who is counted st
   Bun.gc(true)
   expect(counter.size()).toBe(bound)
   expect(process.memoryUsage().heapUsed - after100000).toBeLessThan(8 * 1024 * 1024)
-  expect(counter.consume(address(999_999))).toBeGreaterThan(0)
+  expect(counter.consume(address(299_999))).toBeGreaterThan(0)
 }, 240_000)
 
 test('[TOK5] windows that ended are forgotten without being asked for', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Client } from '@ringwire/testkit/client'
 import { candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
+import { isLong } from '@ringwire/testkit/long'
 import type { Service } from '@ringwire/testkit/service'
 import {
   connectFour,
@@ -17,7 +18,7 @@ import {
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const rounds = 50
+const rounds = isLong ? 50 : 20
 
 /** Sockets that open and close in the very moment in which something happens to their calls [ORD3]. */
 export function registerConnecting(name: string, start: Start): void {
