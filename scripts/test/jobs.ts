@@ -42,9 +42,9 @@ export function usesBrowser({ file }: Pick<Job, 'file'>): boolean {
   )
 }
 
-/** For a core, and for nothing that has a time: whoever else wants the core gets it first. */
+/** What wants a core, and nobody's answer in time: whoever else wants the core gets it first. */
 export function onlyComputes({ file }: Pick<Job, 'file'>): boolean {
-  return /^packages\/server\/test\/model\/(mutants|explore)\.test/.test(file)
+  return /^packages\/([^/]+\/src\/|server\/test\/model\/(mutants|explore)\.test)/.test(file)
 }
 
 /** What takes a minute or more begins first; what needs no service takes a moment. */

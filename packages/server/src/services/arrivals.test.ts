@@ -214,3 +214,33 @@ test('[PLACE4] of many that connect while a holder is asked, those that are gone
   // Each of them hears the verdict, and then it is over.
   expect(transitions).toBeWithin(2, 2 * others.length)
 })
+
+for (const how of ['lost', 'replaced'] as const) {
+  test(`[PLACE4] [RES1] a session whose socket is ${how} while a holder is asked gets the place on its next socket`, async () => {
+    const { domain, callee, call } = await setUp()
+    const verdict = Promise.withResolvers<boolean>()
+    callee.socket.probe = () => verdict.promise
+    const session = again(callee)
+    const first = Object.assign(createSocket(), { isClosed: false })
+    first.retire = async () => {
+      first.isClosed = true
+    }
+    const { epoch } = await domain.arrivals.arrive(session, first, undefined)
+    await domain.sessions.ready(session.sessionId)
+    if (how === 'lost') {
+      first.isClosed = true
+      await domain.arrivals.leave(session, first, { closed: false, forGood: false, cause: 'lost' })
+    }
+    const { recovered } = await domain.arrivals.arrive(again(callee), createSocket(), {
+      sessionId: session.sessionId,
+      epoch,
+      seq: 0,
+    })
+    expect([recovered, first.isClosed]).toEqual([true, true])
+    verdict.resolve(false)
+    await until('it has the place', async () => {
+      const now = (await domain.store.load(call)) as LiveCall
+      return placeOf(now, 'callee')?.sessionId === session.sessionId
+    })
+  })
+}
