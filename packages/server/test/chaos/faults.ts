@@ -36,6 +36,8 @@ export interface FaultOptions {
 
 export interface Faults {
   readonly records: readonly FaultRecord[]
+  /** Resolves when so many kinds are over that the run shows something; rejects where one cannot be made good. */
+  readonly enough: Promise<void>
   start(): void
   /** Begins no more; resolves when everything is whole. */
   stop(): Promise<void>
@@ -43,16 +45,20 @@ export interface Faults {
 
 /** Time with nothing wrong between two faults, in ms: from this to twice this. */
 const quietMs = 1_500
+/** On a busy machine nodes take long to start: a short run goes on until there were so many kinds. */
+const fewestKinds = 3
 /** How often two different things go wrong at once. */
 const doubleChance = 0.2
 
 /**
  * One fault every few seconds, now and then two; which, where and how long the seed says. Kinds are dealt as cards are: each
- * comes as often as any other; what is done to endpoints comes first once more.
+ * comes as often as any other; what is done to endpoints comes first once more, and a new kind before one that was there.
  */
 export function createFaults({ world, options, phones, random, at, onFault }: FaultOptions): Faults {
   const records: FaultRecord[] = []
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  const { promise: enough, resolve: suffice, reject: fail } = Promise.withResolvers<void>()
+  const dealt = new Set<FaultKind>()
   let stopping = false
   let loop: Promise<void> = Promise.resolve()
   // A short run has the first ones, too.
@@ -67,6 +73,7 @@ export function createFaults({ world, options, phones, random, at, onFault }: Fa
     if (holdMs > 0) await Promise.race([Bun.sleep(holdMs), stopped])
     await end()
     records.push({ kind: name, target, from, until: at(), ...(evicted === undefined ? {} : { evicted }) })
+    if (new Set(records.map(({ kind }) => kind)).size >= fewestKinds) suffice()
   }
 
   /** The next kind, somewhere that is not taken. */
@@ -74,7 +81,10 @@ export function createFaults({ world, options, phones, random, at, onFault }: Fa
     const all = faultsOf(world, phones, random).filter(({ target }) => !isOneOf(target, taken))
     const fits = (card: FaultKind) => all.some(({ kind }) => kind === card)
     if (!cards.some(fits)) cards.push(...faultKindsOf(options))
-    const card = random.pick(cards.filter(fits))
+    const fitting = cards.filter(fits)
+    const fresh = fitting.filter((card) => !dealt.has(card))
+    const card = random.pick(fresh.length > 0 ? fresh : fitting)
+    dealt.add(card)
     cards.splice(cards.indexOf(card), 1)
     return random.pick(all.filter(({ kind }) => kind === card))
   }
@@ -91,8 +101,10 @@ export function createFaults({ world, options, phones, random, at, onFault }: Fa
 
   return {
     records,
+    enough,
     start() {
       loop = keepFailing()
+      loop.catch(fail)
     },
     async stop() {
       stopping = true

@@ -75,7 +75,7 @@ async function runIn(world: World, options: RunOptions, { startedAt, at, say }: 
     person.start()
   }
   faults.start()
-  await Bun.sleep(durationS * 1000)
+  await Promise.all([Bun.sleep(durationS * 1000), faults.enough])
   await faults.stop()
   calm = true
   say(`${(at() / 1000).toFixed(1)} s no more faults`)
