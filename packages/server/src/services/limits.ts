@@ -6,7 +6,8 @@
  *   limits.serverRequest(address), .serverKey(keyId)
  *   limits.invite(caller, callee), .refundInvite(caller, callee)
  *   const local = createLocalLimits(config, localCounters)
- *   local.request(address), .stranger(address), .participantRequest(participant), .connection(participant)
+ *   local.request(address), .stranger(address), .participantRequest(participant)
+ *   local.connection(participant), .refundConnection(participant)
  *
  * Each answers { ok: true } or { ok: false, retryAfterMs }; for an invite also which limit it was. A limit that is off
  * always answers ok.

@@ -227,8 +227,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function failed(connection: Connection, error: unknown): void {
     options.onError(error)
-    // It has to come again, and not by its own fault.
-    options.localLimits.refundConnection(connection.session.participant)
+    // It has to come again, and not by its own fault: once.
+    if (!connection.isClosed) options.localLimits.refundConnection(connection.session.participant)
     connection.close(1013, 'try again later', 'what it finds could not be read')
   }
 
