@@ -36,7 +36,7 @@ describe('the service', () => {
 
   test('[END1] hung up while it is away: over at once here, and ended with its status there when it is back', async () => {
     const mortal = await new Service().start()
-    const caller = person(mortal, someone('caller'), 'customer', { requestTimeoutMs: soon(500) })
+    const caller = person(mortal, someone('caller'), 'customer', { requestTimeoutMs: soon(2_000) })
     const callee = person(mortal, someone('callee'), 'agent')
     stage.keep(caller, callee)
     await Promise.all([online(caller), online(callee)])

@@ -133,7 +133,7 @@ describe('a socket that dies', () => {
 
   test('TIMEOUT: an invite that nobody waits for rings nobody', async () => {
     const callee = stage.add(someone('callee'), 'agent')
-    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl, requestTimeoutMs: soon(500) })
+    const caller = stage.add(someone('caller'), 'customer', { url: stage.network.wsUrl, requestTimeoutMs: soon(2_000) })
     await Promise.all([online(caller), online(callee)])
     stage.network.silence()
     stage.network.refuse()
@@ -164,7 +164,7 @@ describe('a socket that dies', () => {
   })
 
   test('hanging up without a network arrives when it is back', async () => {
-    const { caller, callee } = await stage.two({ requestTimeoutMs: soon(500) })
+    const { caller, callee } = await stage.two({ requestTimeoutMs: soon(2_000) })
     const calls = await talk(caller, callee)
     stage.network.refuse()
     await until('a loss', callee.client, () => callee.client.state.name === 'waiting')
