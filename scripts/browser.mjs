@@ -24,7 +24,7 @@ function launchOptions(...args) {
       '--disable-component-update',
       '--disable-sync',
       // Pictures enough to see that they come, and fewer to compress.
-      '--use-fake-device-for-media-stream=fps=10',
+      '--use-fake-device-for-media-stream=fps=5',
       '--use-fake-ui-for-media-stream',
       '--auto-select-desktop-capture-source=Entire screen',
       '--disable-features=WebRtcHideLocalIpsWithMdns',
