@@ -85,10 +85,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerRinging(name, start)
     registerLosses(name, start)
   },
-  arrival({ name, startLimited }) {
-    registerArrivalScenarios(name, startLimited)
-    registerSignsOfLifeScenarios(name, startLimited)
-  },
+  arrival: ({ name, startLimited }) => registerArrivalScenarios(name, startLimited),
   authentication: ({ name, startLimited }) => registerAuthenticationScenarios(name, startLimited),
   closing: ({ name, startLimited }) => registerClosingScenarios(name, startLimited),
   envelopes({ name, startLimited }) {
@@ -118,6 +115,7 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   },
   resume: ({ name, start, areSessionsKept }) => registerResume(name, start, areSessionsKept),
   sessions: ({ name, start }) => registerSessions(name, start),
+  signs: ({ name, startLimited }) => registerSignsOfLifeScenarios(name, startLimited),
   upstream: ({ name, start }) => registerUpstream(name, start),
   timelines: ({ name, start }) => registerTimelines(name, start),
   waking: ({ name, start }) => registerWaking(name, start),

@@ -25,6 +25,7 @@ export const groups = [
   'peers',
   'resume',
   'sessions',
+  'signs',
   'upstream',
   'timelines',
   'waking',
@@ -65,6 +66,8 @@ const table: Readonly<Record<Group, Row>> = {
   peers: always,
   resume: nodesLater,
   sessions: { ...always, cluster: 'all' },
+  // A socket is pinged by the node that has it.
+  signs: ofOneNode,
   upstream: always,
   // A phone that nobody answers rings for 5 s at the least.
   timelines: { embedded: 'all', nodes: 'all', postgres: 'all' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Received } from '@ringwire/testkit/client'
 import { candidate, connectPair } from '@ringwire/testkit/flows'
+import { isLong } from '@ringwire/testkit/long'
 import type { Service } from '@ringwire/testkit/service'
 import {
   answer,
@@ -19,7 +20,7 @@ import {
 import { callIn } from './call-states.ts'
 import { type Start, serviceFor } from './composition.ts'
 
-const rounds = 100
+const rounds = isLong ? 100 : 40
 
 /** What arrives at once, or in one segment, has one order and one outcome. */
 export function registerRaces(name: string, start: Start): void {
@@ -33,7 +34,7 @@ export function registerRaces(name: string, start: Start): void {
 }
 
 function registerBursts(service: () => Service): void {
-  test('[ORD1] invite and cancel in one segment, 100 rounds: rung, then cancelled, each call', async () => {
+  test(`[ORD1] invite and cancel in one segment, ${rounds} rounds: rung, then cancelled, each call`, async () => {
     const { caller, callee, calleeId } = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = crypto.randomUUID()
@@ -48,7 +49,7 @@ function registerBursts(service: () => Service): void {
     }
   })
 
-  test('[ORD1] [ORD2] everything that both sides have to say in one segment each, 100 rounds: nothing overtakes', async () => {
+  test(`[ORD1] [ORD2] everything that both sides have to say in one segment each, ${rounds} rounds: nothing overtakes`, async () => {
     const isOneNode = service().passedOn === undefined
     const { caller, callee, calleeId } = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
@@ -103,7 +104,7 @@ function registerBursts(service: () => Service): void {
     }
   })
 
-  test('[ORD2] both sides send at once all the time, 100 rounds: each direction keeps its order', async () => {
+  test(`[ORD2] both sides send at once all the time, ${rounds} rounds: each direction keeps its order`, async () => {
     const four = await connectFour(service())
     const callUuid = await callIn('accepted', four)
     for (let round = 0; round < rounds; round++) {
@@ -138,7 +139,7 @@ function noticesFirst({ passedOn }: Service, heard: readonly Received[]): readon
 }
 
 function registerAccepts(service: () => Service): void {
-  test('[PLACE1] two accepts at once, 100 rounds: one wins, the other alone hears answered_elsewhere', async () => {
+  test(`[PLACE1] two accepts at once, ${rounds} rounds: one wins, the other alone hears answered_elsewhere`, async () => {
     const four = await connectFour(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = await callIn('ringing', four)
@@ -161,7 +162,7 @@ function registerAccepts(service: () => Service): void {
     }
   })
 
-  test('accept and cancel at once, 100 rounds: one of the two ends, and everybody agrees which', async () => {
+  test(`accept and cancel at once, ${rounds} rounds: one of the two ends, and everybody agrees which`, async () => {
     const four = await connectFour(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = await callIn('ringing', four)
@@ -191,7 +192,7 @@ function registerAccepts(service: () => Service): void {
     expect(data.every(({ status }: { status: string }) => status === 'cancelled')).toBe(true)
   })
 
-  test('accept in one tab and reject in the other at once, 100 rounds: one counts', async () => {
+  test(`accept in one tab and reject in the other at once, ${rounds} rounds: one counts`, async () => {
     const four = await connectFour(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = await callIn('ringing', four)
@@ -220,7 +221,7 @@ function registerAccepts(service: () => Service): void {
 }
 
 function registerEnds(service: () => Service): void {
-  test('[END1] both hang up at once, 100 rounds: no error, and one of the two is told', async () => {
+  test(`[END1] both hang up at once, ${rounds} rounds: no error, and one of the two is told`, async () => {
     const { caller, callee, calleeId, callerId } = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = crypto.randomUUID()
@@ -247,7 +248,7 @@ function registerEnds(service: () => Service): void {
     }
   })
 
-  test('[ORD2] an end and a flood of candidates cross, 100 rounds: nothing comes after the final notice', async () => {
+  test(`[ORD2] an end and a flood of candidates cross, ${rounds} rounds: nothing comes after the final notice`, async () => {
     const { caller, callee, calleeId } = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
       const callUuid = crypto.randomUUID()
@@ -269,7 +270,7 @@ function registerEnds(service: () => Service): void {
 }
 
 function registerTimeouts(service: () => Service): void {
-  test('[RING1] accept racing the ring timeout, 100 rounds: accepted or missed, and everybody agrees which', async () => {
+  test(`[RING1] accept racing the ring timeout, ${rounds} rounds: accepted or missed, and everybody agrees which`, async () => {
     const four = await connectFour(service())
     const pace = await connectPair(service())
     for (let round = 0; round < rounds; round++) {
