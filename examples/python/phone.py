@@ -19,12 +19,31 @@ from websocket import Closed, connect
 
 # With these the service says: do not come back (docs/generated/close-codes.md).
 FINAL = {4400, 4403, 4409}
+# The same again until somebody corrects something (docs/guide/backend-developers.md).
+WRONG = {400, 401, 403}
 OVER = {"call.ended", "call.rejected", "call.cancelled", "call.missed"}
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 
 
 def say(*words):
     print(*words, flush=True)
+
+
+class Refused(Exception):
+    """The service answered, and there is no token."""
+
+    def __init__(self, error):
+        super().__init__(f"no token: {explain(error)}")
+        self.status = error.code
+
+
+def explain(error):
+    """Code and message as the service sends them; a proxy may answer something else."""
+    try:
+        told = json.load(error)["error"]
+        return f"{told['code']} ({told['message'].rstrip('.')})"
+    except (ValueError, LookupError, TypeError, AttributeError, OSError):
+        return str(error)
 
 
 def ask_for_token(options):
@@ -44,8 +63,11 @@ def ask_for_token(options):
     }
     url = f"{options.url}/v1/call/session-token"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
-    with urllib.request.urlopen(request, timeout=10) as response:
-        return json.load(response)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        raise Refused(error) from None
 
 
 class Phone:
@@ -91,7 +113,7 @@ class Phone:
             say(event, data.get("display_name") or data.get("status") or "")
 
     async def stay_online(self):
-        """Connects, and again whenever the connection is lost, with pauses that grow. Returns when it must not."""
+        """Connects, and again whenever the connection is lost, with pauses that grow. Returns when it must not: 1."""
         failures = 0
         while True:
             try:
@@ -106,7 +128,13 @@ class Phone:
             except Closed as closed:
                 why = f"closed with {closed}"
                 if closed.code in FINAL:
-                    return say(f"{why}: not again")
+                    say(f"{why}: not again")
+                    return 1
+            except Refused as refused:
+                why = str(refused)
+                if refused.status in WRONG:
+                    say(f"{why}: not again")
+                    return 1
             except (OSError, urllib.error.URLError) as error:
                 why = str(error)
             self.socket = None
@@ -136,7 +164,7 @@ async def main(options):
         if typing.result() == "quit":
             if phone.socket is not None:
                 phone.socket.close()
-            return None
+            return 0
         await phone.type(typing.result())
 
 
@@ -148,9 +176,13 @@ if __name__ == "__main__":
     parser.add_argument("--peer-role", required=True, help="the role that you may call")
     parser.add_argument("--name", help="what others see; your user ID if it is left out")
     arguments = parser.parse_args()
+    if not (os.environ.get("KEY_ID") and os.environ.get("SECRET")):
+        print("KEY_ID and SECRET have to be in the environment: make them with ringwire keys create", file=sys.stderr)
+        sys.exit(2)
+    code = 0
     try:
-        asyncio.run(main(arguments))
+        code = asyncio.run(main(arguments))
     except KeyboardInterrupt:
         pass
     # The thread may wait for a line that never comes.
-    os._exit(0)
+    os._exit(code)

@@ -5,6 +5,7 @@ import { productKey, Service } from '@ringwire/testkit/service'
 import { requireSystem } from '../../scripts/system.mjs'
 
 const file = join(import.meta.dir, '..', 'python', 'phone.py')
+const key = { KEY_ID: productKey.id, SECRET: productKey.secret }
 const service = new Service()
 const phones: { stop(): void }[] = []
 
@@ -14,11 +15,15 @@ afterAll(async () => {
   await service.dispose()
 })
 
-/** The phone in its terminal. */
-function startPhone(user: string, role: string, peerRole: string) {
+function command(user: string, role: string, peerRole: string): string[] {
   const words = ['--url', service.url, '--user', user, '--role', role, '--peer-role', peerRole]
-  const child = Bun.spawn([requireSystem(['python3']).python3, file, ...words], {
-    env: { PATH: process.env.PATH ?? '', KEY_ID: productKey.id, SECRET: productKey.secret },
+  return [requireSystem(['python3']).python3, file, ...words]
+}
+
+/** The phone in its terminal. */
+function startPhone(user: string, role: string, peerRole: string, environment: Record<string, string> = key) {
+  const child = Bun.spawn(command(user, role, peerRole), {
+    env: { PATH: process.env.PATH ?? '', ...environment },
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
@@ -41,6 +46,11 @@ function startPhone(user: string, role: string, peerRole: string) {
       said = said.slice(said.indexOf(words) + words.length)
     },
     ended: child.exited,
+    /** All that it says from now on, until it ends. */
+    async rest(): Promise<string> {
+      for (let read = await reader.read(); !read.done; read = await reader.read()) said += read.value
+      return said
+    },
   }
 }
 
@@ -91,3 +101,21 @@ test('what the service refuses is shown with its code; a verb without a call is 
   eve.type(`invite ${'x'.repeat(300)}`)
   await eve.says('call.error INVALID')
 }, 240_000)
+
+test('with a wrong secret it says why, with the code and once, and ends', async () => {
+  const phone = startPhone('fay', 'customer', 'agent', { ...key, SECRET: `${key.SECRET}x` })
+  expect(await phone.rest()).toBe(
+    'no token: PRODUCT_AUTH_INVALID_SECRET (The product secret is incorrect): not again\n',
+  )
+  expect(await phone.ended).toBe(1)
+})
+
+test('without a key in the environment it says in one line what is missing, and ends with 2', () => {
+  for (const environment of [{}, { KEY_ID: key.KEY_ID }, { SECRET: key.SECRET }]) {
+    const { exitCode, stdout, stderr } = Bun.spawnSync(command('fay', 'customer', 'agent'), {
+      env: { PATH: process.env.PATH ?? '', ...environment },
+    })
+    expect([exitCode, stdout.toString()]).toEqual([2, ''])
+    expect(stderr.toString()).toMatch(/^KEY_ID and SECRET have to be in the environment: .+\n$/)
+  }
+})
