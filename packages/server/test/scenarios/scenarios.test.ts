@@ -32,12 +32,14 @@ import { registerAuthenticationScenarios } from './connections/authentication.ts
 import { registerClosingScenarios } from './connections/closing.ts'
 import { registerEnvelopeScenarios } from './connections/envelopes.ts'
 import { registerFrameScenarios } from './connections/frames.ts'
-import { registerLimitScenarios } from './connections/limits.ts'
 import { registerLostClockScenarios } from './connections/lost-clocks.ts'
+import { registerMessageLimitScenarios } from './connections/message-limits.ts'
 import { registerNetworkChangeScenarios, registerWaitingScenarios } from './connections/network-change.ts'
 import { registerPlaceScenarios } from './connections/places.ts'
 import { registerSecrecyScenarios } from './connections/secrecy.ts'
 import { registerSignsOfLifeScenarios } from './connections/signs-of-life.ts'
+import { registerSocketLimitScenarios } from './connections/socket-limits.ts'
+import { registerStrangerLimitScenarios } from './connections/stranger-limits.ts'
 import { registerStrangerScenarios } from './connections/strangers.ts'
 import { registerTokenExpiryScenarios } from './connections/token-expiry.ts'
 import { registerVanishingScenarios } from './connections/vanishing.ts'
@@ -92,7 +94,11 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
     registerEnvelopeScenarios(name, startLimited)
     registerFrameScenarios(name, startLimited)
   },
-  limits: ({ name, startLimited }) => registerLimitScenarios(name, startLimited),
+  limits({ name, startLimited }) {
+    registerMessageLimitScenarios(name, startLimited)
+    registerSocketLimitScenarios(name, startLimited)
+    registerStrangerLimitScenarios(name, startLimited)
+  },
   losses({ name, startLimited }) {
     registerLostClockScenarios(name, startLimited)
     registerVanishingScenarios(name, startLimited)

@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client, type Received } from '@ringwire/testkit/client'
-import { acceptedCall, candidate, connectPair, invite, someone } from '@ringwire/testkit/flows'
-import { FrameLog } from '@ringwire/testkit/frame-log'
+import { acceptedCall, candidate, connectPair, someone } from '@ringwire/testkit/flows'
 import { encodeFrame, opcodes } from '@ringwire/testkit/frames'
 import { soon } from '@ringwire/testkit/patience'
-import { exchange, RawSocket } from '@ringwire/testkit/raw-socket'
-import { upgradeHead } from '@ringwire/testkit/raw-websocket'
 import type { Service } from '@ringwire/testkit/service'
-import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { residentBytes } from '../../support/process.ts'
 import { until } from '../../support/workers.ts'
 import { type StartService, withService } from './start.ts'
 
 const mebibyte = 1024 * 1024
 
-/** What one client can cost [WS7]. */
-export function registerLimitScenarios(name: string, start: StartService): void {
+/** What a participant and each of its sockets may send, and leave unread [WS7]. */
+export function registerMessageLimitScenarios(name: string, start: StartService): void {
   describe(`${name}: limits`, () => {
     test.concurrent('[WS7] a slow reader is closed with 4008, its service stays small, its successor gets what it missed', () =>
       withService(start, { RINGWIRE_WS_RATE: 'off' }, slowReader))
@@ -43,21 +39,6 @@ export function registerLimitScenarios(name: string, start: StartService): void 
         expect(new Set(codes)).toEqual(new Set(['UNKNOWN_EVENT']))
         await tooMuchAtOnce(service)
       }))
-
-    test.concurrent('[WS7] over its connections a participant is told so and closed with 4429, resumes included', () =>
-      withService(start, { RINGWIRE_CONNECT_RATE: '3/60' }, tooManyConnects))
-
-    test.concurrent('[HTTP1] strangers of one address are upgraded to hear why not until its limit, then get 429; good tokens never do', () =>
-      withService(start, { RINGWIRE_REST_RATE_IP: '5/600' }, strangersOfOneAddress))
-
-    test.concurrent('[HTTP1] fifty strangers of one address hear at once why not, the next one a second later', () =>
-      withService(start, { RINGWIRE_REST_RATE_IP: '1000/600' }, manyStrangers))
-
-    test.concurrent('[WS7] where every socket holds a place, the new one is refused', () =>
-      withService(start, { RINGWIRE_MAX_SOCKETS: '3' }, everySocketHolds))
-
-    test.concurrent('[WS7] a dead socket makes room once, not twice', () =>
-      withService(start, { RINGWIRE_MAX_SOCKETS: '3' }, deadSocketMakesRoom))
 
     registerDefaults(start)
   })
@@ -89,9 +70,6 @@ function registerDefaults(start: StartService): void {
 
   test.concurrent('[WS7] twenty sockets of one token are read no more than five at once, and a call on one of them can be hung up', () =>
     manySockets(service))
-
-  test.concurrent('[WS7] the 21st socket of a participant: the oldest that holds no place goes with 4409, for good', () =>
-    twentySockets(service))
 }
 
 async function slowReader(service: Service): Promise<void> {
@@ -304,193 +282,4 @@ async function tooMuchAtOnce(service: Service): Promise<void> {
   // All in one write: the first is still being committed when the last arrives.
   client.raw(Buffer.concat(frames.map((it) => encodeFrame(opcodes.text, it))))
   expect(await client.closed).toMatchObject({ code: 4429 })
-}
-
-async function twentySockets(service: Service): Promise<void> {
-  const agentId = someone('agent')
-  const token = await service.token({ user_id: agentId, role: 'agent' })
-  const sockets: Client[] = []
-  const open = async () => {
-    const client = service.open(token)
-    await client.next('auth.ok')
-    sockets.push(client)
-    return client
-  }
-  for (let i = 0; i < 20; i++) await open()
-  const callUuid = await invite(sockets[0]!, someone('nobody'), { callee_role: 'customer' })
-  await sockets[0]!.settle()
-  await open()
-  expect(await sockets[1]!.closed).toMatchObject({ code: 4409 })
-  await open()
-  expect(await sockets[2]!.closed).toMatchObject({ code: 4409 })
-  for (const client of [sockets[0]!, ...sockets.slice(3)]) await client.settle()
-  // Another role of the same user_id is another participant [ID1].
-  await service.connect({ user_id: agentId, role: 'customer' })
-  await sockets[3]!.settle()
-  sockets[0]!.send('call.cancel', { call_uuid: callUuid }, 'cancel')
-  await sockets[0]!.settle()
-  expect(sockets[0]!.events()).toEqual(['auth.ok', 'call.invited'])
-}
-
-async function tooManyConnects(service: Service): Promise<void> {
-  // Each process counts for itself.
-  const { url } = service
-  const userId = someone('agent')
-  const token = await service.token({ user_id: userId, role: 'agent' })
-  const first = new Client({ url, token, path: '/v1/ws?ext=1' })
-  const { session_id, epoch } = (await first.next('auth.ok')).data
-  const resume = `/v1/ws?ext=1&resume=${session_id}&epoch=${epoch}&seq=0&n=0`
-  for (let i = 0; i < 2; i++) {
-    const again = new Client({ url, token, path: resume })
-    expect((await again.next('auth.ok')).data.recovered).toBe(true)
-  }
-  for (const path of [resume, '/v1/ws']) {
-    for (const by of ['subprotocol', 'header'] as const) {
-      const refused = new Client({ url, token, path, by })
-      expect(await Promise.race([refused.closed, refused.next('auth.ok')])).toMatchObject({ code: 4429 })
-      expect(refused.all.map(({ error }) => error)).toEqual([
-        {
-          code: 'RATE_LIMITED',
-          message: expect.any(String),
-          limit: 'connections',
-          retryable: true,
-          retry_after_ms: expect.any(Number),
-        },
-      ])
-      expect(refused.all[0]!.error.retry_after_ms).toBeWithin(1, 60_001)
-    }
-  }
-  await insistentConnects(url, token)
-  // Whoever else comes, comes in, and who is there stays.
-  const other = new Client({ url, token: await service.token({ user_id: someone('other'), role: 'agent' }) })
-  await other.next('auth.ok')
-}
-
-/** After twenty refusals in words a short one has to do, and no socket is opened for it. */
-async function insistentConnects(url: string, token: string): Promise<void> {
-  for (let i = 4; i < 20; i++) expect(await new Client({ url, token }).closed).toMatchObject({ code: 4429 })
-  const headers = {
-    Upgrade: 'websocket',
-    Connection: 'Upgrade',
-    'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
-    'Sec-WebSocket-Version': '13',
-    Authorization: `Bearer ${token}`,
-  }
-  const asked = performance.now()
-  const refused = await fetch(new URL('/v1/ws', url.replace(/^ws/, 'http')), { headers })
-  expect(refused.status).toBe(429)
-  expect(performance.now() - asked).toBeGreaterThan(990)
-  expect(await refused.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } })
-  expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
-  expect(refused.headers.get('connection')).toBe('close')
-}
-
-async function manyStrangers({ url }: Service): Promise<void> {
-  const knock = async () => {
-    const asked = performance.now()
-    const socket = new RawSocket(url)
-    const { status } = await exchange(socket, upgradeHead([]))
-    socket.destroy()
-    return { status, ms: performance.now() - asked }
-  }
-  const prompt: Awaited<ReturnType<typeof knock>>[] = []
-  for (let i = 0; i < 50; i++) prompt.push(await knock())
-  expect(prompt.every(({ status }) => status === 401)).toBe(true)
-  // All of them together: one that waited would show.
-  expect(prompt.filter(({ ms }) => ms < 990).length).toBeGreaterThan(45)
-  const late = await knock()
-  expect(late.status).toBe(401)
-  expect(late.ms).toBeGreaterThan(990)
-}
-
-async function strangersOfOneAddress(service: Service): Promise<void> {
-  // Each process counts for itself.
-  const { url } = service
-  const token = await service.token({ user_id: someone('agent'), role: 'agent' })
-  const knock = async (lines: readonly string[], target?: string) => {
-    const socket = new RawSocket(url)
-    const answer = await exchange(socket, upgradeHead(lines, target))
-    return { socket, answer }
-  }
-  const good = [[`Sec-WebSocket-Protocol: jwt, ${token}`], [`Authorization: Bearer ${token}`]]
-  const bad = [
-    { lines: ['Sec-WebSocket-Protocol: jwt, rubbish'], status: 101 },
-    { lines: ['Sec-WebSocket-Protocol: jwt'], status: 101 },
-    { lines: ['Authorization: Bearer rubbish'], status: 401 },
-    { lines: [], status: 401 },
-    { lines: good[0]!, target: `/v1/ws?token=${token}`, status: 401 },
-  ]
-  const allGetIn = async () => {
-    for (const lines of [...good, ...good, ...good]) {
-      const { socket, answer } = await knock(lines)
-      expect(answer.status).toBe(101)
-      await socket.until((it) => it.texts.some((text) => text.includes('"auth.ok"')), 'auth.ok')
-      socket.destroy()
-    }
-  }
-  await allGetIn()
-  for (const { lines, target, status } of bad) {
-    const { socket, answer } = await knock(lines, target)
-    expect(answer.status).toBe(status)
-    if (status === 101) await socket.until((it) => it.closeCode === 4401, 'close 4401')
-    socket.destroy()
-  }
-  for (const { lines, target } of bad) {
-    const asked = performance.now()
-    const { socket, answer } = await knock(lines, target)
-    expect(answer.status).toBe(429)
-    // Whoever waits asks less often.
-    expect(performance.now() - asked).toBeGreaterThan(990)
-    expect(answer.head).toMatch(/\r\nconnection: close/i)
-    expect(Number(/\r\nretry-after: *(\d+)/i.exec(answer.head)?.[1])).toBeWithin(1, 601)
-    expect(JSON.parse(answer.body)).toEqual({
-      success: false,
-      error: { code: 'RATE_LIMITED', message: expect.any(String) },
-    })
-    await socket.closed
-    socket.destroy()
-  }
-  await allGetIn()
-}
-
-async function everySocketHolds(service: Service): Promise<void> {
-  const agentId = someone('agent')
-  const token = await service.token({ user_id: agentId, role: 'agent' })
-  const holders: Client[] = []
-  for (let i = 0; i < 3; i++) {
-    const client = service.open(token)
-    await client.next('auth.ok')
-    await invite(client, someone('nobody'), { callee_role: 'customer' })
-    await client.settle()
-    holders.push(client)
-  }
-  const refused = service.open(token)
-  expect(await refused.closed).toMatchObject({ code: 4429 })
-  expect(refused.all.map(({ event }) => event)).toEqual(['call.error'])
-  const told = { code: 'RATE_LIMITED', limit: 'connections', retry_after_ms: 5000 }
-  expect(refused.all[0]?.error).toMatchObject(told)
-  for (const holder of holders) await holder.settle()
-}
-
-async function deadSocketMakesRoom(service: Service): Promise<void> {
-  const proxy = await new TcpProxy(service.nextUrl()).start()
-  const said = new FrameLog(proxy)
-  const token = await service.token({ user_id: someone('agent'), role: 'agent' })
-  const open = async (url = service.nextUrl()) => {
-    const client = new Client({ url, token })
-    await client.next('auth.ok')
-    return client
-  }
-  await open(proxy.url)
-  const link = proxy.last
-  const second = await open()
-  const third = await open()
-  link.stall()
-  await open()
-  await said.until((it) => it.closeCode === 4409)
-  // The dead one cannot answer the close; it must not count as the oldest a second time.
-  await open()
-  expect(await second.closed).toMatchObject({ code: 4409 })
-  await third.settle()
-  proxy.stop()
 }
