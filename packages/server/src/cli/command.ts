@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config/config.ts'
+import { whyClosed } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { ProductStore } from '../ports/product-store.ts'
@@ -104,9 +105,18 @@ export async function inDataDir<T>(config: Config, open: () => T | Promise<T>): 
     return await open()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    const message = `The data directory ${config.dataDir} (RINGWIRE_DATA_DIR) cannot be used: ${reason}`
-    throw new CommandFailure(exitCodes.failed, message)
+    throw new CommandFailure(exitCodes.failed, unusableDataDir(config.dataDir, reason))
   }
+}
+
+export function unusableDataDir(dataDir: string, reason: string): string {
+  return `The data directory ${dataDir} (RINGWIRE_DATA_DIR) cannot be used: ${reason}`
+}
+
+/** Ends a command that would not find what is in a data directory that it cannot look into. */
+export function requireOpen({ dataDir }: Pick<Config, 'dataDir'>): void {
+  const reason = whyClosed(dataDir)
+  if (reason !== undefined) throw new CommandFailure(exitCodes.failed, unusableDataDir(dataDir, reason))
 }
 
 /** The file of SQLite in a data directory. */
@@ -118,7 +128,9 @@ export function hasStore({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 
 }
 
 /** The end of a command that finds no store. `so`: what is not done for that; `product`: of a first key, as a shell reads it. */
-export function noStore({ dataDir }: Pick<Config, 'dataDir'>, so = '', product = '<name>'): CommandFailure {
+export function noStore(config: Pick<Config, 'dataDir'>, so = '', product = '<name>'): CommandFailure {
+  const { dataDir } = config
+  requireOpen(config)
   const message = `There is no data directory of a service at ${resolve(dataDir)} (RINGWIRE_DATA_DIR)${so}. Run this where the service runs, or set RINGWIRE_DATA_DIR to its directory. A new one begins with: ringwire keys create --product ${product}`
   return new CommandFailure(exitCodes.failed, message)
 }

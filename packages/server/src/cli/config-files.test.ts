@@ -14,12 +14,13 @@ const ring = () => ({ jwtSecrets: null, dataDir })
 
 test('a file that cannot be opened is named, with the reason', () => {
   const missing = join(dataDir, 'cert.pem')
-  expect(fileProblems({ tlsCert: missing, tlsKey: dataDir, databaseUrl: null })).toEqual([
+  const none = { databaseUrl: null, jwtSecrets: null, demo: false, dataDir } as const
+  expect(fileProblems({ ...none, tlsCert: missing, tlsKey: dataDir })).toEqual([
     `RINGWIRE_TLS_CERT names no readable file: ${missing} (ENOENT)`,
     `RINGWIRE_TLS_KEY names no readable file: ${dataDir} (a directory)`,
   ])
   writeFileSync(missing, '')
-  expect(fileProblems({ tlsCert: missing, tlsKey: null, databaseUrl: null })).toEqual([])
+  expect(fileProblems({ ...none, tlsCert: missing, tlsKey: null })).toEqual([])
 })
 
 test('secrets that every account may read are warned of, with what to do', () => {

@@ -4,9 +4,18 @@ import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
+import { whyUnusable } from '../config/data-dir.ts'
 import { openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
-import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, storeFile } from './command.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  printJson,
+  printTable,
+  type Surroundings,
+  storeFile,
+  unusableDataDir,
+} from './command.ts'
 
 export function addConfigCommands(program: Command, surroundings: Surroundings): void {
   const config = program.command('config').description('The configuration, which is read from the environment.')
@@ -60,10 +69,10 @@ function problemsOfFiles(config: Config): readonly string[] {
 }
 
 type Ring = Pick<Config, 'jwtSecrets' | 'dataDir'>
-type FileSettings = Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl'>
+type FileSettings = Ring & Pick<Config, 'tlsCert' | 'tlsKey' | 'databaseUrl' | 'demo'>
 type SecretFiles = Ring & Pick<Config, 'tlsKey' | 'secretFiles'>
 
-/** Files that are named have to be there before the service starts. */
+/** Files that are named have to be there before the service starts, and what it keeps has to have a place. */
 export function fileProblems(config: FileSettings): string[] {
   const { databaseUrl } = config
   const files = [
@@ -71,10 +80,18 @@ export function fileProblems(config: FileSettings): string[] {
     ['RINGWIRE_TLS_KEY', config.tlsKey],
     ['sslrootcert in DATABASE_URL', databaseUrl === null ? null : new URL(databaseUrl).searchParams.get('sslrootcert')],
   ] as const
-  return files.flatMap(([name, path]) => {
+  const unreadable = files.flatMap(([name, path]) => {
     const reason = path === null ? undefined : whyUnreadable(path)
     return reason === undefined ? [] : [`${name} names no readable file: ${path} (${reason})`]
   })
+  return [...dataDirProblems(config), ...unreadable]
+}
+
+/** Nodes with a database and secrets of their own keep nothing in it. */
+function dataDirProblems({ databaseUrl, jwtSecrets, demo, dataDir }: FileSettings): string[] {
+  if (databaseUrl !== null && jwtSecrets !== null && !demo) return []
+  const reason = whyUnusable(dataDir)
+  return reason === undefined ? [] : [unusableDataDir(dataDir, reason)]
 }
 
 /** The keys of session tokens that are in the data directory; those of RINGWIRE_JWT_SECRETS are read with the settings. */

@@ -287,9 +287,24 @@ test('what only reads says that there is no data directory, and makes none', asy
 test('a data directory that cannot be used: 1, and one line', async () => {
   const file = join(dataDir, 'file')
   writeFileSync(file, '')
-  const { code, err } = await run('keys create --product shop', { env: { RINGWIRE_DATA_DIR: join(file, 'below') } })
-  expect(code).toBe(1)
-  expect(err.trim().split('\n')).toHaveLength(1)
+  for (const place of [file, join(file, 'below')]) {
+    const env = { RINGWIRE_DATA_DIR: place }
+    for (const args of ['serve', 'config check', 'keys list', 'token verify a.b.c']) {
+      const { code, err, served } = await run(args, { env })
+      expect([args, code, served]).toEqual([args, 1, undefined])
+      expect(err).toBe(`The data directory ${place} (RINGWIRE_DATA_DIR) cannot be used: ${file} is no directory\n`)
+    }
+    const { code, err } = await run('keys create --product shop', { env })
+    expect([code, err.trim().split('\n')]).toEqual([1, [expect.stringContaining('RINGWIRE_DATA_DIR')]])
+  }
+})
+
+test('a data directory that nothing is kept in does not count', async () => {
+  const file = join(dataDir, 'file')
+  writeFileSync(file, '')
+  const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1/calls', RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}` }
+  const { code } = await run('config check', { env: { ...elsewhere, RINGWIRE_DATA_DIR: file } })
+  expect(code).toBe(0)
 })
 
 test('[SRV2] participant disconnect takes tokens back and forgets devices, of nobody else', async () => {

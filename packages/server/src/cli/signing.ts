@@ -16,6 +16,7 @@ import {
   inDataDir,
   noStore,
   requireConfig,
+  requireOpen,
   type Surroundings,
   visible,
   withStore,
@@ -44,6 +45,7 @@ export async function requireSigner(surroundings: Surroundings, product: string)
 
 export async function requireSecrets(config: Config): Promise<readonly JwtSecret[]> {
   if (!hasJwtSecrets(config)) {
+    requireOpen(config)
     const message = `There is no ${placeOfSecrets(config)}: no token was issued with this data directory. Set RINGWIRE_DATA_DIR to the directory of the service, or RINGWIRE_JWT_SECRETS to its secrets.`
     throw new CommandFailure(exitCodes.negative, message)
   }

@@ -30,8 +30,17 @@ export function whyUnreadable(path: string): string | undefined {
 
 export function openToAll(path: string, platform: string): string | undefined {
   if (platform === 'win32') return undefined
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  const mode = modeOf(path)
   // A group may be how a key is passed on; everybody is nobody's choice.
   const isOpen = (mode & 0o007) !== 0
   return isOpen ? `every account of this machine may use ${path}, a secret: chmod o-rwx ${path}` : undefined
+}
+
+/** Of what this account may not look at, the reader of it says so. */
+function modeOf(path: string): number {
+  try {
+    return statSync(path).mode
+  } catch {
+    return 0
+  }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Box, createBox, direct, type Running, throughNode } from './command.ts'
 
@@ -8,6 +8,10 @@ beforeEach(() => {
   box = createBox()
 })
 afterEach(() => box.clean())
+
+/** Root may do everything. */
+const asNobody =
+  process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...direct] : direct
 
 const good = {
   context_type: 'order',
@@ -116,6 +120,32 @@ describe('beside a running service', () => {
       await other.clean()
     }
   })
+
+  test.skipIf(process.platform === 'win32')(
+    'a data directory that this account may not enter, or not write to: 1, and one line that says so',
+    async () => {
+      for (const [mode, verb] of [
+        [0o000, 'enter'],
+        [0o555, 'write to'],
+      ] as const) {
+        const closed = join(box.dataDir, `closed-${mode}`)
+        mkdirSync(closed)
+        chmodSync(closed, mode)
+        chmodSync(box.dataDir, 0o755)
+        for (const args of ['serve', 'config check', 'keys list']) {
+          const { code, err } = await box.run(args, { program: asNobody, env: { RINGWIRE_DATA_DIR: closed } })
+          expect([args, code]).toEqual([args, 1])
+          const isThere = args === 'keys list' && verb !== 'enter'
+          expect(err).toEqual(
+            isThere
+              ? expect.stringContaining(`There is no data directory of a service at ${closed}`)
+              : `The data directory ${closed} (RINGWIRE_DATA_DIR) cannot be used: this account may not ${verb} ${closed}\n`,
+          )
+        }
+        chmodSync(closed, 0o700)
+      }
+    },
+  )
 
   test('the data directory is served already: 1, and the first goes on', async () => {
     const service = await box.serve()

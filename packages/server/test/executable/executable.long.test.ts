@@ -137,7 +137,7 @@ describe('a data directory that the executable may not use', () => {
     running.push({ dispose: () => service.stop('SIGKILL') })
     expect(await service.exited).toBe(1)
     expect(service.out).toBe('')
-    return service.err.split('\n').find((line) => line.startsWith('Ringwire did not start')) ?? ''
+    return service.err.split('\n').find((line) => /^(Ringwire did not start|The data directory) /.test(line)) ?? ''
   }
 
   /** A directory in which the service has run; all of it belongs to the account without rights. */
@@ -159,7 +159,7 @@ describe('a data directory that the executable may not use', () => {
   test('an empty one that cannot be written to', async () => {
     const dataDir = join(directory.path, 'empty')
     mkdirSync(dataDir, { mode: 0o555 })
-    expect(await refusal(dataDir)).toContain(`EACCES: permission denied, access '${dataDir}'`)
+    expect(await refusal(dataDir)).toContain(`this account may not write to ${dataDir}`)
   })
 
   test('a database that may only be read, or not even that', async () => {
@@ -173,7 +173,7 @@ describe('a data directory that the executable may not use', () => {
   test('a directory that became one to be read, with everything in it', async () => {
     const dataDir = await used('closed')
     chmodSync(dataDir, 0o555)
-    expect(await refusal(dataDir)).toContain(`access '${dataDir}'`)
+    expect(await refusal(dataDir)).toContain(`this account may not write to ${dataDir}`)
   })
 
   test('a database that is none, and one of a newer version', async () => {
