@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { actorOf, callLife } from '../../test/contracts/call-life.ts'
 import { dataDir, json, run, useDataDirs } from '../../test/support/command-line.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
+import { keyTag } from '../auth/key-tag.ts'
+import { createTokens } from '../auth/tokens.ts'
 import { decideInvite } from '../call/invite.ts'
+import type { Config } from '../config/config.ts'
+import { requireSecrets } from './signing.ts'
 
 useDataDirs()
 
@@ -85,6 +89,51 @@ describe('token', () => {
       expect(err).toMatch(/^Looked at with the keys of .*(jwt-secrets|RINGWIRE_JWT_SECRETS)\.$/m)
       for (const part of [...text.split('.').filter((part) => part.length > 10), key]) expect(err).not.toContain(part)
     }
+  })
+
+  test('[SRV2] verify refuses a token that was taken back, as the service does', async () => {
+    await makeKey()
+    const { token } = await json<{ token: string }>(mint)
+    const later = await json<{ token: string }>(mint, { now: Date.now() + 60_000 })
+    await run('participant disconnect customer ann --product shop')
+    const { code, out, err } = await run(`token verify ${token}`)
+    expect([code, out]).toEqual([3, ''])
+    expect(err).toMatch(
+      /^The token is authentic, but was taken back: those of user ann, role customer, product shop that were issued before \d{4}-[^ ]+Z do not count\.\n/,
+    )
+    expect(await run(`token verify ${later.token}`, { now: Date.now() + 60_000 })).toMatchObject({ code: 0, err: '' })
+  })
+
+  test('[KEY1] verify refuses a token whose product key is disabled, as the service does', async () => {
+    await makeKey()
+    await run(mint)
+    const secrets = await requireSecrets({ dataDir, jwtSecrets: null } as Config)
+    const tokens = createTokens({ secrets, ttlS: 3600, now: () => Date.UTC(2026, 0, 1) })
+    const { token } = tokens.issue({
+      participant: { product: 'shop', role: 'customer', userId: 'ann' },
+      ...{ displayName: 'Ann', contextType: 'c', contextId: '1', allowedPeerRoles: ['agent'], key: keyTag('k') },
+    })
+    expect((await run(`token verify ${token}`)).code).toBe(0)
+    await run('keys disable k')
+    const { code, out, err } = await run(`token verify ${token}`)
+    expect([code, out]).toEqual([3, ''])
+    expect(err).toStartWith('The token is authentic, but the product key that it was issued with, k, is disabled.\n')
+    await run('keys enable k')
+    expect((await run(`token verify ${token}`)).code).toBe(0)
+  })
+
+  test('verify says what it did not look at where the store cannot be reached', async () => {
+    await makeKey()
+    const { token } = await json<{ token: string }>(mint)
+    rmSync(join(dataDir, 'ringwire.db'))
+    const none = await run(`token verify ${token}`)
+    expect(none).toMatchObject({ code: 0, out: expect.stringContaining('"user_id": "ann"') })
+    expect(none.err).toMatch(
+      /^Not looked at: whether it was taken back, or its product key is disabled\. There is no data directory of a service at /,
+    )
+    writeFileSync(join(dataDir, 'ringwire.db'), 'no database'.repeat(100))
+    const broken = await run(`token verify ${token}`)
+    expect([broken.code, broken.err]).toEqual([0, expect.stringMatching(/^Not looked at: .*RINGWIRE_DATA_DIR/)])
   })
 
   test('a product without a key is refused, with what to do, and no secrets are made', async () => {

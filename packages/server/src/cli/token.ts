@@ -1,9 +1,14 @@
 /** `ringwire token …`: session tokens for a test, without an application backend. */
 import { type Command, Option } from 'commander'
+import { keyTag } from '../auth/key-tag.ts'
 import { diagnoseToken } from '../auth/token-diagnosis.ts'
 import { createTokens, type SessionClaims } from '../auth/tokens.ts'
 import type { Config } from '../config/config.ts'
 import { createWsUrl } from '../config/ws-url.ts'
+import type { ProductStore } from '../ports/product-store.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { createPolicies } from '../services/policies.ts'
+import { createRevoked } from '../services/revoked.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -12,6 +17,7 @@ import {
   requireConfig,
   type Surroundings,
   visibleLines,
+  withStore,
 } from './command.ts'
 import { name, names, whole } from './options.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
@@ -109,10 +115,10 @@ async function verify(surroundings: Surroundings, text = '-', { json }: { json?:
   const secrets = await requireSecrets(config)
   const verified = createTokens({ secrets, ttlS: config.tokenTtlS, now: surroundings.now }).verify(token)
   if (!verified.ok) {
-    const reason = diagnoseToken(token, secrets, surroundings.now())
-    const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
-    throw new CommandFailure(exitCodes.negative, visibleLines(message))
+    throw refused(config, diagnoseToken(token, secrets, surroundings.now()))
   }
+  const reason = await whyRevoked(surroundings, verified.claims)
+  if (reason !== undefined) throw refused(config, reason)
   const claims = describe(verified.claims)
   if (json || surroundings.terminal === undefined) return printJson(surroundings, claims)
   surroundings.out(`${surroundings.terminal.paint('good', 'The token is valid.')}\n`)
@@ -120,6 +126,49 @@ async function verify(surroundings: Surroundings, text = '-', { json }: { json?:
     surroundings,
     Object.entries(claims).map(([name, value]) => [name, typeof value === 'string' ? value : (value ?? []).join(', ')]),
   )
+}
+
+function refused(config: Config, reason: string): CommandFailure {
+  const message = `${reason}\nLooked at with the keys of ${placeOfSecrets(config)}.`
+  return new CommandFailure(exitCodes.negative, visibleLines(message))
+}
+
+/** Why the service refuses a token that is good otherwise, by what its store says now; a store that is out of reach is told. */
+async function whyRevoked(surroundings: Surroundings, claims: SessionClaims): Promise<string | undefined> {
+  try {
+    return await withStore(surroundings, ({ products }) => findRevocation(products, claims, surroundings.now))
+  } catch (error) {
+    if (!(error instanceof CommandFailure || error instanceof StoreError)) throw error
+    const message = `Not looked at: whether it was taken back, or its product key is disabled. ${error.message}`
+    surroundings.err(`${visibleLines(message)}\n`)
+    return undefined
+  }
+}
+
+/** One look, as the service makes them again and again. */
+async function findRevocation(
+  products: ProductStore,
+  claims: SessionClaims,
+  now: () => number,
+): Promise<string | undefined> {
+  const ignored = () => {}
+  const revoked = createRevoked({ products, now, onRevoked: ignored, onError: ignored })
+  const policies = createPolicies({ products, onDisabled: ignored, onError: ignored })
+  try {
+    await revoked.start()
+    await policies.start()
+  } finally {
+    revoked.stop()
+    policies.stop()
+  }
+  if (revoked.isRevoked(claims)) {
+    const { product, role, userId } = claims.participant
+    const before = new Date(revoked.tokensFrom(claims.participant) ?? 0).toISOString()
+    return `The token is authentic, but was taken back: those of user ${userId}, role ${role}, product ${product} that were issued before ${before} do not count.`
+  }
+  if (!policies.isDisabled(claims.key)) return undefined
+  const key = (await products.listKeys(now())).find(({ keyId }) => keyTag(keyId) === claims.key)
+  return `The token is authentic, but the product key that it was issued with, ${key?.keyId}, is disabled.`
 }
 
 /** What was pasted: a token, an Authorization header, or what `ringwire token` printed. */
