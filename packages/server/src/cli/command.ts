@@ -149,13 +149,20 @@ export function withNewStore<T>(surroundings: Surroundings, work: StoreWork<T>):
 
 async function withAnyStore<T>(surroundings: Surroundings, work: StoreWork<T>, mayMake: boolean): Promise<T> {
   const { config } = requireConfig(surroundings)
-  if (!mayMake && !hasStore(config)) throw noStore(config)
+  const isThere = hasStore(config)
+  if (!mayMake && !isThere) throw noStore(config)
   const store = await openStoreOf(surroundings, config)
   try {
+    // Most often this was run in another folder than the service.
+    if (!isThere) surroundings.err(begun(config))
     return await work(store, config)
   } finally {
     await store.close()
   }
+}
+
+function begun({ dataDir }: Config): string {
+  return `${resolve(dataDir)} (RINGWIRE_DATA_DIR) was begun as a new data directory: a service that runs with another one does not know of this.\n`
 }
 
 async function openStoreOf(surroundings: Surroundings, config: Config): Promise<OpenStore> {

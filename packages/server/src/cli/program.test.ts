@@ -278,9 +278,18 @@ test('what only reads says that there is no data directory, and makes none', asy
     expect(err).toMatch(/^There is no data directory of a service at [^\n]+ begins with: ringwire keys create[^\n]+\n$/)
     expect(existsSync(dataDir)).toBe(false)
   }
-  for (const args of ['keys create --product shop', 'products set shop --busy reject']) {
-    expect((await run(args)).code).toBe(0)
+})
+
+test('what begins a data directory says so, and where', async () => {
+  for (const args of [
+    'keys create --product shop',
+    'keys create --product shop --json',
+    'products set shop --busy reject',
+  ]) {
     rmSync(dataDir, { recursive: true })
+    const said = `${dataDir} (RINGWIRE_DATA_DIR) was begun as a new data directory: a service that runs with another one does not know of this.\n`
+    expect(await run(args)).toMatchObject({ code: 0, err: expect.stringContaining(said) })
+    expect((await run(args)).err).not.toContain('was begun')
   }
 })
 
