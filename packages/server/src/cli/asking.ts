@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { CommandFailure, exitCodes, requireConfig, type Surroundings } from './command.ts'
 import { wsUrlOf } from './token.ts'
+import { certificateProblem } from './untrusted.ts'
 
 export interface AskOptions {
   readonly product: string
@@ -60,8 +61,9 @@ export async function askService<T>(
       signal: AbortSignal.timeout(limitMs),
     })
     answer = (await response.json()) as typeof answer
-  } catch {
-    throw new CommandFailure(exitCodes.failed, `No service answers at ${url.origin}.`)
+  } catch (error) {
+    const message = certificateProblem(error, url) ?? `No service answers at ${url.origin}.`
+    throw new CommandFailure(exitCodes.failed, message)
   }
   if (response.status === 404) return undefined
   if (response.ok) return answer

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect } from 'node:tls'
+import { makeCertificates } from '../support/certificates.ts'
 import { type Box, createBox } from './command.ts'
 
 let box: Box
@@ -36,5 +37,37 @@ test('TLS of the service: 1.3, and of 1.2 forward-secret ciphers alone', async (
   // The key of the certificate alone would open what was recorded.
   for (const ciphers of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'AES128-SHA', 'ECDHE-RSA-AES128-SHA']) {
     expect([ciphers, await agreed(url, { ...old, ciphers })]).toEqual([ciphers, undefined])
+  }
+})
+
+test('a certificate that is not trusted is named as such by the commands that connect', async () => {
+  const certificates = await makeCertificates()
+  try {
+    const { cert, key } = certificates.server
+    const { url } = await box.serve({ env: { RINGWIRE_TLS_CERT: cert, RINGWIRE_TLS_KEY: key } })
+    const made = await box.run('keys create --product shop --json')
+    const { key_id, secret } = JSON.parse(made.out)
+    const env = { RINGWIRE_KEY_ID: key_id, RINGWIRE_KEY_SECRET: secret }
+    const commands = [
+      `participant show customer ann --product shop --url ${url}`,
+      `phone --product shop --user ann --role customer --peer-role agent --url ${url}`,
+    ]
+    for (const command of commands) {
+      const refused = await box.run(command, { env })
+      expect([refused.code, refused.out]).toEqual([1, ''])
+      expect(refused.err).toMatch(
+        new RegExp(`^The certificate of ${url} is not trusted \\([A-Z_]+\\)\\. .*NODE_EXTRA_CA_CERTS`, 'm'),
+      )
+      const trusted = { ...env, NODE_EXTRA_CA_CERTS: certificates.ca }
+      expect(await box.run(command, { env: trusted })).toMatchObject({ code: 0 })
+      // Its authority is known, and it is of another name.
+      const other = command.replace('127.0.0.1', '127.0.0.2')
+      expect(await box.run(other, { env: trusted })).toMatchObject({
+        code: 1,
+        err: expect.not.stringContaining('NODE_'),
+      })
+    }
+  } finally {
+    await certificates.remove()
   }
 })

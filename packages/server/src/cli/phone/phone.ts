@@ -8,6 +8,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { CommandFailure, exitCodes, type LineConsole, requireConfig, type Surroundings, visible } from '../command.ts'
 import { requireSigner } from '../signing.ts'
 import { addParticipantOptions, issueToken, type ParticipantOptions, wsUrlOf } from '../token.ts'
+import { certificateProblem } from '../untrusted.ts'
 import { createPhoneCalls, type PhoneCalls } from './calls.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import { readTyped, type Typed, typedHelp, typedWords } from './typed.ts'
@@ -112,6 +113,8 @@ interface Closed {
   readonly reason: string
   /** `quit`, `disconnect`, the end of the input. */
   readonly byUs: boolean
+  /** What is wrong with the certificate of the service. */
+  readonly problem: string | undefined
 }
 
 /** Runs one phone until it is left, and gives the exit code. */
@@ -166,9 +169,10 @@ function createPhone({ surroundings, console, url, getToken }: PhoneParts): () =
     return closed
   }
 
-  function tell({ code, reason, byUs }: Closed): void {
+  function tell({ code, reason, byUs, problem }: Closed): void {
     const known = (closeCodes as Record<number, { name: string; meaning: string } | undefined>)[code]
     if (byUs) say('Disconnected.')
+    else if (problem !== undefined) say(problem)
     else if (known === undefined)
       say(`The connection is gone, or was not made (${code}${reason === '' ? '' : ` ${reason}`}).`)
     else say(`The service closed the connection: ${code} ${known.name}, ${reason}. ${known.meaning}`)
@@ -269,7 +273,11 @@ function openLine(url: string, token: string, onText: (text: string) => void): L
   const socket = new WebSocket(url, ['jwt', token])
   let byUs = false
   socket.onmessage = ({ data }) => onText(String(data))
-  socket.onclose = ({ code, reason }) => resolve({ code, reason, byUs })
+  let problem: string | undefined
+  socket.onerror = (event) => {
+    problem = 'error' in event ? certificateProblem(event.error, new URL(url)) : undefined
+  }
+  socket.onclose = ({ code, reason }) => resolve({ code, reason, byUs, problem })
   return {
     get state() {
       if (socket.readyState === WebSocket.CONNECTING) return 'connecting'
