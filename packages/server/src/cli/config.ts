@@ -6,6 +6,7 @@ import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secre
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { whyUnusable } from '../config/data-dir.ts'
 import { openToAll, whyUnreadable } from '../config/secret-files.ts'
+import { tlsProblems } from '../config/tls-files.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
 import {
   CommandFailure,
@@ -84,7 +85,9 @@ export function fileProblems(config: FileSettings): string[] {
     const reason = path === null ? undefined : whyUnreadable(path)
     return reason === undefined ? [] : [`${name} names no readable file: ${path} (${reason})`]
   })
-  return [...dataDirProblems(config), ...unreadable]
+  const { tlsCert, tlsKey } = config
+  const unfit = unreadable.length === 0 && tlsCert !== null && tlsKey !== null ? tlsProblems(tlsCert, tlsKey) : []
+  return [...dataDirProblems(config), ...unreadable, ...unfit]
 }
 
 /** Nodes with a database and secrets of their own keep nothing in it. */
