@@ -1,7 +1,9 @@
 /** `ringwire backup`: a copy of the data directory, also while it is served. */
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
+import type { Config } from '../config/config.ts'
+import { whyUnusable } from '../config/data-dir.ts'
+import { CommandFailure, exitCodes, hasStore, noStore, printJson, requireConfig, type Surroundings } from './command.ts'
 
 const help = `
 The copy is a data directory: RINGWIRE_DATA_DIR=TARGET ringwire serve starts from it. It holds secrets, as the original.
@@ -24,7 +26,21 @@ async function backup(surroundings: Surroundings, target: string, { json }: { js
   if (config.databaseUrl !== null) {
     throw new CommandFailure(exitCodes.failed, 'Calls are in PostgreSQL (DATABASE_URL): back it up with pg_dump.')
   }
-  const { calls, bytes } = await inDataDir(config, () => surroundings.backUp(config, target))
+  if (!hasStore(config)) throw noStore(config, ', so there is nothing to copy')
+  const { calls, bytes } = await backUpOrSay(surroundings, config, target)
   if (json) return printJson(surroundings, { target, calls, bytes })
   surroundings.out(`${target}: ${calls.toLocaleString('en')} calls, ${bytes.toLocaleString('en')} bytes\n`)
+}
+
+/** It may be either side that fails: the reason names the file. */
+async function backUpOrSay({ backUp }: Surroundings, config: Config, target: string) {
+  try {
+    // It appears beside the target, and takes its name in the end.
+    const unusable = whyUnusable(target) ?? whyUnusable(dirname(target))
+    if (unusable !== undefined) throw new Error(`${target} cannot be written: ${unusable}`)
+    return await backUp(config, target)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(exitCodes.failed, `No backup was made: ${reason}`)
+  }
 }
