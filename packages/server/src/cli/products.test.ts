@@ -141,8 +141,16 @@ describe('webhooks', () => {
   test('[HOOK1, HOOK4] what an endpoint may not be changes nothing; one that is not there ends with 3', async () => {
     const endpoint = await create()
     for (const [args, exit, said] of [
-      [`${endpoint.id} --product shop --url http://example.com/`, 1, 'url must begin with https://.'],
-      [`${endpoint.id} --product shop --url https://10.0.0.1/`, 1, 'url must lead to a public address.'],
+      [
+        `${endpoint.id} --product shop --url http://example.com/`,
+        1,
+        'url must begin with https://, but on this machine, where RINGWIRE_WEBHOOK_ALLOW names its address.',
+      ],
+      [
+        `${endpoint.id} --product shop --url https://10.0.0.1/`,
+        1,
+        'url must lead to a public address, or to one that RINGWIRE_WEBHOOK_ALLOW names.',
+      ],
       [`${endpoint.id} --product shop --events call.ended,call.unknown`, 1, 'events must be a list of some of'],
       [
         `${endpoint.id} --product shop --description ${'x'.repeat(256)}`,
