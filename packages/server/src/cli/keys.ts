@@ -1,9 +1,7 @@
 /** `ringwire keys …`: product keys of application backends [TOK4]. */
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { hashSecret } from '../auth/product-auth.ts'
-import type { Config } from '../config/config.ts'
 import type { ProductKey } from '../ports/product-store.ts'
 import {
   CommandFailure,
@@ -17,6 +15,7 @@ import {
   withStore,
 } from './command.ts'
 import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
+import { placeOfKeys } from './signing.ts'
 
 const dayS = 86_400
 /** Of the states of keys. */
@@ -83,7 +82,7 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
       )
     }
     await store.products.putKey({ keyId: id, secretHash: hashSecret(secret), products, origin: 'cli' }, now)
-    if (!options.json) surroundings.err(`Stored in ${placeOf(config)}\n`)
+    if (!options.json) surroundings.err(`Stored in ${placeOfKeys(config)}\n`)
   })
   if (options.json) return printJson(surroundings, { key_id: id, secret, products })
   printFields(surroundings, [
@@ -166,8 +165,4 @@ async function requireKey(
   const key = await products.findKey(id, now)
   if (key === undefined) throw new CommandFailure(exitCodes.negative, `There is no key ${id}.`)
   return key
-}
-
-function placeOf({ databaseUrl, dataDir }: Config): string {
-  return databaseUrl === null ? resolve(dataDir) : 'the database (DATABASE_URL)'
 }

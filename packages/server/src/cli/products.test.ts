@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dataDir, json, run, useDataDirs } from '../../test/support/command-line.ts'
 import { openSqlite } from '../adapters/sqlite/open.ts'
@@ -96,6 +96,7 @@ describe('keys', () => {
 })
 
 describe('webhooks', () => {
+  beforeEach(() => run('keys create --product shop'))
   const url = 'https://backend.example.com/webhooks'
   interface Endpoint {
     id: string
@@ -276,6 +277,21 @@ describe('webhooks', () => {
 })
 
 describe('products', () => {
+  beforeEach(() => run('keys create --product shop'))
+
+  test('a product without a key is warned of, with those that have one, and what was asked is done', async () => {
+    const warning = `warning: the product shpo has no key in ${dataDir}. Products with a key: shop.\n`
+    for (const args of ['products set shpo --busy reject', 'webhooks create https://example.com/ --product shpo']) {
+      expect(await run(args)).toMatchObject({ code: 0, err: expect.stringContaining(warning) })
+      expect((await run(args.replace('shpo', 'shop'))).err).not.toContain('warning')
+      // A service that starts with this setting makes the key.
+      const env = { RINGWIRE_BOOTSTRAP_KEYS: `k:${'s'.repeat(32)}:shpo` }
+      expect((await run(args, { env })).err).not.toContain('warning')
+    }
+    expect((await json<object[]>('products list')).length).toBe(2)
+    expect((await json<object[]>('webhooks list --product shpo')).length).toBe(2)
+  })
+
   test('[INV5] set changes what is given and keeps the rest', async () => {
     expect(await json<object>('products set shop --busy reject')).toEqual({
       product: 'shop',

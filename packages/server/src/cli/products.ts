@@ -11,6 +11,7 @@ import {
   withStore,
 } from './command.ts'
 import { product as productName, whole, yesNo } from './options.ts'
+import { warnWithoutKey } from './signing.ts'
 
 export function addProductCommands(program: Command, surroundings: Surroundings): void {
   const products = program.command('products').description('Settings of single products.')
@@ -89,7 +90,7 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
   if (Object.values(given).every((value) => value === undefined)) {
     throw new CommandFailure(exitCodes.usage, 'Give --busy, --reveal-busy, --ring-timeout-ms, --media or --presence.')
   }
-  const settings = await withNewStore(surroundings, async (store) => {
+  const settings = await withNewStore(surroundings, async (store, config) => {
     const before = await store.products.settings(product)
     const after: ProductSettings = {
       busy: busy ?? before.busy,
@@ -99,6 +100,7 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
       presence: presence ?? before.presence,
     }
     await store.products.putSettings(product, after)
+    await warnWithoutKey(surroundings, store.products, config, product)
     return after
   })
   if (json) return printJson(surroundings, describe(product, settings))

@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { createTokens, type Tokens } from '../auth/tokens.ts'
 import type { Config, JwtSecret } from '../config/config.ts'
-import type { ProductStore } from '../ports/product-store.ts'
+import type { ProductKey, ProductStore } from '../ports/product-store.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -58,7 +58,7 @@ export function placeOfSecrets({ jwtSecrets, dataDir }: Pick<Config, 'jwtSecrets
 
 /** Whether the product has its key in this data directory; the command ends where it has none at all. */
 async function requireProduct(surroundings: Surroundings, config: Config, product: string): Promise<boolean> {
-  if (config.bootstrapKeys.some(({ products }) => products.includes(product))) return false
+  if (isBootstrapped(config, product)) return false
   if (!hasStore(config)) throw noStore(config, ', so no token is signed', shellWord(product))
   await withStore(surroundings, ({ products }) => requireKeyOf(products, config, product, surroundings.now()))
   return config.databaseUrl === null
@@ -68,16 +68,41 @@ async function requireKeyOf(products: ProductStore, config: Config, product: str
   const keys = await products.listKeys(now)
   const own = keys.filter((key) => key.products.includes(product))
   if (own.some(({ disabled }) => !disabled)) return
-  const place = config.databaseUrl === null ? resolve(config.dataDir) : 'the database (DATABASE_URL)'
+  const place = placeOfKeys(config)
   const [disabled] = own
   if (disabled !== undefined) {
     const message = `The product ${product} has no key in ${place} that is enabled, so no token is signed. To enable one: ringwire keys enable ${shellWord(disabled.keyId)}`
     throw new CommandFailure(exitCodes.failed, visible(message))
   }
-  const known = [...new Set(keys.flatMap((key) => key.products))].sort()
-  const others = known.length === 0 ? 'There is no key at all.' : `Products with a key: ${known.join(', ')}.`
-  const message = `The product ${product} has no key in ${place}, so no token is signed. ${others} To make one: ringwire keys create --product ${shellWord(product)}`
+  const message = `The product ${product} has no key in ${place}, so no token is signed. ${knownProducts(keys)} To make one: ringwire keys create --product ${shellWord(product)}`
   throw new CommandFailure(exitCodes.failed, visible(message))
+}
+
+/** A product may be set up before its key is made; most often its name is mistyped. */
+export async function warnWithoutKey(
+  { err, now }: Surroundings,
+  products: ProductStore,
+  config: Config,
+  product: string,
+): Promise<void> {
+  if (isBootstrapped(config, product)) return
+  const keys = await products.listKeys(now())
+  if (keys.some((key) => key.products.includes(product))) return
+  const message = `the product ${product} has no key in ${placeOfKeys(config)}. ${knownProducts(keys)}`
+  err(`warning: ${visible(message)}\n`)
+}
+
+function isBootstrapped({ bootstrapKeys }: Config, product: string): boolean {
+  return bootstrapKeys.some(({ products }) => products.includes(product))
+}
+
+export function placeOfKeys({ databaseUrl, dataDir }: Config): string {
+  return databaseUrl === null ? resolve(dataDir) : 'the database (DATABASE_URL)'
+}
+
+function knownProducts(keys: readonly ProductKey[]): string {
+  const known = [...new Set(keys.flatMap((key) => key.products))].sort()
+  return known.length === 0 ? 'There is no key at all.' : `Products with a key: ${known.join(', ')}.`
 }
 
 /** As a shell reads it as one word. */

@@ -1,6 +1,8 @@
 /** `ringwire webhooks …`: where the webhooks of a product go [HOOK1]. */
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Config } from '../config/config.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
+import type { ProductStore } from '../ports/product-store.ts'
 import { isDeliveryId, type WebhookEndpoint } from '../ports/webhooks.ts'
 import {
   createWebhookEndpoints,
@@ -21,6 +23,7 @@ import {
   withStore,
 } from './command.ts'
 import { product as productName, whole } from './options.ts'
+import { warnWithoutKey } from './signing.ts'
 
 const tones: Tones = { enabled: 'good', disabled: 'bad', delivered: 'good', failed: 'bad' }
 
@@ -87,7 +90,7 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   )
 }
 
-type Work<T> = (webhooks: WebhookEndpoints) => T | Promise<T>
+type Work<T> = (webhooks: WebhookEndpoints, products: ProductStore, config: Config) => T | Promise<T>
 
 /** The service that runs beside finds what was changed within a second. */
 function withWebhooks<T>(surroundings: Surroundings, work: Work<T>, mayMake = false): Promise<T> {
@@ -100,6 +103,8 @@ function withWebhooks<T>(surroundings: Surroundings, work: Work<T>, mayMake = fa
         now: surroundings.now,
         onChanged: async () => {},
       }),
+      store.products,
+      config,
     ),
   )
 }
@@ -113,9 +118,13 @@ async function create(
   { product, json, ...given }: Options & Changes,
 ): Promise<void> {
   const input = { ...inputOf(given), url }
-  const created = await withWebhooks(surroundings, (webhooks) => webhooks.create(product, input), true)
-  if (!created.ok) throw new CommandFailure(exitCodes.failed, created.message)
-  showSecret(surroundings, created.endpoint, json)
+  const add: Work<WebhookEndpoint> = async (webhooks, products, config) => {
+    const created = await webhooks.create(product, input)
+    if (!created.ok) throw new CommandFailure(exitCodes.failed, created.message)
+    await warnWithoutKey(surroundings, products, config, product)
+    return created.endpoint
+  }
+  showSecret(surroundings, await withWebhooks(surroundings, add, true), json)
 }
 
 /** As the service reads it: null is what a new endpoint has. */
