@@ -37,7 +37,7 @@ async function check(surroundings: Surroundings, { json }: { json?: boolean }): 
     printTable(surroundings, ['URL', 'CREDENTIALS', ''], rows, { good: 'good' })
   }
   const bad = answers.filter(({ ok }) => !ok).length
-  if (bad > 0) throw new CommandFailure(exitCodes.failed, `${bad} of ${answers.length} were refused.`)
+  if (bad > 0) throw new CommandFailure(exitCodes.failed, `${bad} of ${answers.length} failed.`)
 }
 
 /** Credentials as a client gets them; of the second secret, too, for it is the one that was, or is to be, the first. */

@@ -154,6 +154,22 @@ describe('values', () => {
     }
   })
 
+  test('[ICE1] credentials for no TURN server are a warning', () => {
+    const fixed = { RINGWIRE_TURN_USERNAME: 'ann', RINGWIRE_TURN_CREDENTIAL: 'c' }
+    for (const [env, name] of [
+      [{ RINGWIRE_TURN_SECRET: 'one' }, 'RINGWIRE_TURN_SECRET'],
+      [fixed, 'RINGWIRE_TURN_USERNAME'],
+    ] as const) {
+      expect(loadConfig(env)).toMatchObject({
+        ok: true,
+        warnings: [`${name} has no effect without RINGWIRE_TURN_URLS`],
+      })
+      expect(loadConfig({ ...env, RINGWIRE_TURN_URLS: 'turn:t' }).warnings).toEqual([])
+      // What is wrong with the URLs is said already.
+      expect(loadConfig({ ...env, RINGWIRE_TURN_URLS: 'x' }).warnings).toEqual([])
+    }
+  })
+
   test('[KEY1] two TURN secrets keep their order, and are a warning, for one of them is to go', () => {
     const turn = { RINGWIRE_TURN_URLS: 'turn:t' }
     expect(load({ ...turn, RINGWIRE_TURN_SECRET: 'one' }).turnSecrets).toEqual(['one'])
@@ -315,7 +331,11 @@ describe('what belongs together', () => {
     expect(daysOf({})).toBe(90)
     expect(daysOf({ RINGWIRE_RETENTION_DAYS: '30' })).toBe(30)
     expect(daysOf({ RINGWIRE_RETENTION_DAYS: 'off' })).toBeNull()
-    expect(daysOf({ RINGWIRE_RETENTION_DAYS: '0' })).toEqual([expect.stringContaining('RINGWIRE_RETENTION_DAYS')])
+    for (const value of ['0', 'never']) {
+      expect(daysOf({ RINGWIRE_RETENTION_DAYS: value })).toEqual([
+        'RINGWIRE_RETENTION_DAYS must be a whole number from 1 to 36500, or off',
+      ])
+    }
   })
 
   test('an unknown variable of Ringwire warns; others are nobody’s business', () => {

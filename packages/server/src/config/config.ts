@@ -7,7 +7,7 @@
  *
  * A secret may be in a file instead, which NAME_FILE names.
  */
-import { contradictions } from './contradictions.ts'
+import { contradictions, withoutEffect } from './contradictions.ts'
 import type { JwtSecret } from './jwt-secrets.ts'
 import { readSecretFile } from './secret-files.ts'
 import type { Setting } from './setting.ts'
@@ -55,6 +55,7 @@ export function loadConfig(env: Environment): LoadedConfig {
   // A variable that could not be read is not judged a second time together with others.
   const config = values as Config
   problems.push(...contradictions(config))
+  warnings.push(...withoutEffect(config))
   return problems.length === 0 ? { ok: true, config, warnings } : { ok: false, problems, warnings }
 }
 

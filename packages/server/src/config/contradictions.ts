@@ -52,6 +52,13 @@ export function contradictions(config: Partial<Config>): string[] {
   return problems
 }
 
+/** What is set, and does nothing without something else. */
+export function withoutEffect({ turnUrls, turnSecrets, turnUsername }: Partial<Config>): string[] {
+  if (turnUrls === undefined || turnUrls.length > 0) return []
+  const name = turnSecrets ? 'RINGWIRE_TURN_SECRET' : turnUsername ? 'RINGWIRE_TURN_USERNAME' : undefined
+  return name === undefined ? [] : [`${name} has no effect without RINGWIRE_TURN_URLS`]
+}
+
 /** Credentials of push services come as a whole. */
 function pushProblems(config: Partial<Config>): string[] {
   const { vapidPrivateKey, vapidPublicKey, vapidSubject, apnsKey, apnsKeyId, apnsTeamId, apnsTopic } = config

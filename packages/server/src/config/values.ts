@@ -78,7 +78,11 @@ export function oneOrTwo(type: ValueType<string>, warning?: string): ValueType<r
 export function orOff<T>(type: ValueType<T>): ValueType<T | null> {
   return {
     label: `${type.label}, or off`,
-    parse: (value) => (value === 'off' ? ok(null) : type.parse(value)),
+    parse(value) {
+      if (value === 'off') return ok(null)
+      const parsed = type.parse(value)
+      return parsed.ok ? parsed : bad(`${parsed.problem}, or off`)
+    },
   }
 }
 

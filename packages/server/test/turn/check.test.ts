@@ -67,7 +67,7 @@ test('[KEY1] ringwire turn check asks each server with each secret', async () =>
       { url, ...second },
     ]),
   )
-  expect([both.code, both.err]).toEqual([1, '2 of 4 were refused.\n'])
+  expect([both.code, both.err]).toEqual([1, '2 of 4 failed.\n'])
   const one = await box.run('turn check', { env: { ...env, RINGWIRE_TURN_SECRET: secret } })
   expect([one.code, one.out.match(/first secret +good/g)?.length, one.err]).toEqual([0, 2, ''])
   const fixed = { RINGWIRE_TURN_URLS: turn.url, RINGWIRE_TURN_USERNAME: 'u', RINGWIRE_TURN_CREDENTIAL: 'c' }
