@@ -49,13 +49,14 @@ export function listen({ config, clientAddress, gateway, app, demo, journal }: L
       return failure('INTERNAL_ERROR')
     },
     fetch(request, server) {
-      const address = () => server.requestIP(request)?.address
-      const client = () => clientAddress(request.headers, address())
+      // The runtime does not know it any more when a body was read.
+      const address = server.requestIP(request)?.address
+      const client = () => clientAddress(request.headers, address)
       const { path, query } = targetOf(request)
       if (path === webSocketPath && request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
         return gateway.upgrade(request, query, server, client)
       }
-      return answer(request, path, address(), client)
+      return answer(request, path, address, client)
     },
   })
 

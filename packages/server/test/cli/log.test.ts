@@ -104,7 +104,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
     env: { RINGWIRE_LOG_LEVEL: 'debug', RINGWIRE_BOOTSTRAP_KEYS: `k:${secret}:shop`, RINGWIRE_INVITE_RATE: '1/60' },
   })
   const { url } = service
-  const ask = (key: string, user: string, role: string, peer: string) =>
+  const ask = (key: string, user: string, role: string, peer: string, product?: string) =>
     fetch(`${url}/v1/call/session-token?x=1`, {
       method: 'POST',
       headers: { 'X-SVC-Product-Key-ID': 'k', 'X-SVC-Product-Secret': key },
@@ -115,6 +115,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
         role,
         display_name: user,
         allowed_peer_role: peer,
+        product,
       }),
     })
   const connect = async (user: string, role: string, peer: string) => {
@@ -124,6 +125,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
     return client
   }
   expect((await ask(planted.wrongSecret, 'ann', 'customer', 'agent')).status).toBe(401)
+  expect((await ask(secret, 'ann', 'customer', 'agent', 'other')).status).toBe(403)
   const stranger = new Client({ url, token: 'rubbish' })
   expect((await stranger.closed).code).toBe(4401)
   const ann = await connect('planted-ann', 'customer', 'agent')
@@ -158,6 +160,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
   expect(withMessage('socket refused')).toMatchObject([{ closeCode: 4401, cause: 'token invalid' }])
   expect(withMessage('authentication failed')).toMatchObject([
     { level: 'warn', path: '/v1/call/session-token', code: 'PRODUCT_AUTH_INVALID_SECRET', address: '127.0.0.1' },
+    { level: 'warn', path: '/v1/call/session-token', code: 'PRODUCT_AUTH_PRODUCT_MISMATCH', address: '127.0.0.1' },
   ])
   expect(withMessage('over a limit')).toMatchObject([{ event: 'call.invite', limit: 'invites' }])
   const requests = withMessage('request').flatMap(({ event, code, callUuid }) =>
