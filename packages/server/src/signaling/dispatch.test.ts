@@ -199,11 +199,18 @@ test('[LOG2] each message of a client is told of with how it was answered', asyn
   const { ask, answered } = setUp()
   await ask(candidate)
   await ask(end)
+  // What is wrong with its data does not hide what it was.
+  await ask({ event: 'call.end' })
+  await ask({ ...candidate, data: { call_uuid: callUuid, candidate: { candidate: 'x'.repeat(9_000) } } })
   await ask({ event: 'no.such' })
+  await ask({ event: 'call.end', data: 7 })
   expect(answered).toEqual([
     ['webrtc.ice_candidate', undefined],
     ['call.end', 'CALL_NOT_FOUND'],
+    ['call.end', 'INVALID_PAYLOAD'],
+    ['webrtc.ice_candidate', 'PAYLOAD_TOO_LARGE'],
     [undefined, 'UNKNOWN_EVENT'],
+    [undefined, 'INVALID_MESSAGE'],
   ])
 })
 

@@ -84,11 +84,13 @@ export interface DispatchOptions {
   readonly now: () => number
   readonly onError: (error: unknown, event: string) => void
   /** What a client asked for was answered, with an error where it was refused [LOG2]. */
-  readonly onAnswered: (
-    session: SignalingSession,
-    request: ClientRequest | undefined,
-    error: ErrorBody | undefined,
-  ) => void
+  readonly onAnswered: (session: SignalingSession, asked: Asked | undefined, error: ErrorBody | undefined) => void
+}
+
+/** What a message asked for, whatever its data. */
+interface Asked {
+  readonly event: string
+  readonly data: object
 }
 
 const nothing: DispatchResult = { reply: undefined, malformed: false, n: undefined }
@@ -202,6 +204,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function dispatch(
+    text: string,
     message: ParsedMessage,
     session: SignalingSession,
     handled: number,
@@ -218,7 +221,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     }
     if (message.kind === 'ignored') return nothing
     if (message.kind === 'error') {
-      onAnswered(session, undefined, message.error)
+      onAnswered(session, askedBy(text, message.error), message.error)
       return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
     }
     const { request } = message
@@ -241,11 +244,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: (session, text, handled, refusal, waiter) => dispatch(parse(text), session, handled, refusal, waiter),
+    handle: (session, text, handled, refusal, waiter) => dispatch(text, parse(text), session, handled, refusal, waiter),
     handleLast(session, text, handled) {
       const message = parse(text)
       if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
-      return andThen(dispatch(message, session, handled), (result) => ({ ...result, n: undefined }))
+      return andThen(dispatch(text, message, session, handled), (result) => ({ ...result, n: undefined }))
     },
     aboutOf(text) {
       const message = parse(text)
@@ -257,6 +260,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: string | undefined } {
   if (message.kind === 'ignored') return {}
   return message.kind === 'error' ? message : message.request
+}
+
+/** Where the data alone was wrong: the parser has found an event of ours, and an object or nothing as its data. */
+function askedBy(text: string, { code }: ErrorBody): Asked | undefined {
+  if (code !== 'INVALID_PAYLOAD' && code !== 'PAYLOAD_TOO_LARGE') return undefined
+  const { event, data } = JSON.parse(text)
+  return { event, data: data ?? {} }
 }
 
 /** The number under which a request may come again [EXT4]. */

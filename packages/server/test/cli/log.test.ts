@@ -140,6 +140,8 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
   await ben.next('call.ended')
   ann.send('call.invite', invite, 'too-many')
   await ann.error('too-many')
+  ann.send('webrtc.offer', { call_uuid }, 'wrong')
+  await ann.error('wrong')
   ben.text('x'.repeat(65 * 1024))
   expect((await ben.closed).code).toBe(1009)
   service.signal('SIGTERM')
@@ -172,6 +174,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
     ['call.connected', 'ok', call_uuid],
     ['call.end', 'ok', call_uuid],
     ['call.invite', 'RATE_LIMITED', undefined],
+    ['webrtc.offer', 'INVALID_PAYLOAD', call_uuid],
   ])
   // A stop is no warning.
   const stop = lines.findIndex(({ message }) => message === 'stopping')
