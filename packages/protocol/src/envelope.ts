@@ -33,14 +33,27 @@ export type ParsedMessage =
   | { kind: 'request'; request: ClientRequest }
   /** A bare `ping` or an empty text: nothing to do [ENV1]. */
   | { kind: 'ignored' }
-  /** `malformed` counts towards the ten in a row that close the socket [ENV1]. */
-  | { kind: 'error'; malformed: boolean; requestId: string | undefined; n: number | undefined; error: ErrorBody }
+  /** `malformed` counts towards the ten in a row that close the socket [ENV1]; `event`: where its data alone is wrong. */
+  | {
+      kind: 'error'
+      malformed: boolean
+      event: ClientEventName | undefined
+      requestId: string | undefined
+      n: number | undefined
+      error: ErrorBody
+    }
 
 /** Messages name the field and what it must be, and never hold what was sent [LOG1]. */
-function failure(code: ErrorCode, requestId: string | undefined, n: number | undefined, problem?: FieldProblem) {
+function failure(
+  code: ErrorCode,
+  requestId: string | undefined,
+  n: number | undefined,
+  problem?: FieldProblem,
+  event?: ClientEventName,
+) {
   const details = problem && { field: problem.field, message: `${problem.field || 'data'} ${problem.message}` }
   const malformed = code === 'INVALID_MESSAGE'
-  return { kind: 'error', malformed, requestId, n, error: errorBody(code, details) } as const
+  return { kind: 'error', malformed, event, requestId, n, error: errorBody(code, details) } as const
 }
 
 const requestIdProblem: FieldProblem = {
@@ -71,10 +84,11 @@ export function createMessageParser(): (text: string) => ParsedMessage {
 
     const validate = validators.get(event)
     if (validate === undefined) return failure('UNKNOWN_EVENT', requestId, n)
-    const oversize = oversizeProblem(event as ClientEventName, data)
-    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize)
+    const known = event as ClientEventName
+    const oversize = oversizeProblem(known, data)
+    if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize, known)
     const checked = validate(data)
-    if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked)
+    if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked, known)
     return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
   }
 }

@@ -87,7 +87,7 @@ export interface DispatchOptions {
   readonly onAnswered: (session: SignalingSession, asked: Asked | undefined, error: ErrorBody | undefined) => void
 }
 
-/** What a message asked for, whatever its data. */
+/** What a message asked for; its data where it was good. */
 interface Asked {
   readonly event: string
   readonly data: object
@@ -204,7 +204,6 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   function dispatch(
-    text: string,
     message: ParsedMessage,
     session: SignalingSession,
     handled: number,
@@ -221,7 +220,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     }
     if (message.kind === 'ignored') return nothing
     if (message.kind === 'error') {
-      onAnswered(session, askedBy(text, message.error), message.error)
+      onAnswered(session, askedBy(message), message.error)
       return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
     }
     const { request } = message
@@ -244,11 +243,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: (session, text, handled, refusal, waiter) => dispatch(text, parse(text), session, handled, refusal, waiter),
+    handle: (session, text, handled, refusal, waiter) => dispatch(parse(text), session, handled, refusal, waiter),
     handleLast(session, text, handled) {
       const message = parse(text)
       if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
-      return andThen(dispatch(text, message, session, handled), (result) => ({ ...result, n: undefined }))
+      return andThen(dispatch(message, session, handled), (result) => ({ ...result, n: undefined }))
     },
     aboutOf(text) {
       const message = parse(text)
@@ -262,11 +261,9 @@ function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: st
   return message.kind === 'error' ? message : message.request
 }
 
-/** Where the data alone was wrong: the parser has found an event of ours, and an object or nothing as its data. */
-function askedBy(text: string, { code }: ErrorBody): Asked | undefined {
-  if (code !== 'INVALID_PAYLOAD' && code !== 'PAYLOAD_TOO_LARGE') return undefined
-  const { event, data } = JSON.parse(text)
-  return { event, data: data ?? {} }
+/** Its data stays out: that is text of the client, unchecked [LOG1]. */
+function askedBy({ event }: ParsedMessage & { kind: 'error' }): Asked | undefined {
+  return event && { event, data: {} }
 }
 
 /** The number under which a request may come again [EXT4]. */

@@ -174,7 +174,7 @@ test('[LOG2] what an operator reads of a call, of sockets and of failed authenti
     ['call.connected', 'ok', call_uuid],
     ['call.end', 'ok', call_uuid],
     ['call.invite', 'RATE_LIMITED', undefined],
-    ['webrtc.offer', 'INVALID_PAYLOAD', call_uuid],
+    ['webrtc.offer', 'INVALID_PAYLOAD', undefined],
   ])
   // A stop is no warning.
   const stop = lines.findIndex(({ message }) => message === 'stopping')
