@@ -12,7 +12,7 @@ const testTimeoutMs = 240_000
 const defaultJobTimeoutMs = 3_600_000
 const mostAtOnce = 4
 /** The same for each core, with those that are begun because it is idle. */
-const mostOnCore = 3
+const mostOnCore = 4
 /** One that has just begun has to be seen before there is another one, in ms. */
 const lookMs = 1_000
 /** So much of a core is enough for one more. */
