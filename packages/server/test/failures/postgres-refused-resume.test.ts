@@ -3,9 +3,11 @@ import { about, connectedCall } from '../support/extended-flows.ts'
 import { hangUp, historyOf, pairOn, stopAll } from './people.ts'
 import { becomesReady, becomesUnready, toldOf, worldFor } from './world.ts'
 
-/** Who comes back has a session before its calls can be read: both have to be so, or none. */
-/** Two connects are enough: those that end with 1013 do not count [WS7]. */
-const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '5000', RINGWIRE_CONNECT_RATE: '2/600' } })
+/**
+ * Who comes back has a session before its calls can be read: both have to be so, or none. Connects that end with 1013 do not
+ * count: all of them together are more than may be [WS7].
+ */
+const world = worldFor({ env: { RINGWIRE_PEER_LOST_MS: '5000', RINGWIRE_CONNECT_RATE: '3/600' } })
 
 // A test that fails leaves the database as the next one needs it.
 afterEach(() => world().postgres.freeze('SIGCONT'))
@@ -19,10 +21,12 @@ test('[RES2] [END3] [WS7] who was turned away as the database stood still, and s
     [staying.callee, coming.callee].map(async (client) => {
       await client.die()
       client.supersede()
-      return client.closed
+      const first = await client.closed
+      client.supersede()
+      return [first.code, (await client.closed).code]
     }),
   )
-  expect(closed.map(({ code }) => code)).toEqual([1013, 1013])
+  expect(closed.flat()).toEqual([1013, 1013, 1013, 1013])
   await becomesUnready('database', one, two)
   const back = coming.callee.comeBack()
   postgres.freeze('SIGCONT')
