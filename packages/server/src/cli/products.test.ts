@@ -145,12 +145,12 @@ describe('webhooks', () => {
       [
         `${endpoint.id} --product shop --url http://example.com/`,
         1,
-        'url must begin with https://, but on this machine, where RINGWIRE_WEBHOOK_ALLOW names its address.',
+        'url must begin with https://. RINGWIRE_WEBHOOK_ALLOW opens other addresses',
       ],
       [
         `${endpoint.id} --product shop --url https://10.0.0.1/`,
         1,
-        'url must lead to a public address, or to one that RINGWIRE_WEBHOOK_ALLOW names.',
+        'url must lead to a public address. RINGWIRE_WEBHOOK_ALLOW opens other addresses',
       ],
       [`${endpoint.id} --product shop --events call.ended,call.unknown`, 1, 'events must be a list of some of'],
       [

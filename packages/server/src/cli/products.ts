@@ -99,8 +99,8 @@ async function set(surroundings: Surroundings, product: string, options: SetOpti
       media: media ?? before.media,
       presence: presence ?? before.presence,
     }
-    await store.products.putSettings(product, after)
     await warnWithoutKey(surroundings, store.products, config, product)
+    await store.products.putSettings(product, after)
     return after
   })
   if (json) return printJson(surroundings, describe(product, settings))

@@ -119,12 +119,19 @@ async function create(
 ): Promise<void> {
   const input = { ...inputOf(given), url }
   const add: Work<WebhookEndpoint> = async (webhooks, products, config) => {
-    const created = await webhooks.create(product, input)
-    if (!created.ok) throw new CommandFailure(exitCodes.failed, created.message)
+    // Before it is there: its secret is shown once, whatever fails after that.
     await warnWithoutKey(surroundings, products, config, product)
+    const created = await webhooks.create(product, input)
+    if (!created.ok) throw new CommandFailure(exitCodes.failed, withHint(created.message))
     return created.endpoint
   }
   showSecret(surroundings, await withWebhooks(surroundings, add, true), json)
+}
+
+/** A backend is told the same, without the setting: that is the operator's. */
+function withHint(message: string): string {
+  const isOfUrl = message.startsWith('url must ')
+  return isOfUrl ? `${message} RINGWIRE_WEBHOOK_ALLOW opens other addresses; this command reads it, too.` : message
 }
 
 /** As the service reads it: null is what a new endpoint has. */
@@ -173,7 +180,7 @@ async function change(
 ): Promise<WebhookEndpoint> {
   const changed = await withWebhooks(surroundings, (webhooks) => webhooks.change(product, id, input))
   if (changed === undefined) throw none(id, product)
-  if (!changed.ok) throw new CommandFailure(exitCodes.failed, changed.message)
+  if (!changed.ok) throw new CommandFailure(exitCodes.failed, withHint(changed.message))
   return changed.endpoint
 }
 

@@ -180,14 +180,10 @@ export function urlProblem(text: unknown, guard: AddressGuard): string | undefin
   if (url.protocol === 'http:') {
     const isPlain =
       host === 'localhost' ? guard.allowsPlain('127.0.0.1') || guard.allowsPlain('::1') : guard.allowsPlain(host)
-    return isPlain
-      ? undefined
-      : 'url must begin with https://, but on this machine, where RINGWIRE_WEBHOOK_ALLOW names its address.'
+    return isPlain ? undefined : 'url must begin with https://.'
   }
   if (url.protocol !== 'https:') return 'url must begin with https://.'
-  if (isIP(host) !== 0 && !guard.allows(host)) {
-    return 'url must lead to a public address, or to one that RINGWIRE_WEBHOOK_ALLOW names.'
-  }
+  if (isIP(host) !== 0 && !guard.allows(host)) return 'url must lead to a public address.'
   return undefined
 }
 
