@@ -135,7 +135,7 @@ export function noStore(config: Pick<Config, 'dataDir'>, so = '', product = '<na
   return new CommandFailure(exitCodes.failed, message)
 }
 
-type StoreWork<T> = (store: OpenStore, config: Config) => T | Promise<T>
+export type StoreWork<T> = (store: OpenStore, config: Config) => T | Promise<T>
 
 /** Opens the store that is there, for one command, and closes it whatever happens. */
 export function withStore<T>(surroundings: Surroundings, work: StoreWork<T>): Promise<T> {

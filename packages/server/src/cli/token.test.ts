@@ -38,6 +38,7 @@ describe('token', () => {
       allowed_peer_roles: ['agent', 'boss'],
       device_id: 'd',
       expires_at: '2026-01-01T00:01:00.000Z',
+      revoked: false,
     })
     const told = await run(mint)
     expect(told.err).toBe(
@@ -127,7 +128,7 @@ describe('token', () => {
     const { token } = await json<{ token: string }>(mint)
     rmSync(join(dataDir, 'ringwire.db'))
     const none = await run(`token verify ${token}`)
-    expect(none).toMatchObject({ code: 0, out: expect.stringContaining('"user_id": "ann"') })
+    expect(none).toMatchObject({ code: 0, out: expect.stringContaining('"revoked": null') })
     expect(none.err).toMatch(
       /^Not looked at: whether it was taken back, or its product key is disabled\. There is no data directory of a service at /,
     )

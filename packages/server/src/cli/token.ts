@@ -15,6 +15,7 @@ import {
   printFields,
   printJson,
   requireConfig,
+  type StoreWork,
   type Surroundings,
   visibleLines,
   withStore,
@@ -117,14 +118,18 @@ async function verify(surroundings: Surroundings, text = '-', { json }: { json?:
   if (!verified.ok) {
     throw refused(config, diagnoseToken(token, secrets, surroundings.now()))
   }
-  const reason = await whyRevoked(surroundings, verified.claims)
-  if (reason !== undefined) throw refused(config, reason)
-  const claims = describe(verified.claims)
+  const revocation = await askStore(surroundings, verified.claims)
+  if (revocation?.reason !== undefined) throw refused(config, revocation.reason)
+  // null: nobody could say.
+  const claims = { ...describe(verified.claims), revoked: revocation === undefined ? null : false }
   if (json || surroundings.terminal === undefined) return printJson(surroundings, claims)
   surroundings.out(`${surroundings.terminal.paint('good', 'The token is valid.')}\n`)
   printFields(
     surroundings,
-    Object.entries(claims).map(([name, value]) => [name, typeof value === 'string' ? value : (value ?? []).join(', ')]),
+    Object.entries(claims).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : String(value ?? ''),
+    ]),
   )
 }
 
@@ -133,10 +138,16 @@ function refused(config: Config, reason: string): CommandFailure {
   return new CommandFailure(exitCodes.negative, visibleLines(message))
 }
 
-/** Why the service refuses a token that is good otherwise, by what its store says now; a store that is out of reach is told. */
-async function whyRevoked(surroundings: Surroundings, claims: SessionClaims): Promise<string | undefined> {
+interface Revocation {
+  /** Why the service refuses a token that is good otherwise; undefined: it does not. */
+  readonly reason: string | undefined
+}
+
+/** What the store of the service says now; of one that is out of reach it is told, and nothing is known. */
+async function askStore(surroundings: Surroundings, claims: SessionClaims): Promise<Revocation | undefined> {
   try {
-    return await withStore(surroundings, ({ products }) => findRevocation(products, claims, surroundings.now))
+    const look: StoreWork<string | undefined> = ({ products }) => findRevocation(products, claims, surroundings.now)
+    return { reason: await withStore(surroundings, look) }
   } catch (error) {
     if (!(error instanceof CommandFailure || error instanceof StoreError)) throw error
     const message = `Not looked at: whether it was taken back, or its product key is disabled. ${error.message}`
