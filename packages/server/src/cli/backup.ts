@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import { whyUnusable } from '../config/data-dir.ts'
+import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import { CommandFailure, exitCodes, hasStore, noStore, printJson, requireConfig, type Surroundings } from './command.ts'
 
 const help = `
@@ -36,7 +36,7 @@ async function backup(surroundings: Surroundings, target: string, { json }: { js
 async function backUpOrSay({ backUp }: Surroundings, config: Config, target: string) {
   try {
     // It appears beside the target, and takes its name in the end.
-    const unusable = whyUnusable(target) ?? whyUnusable(dirname(target))
+    const unusable = whyClosed(target) ?? whyUnusable(dirname(target))
     if (unusable !== undefined) throw new Error(`${target} cannot be written: ${unusable}`)
     return await backUp(config, target)
   } catch (error) {

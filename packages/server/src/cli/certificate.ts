@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { tlsProblems } from '../config/tls-files.ts'
 import { CommandFailure, exitCodes } from './command.ts'
 
 export const lanCertificateFile = 'lan-cert.pem'
@@ -24,7 +25,9 @@ function fits(cert: string, key: string, addresses: readonly string[], now: numb
   if (!existsSync(cert) || !existsSync(key)) return false
   try {
     const found = new X509Certificate(readFileSync(cert))
-    return addresses.every((address) => found.checkIP(address)) && Date.parse(found.validTo) > now + dayMs
+    const isFor = addresses.every((address) => found.checkIP(address))
+    // Who stopped the start in the middle of making them left one of another pair.
+    return isFor && Date.parse(found.validTo) > now + dayMs && tlsProblems(cert, key).length === 0
   } catch {
     return false
   }

@@ -5,7 +5,7 @@ import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { whyUnusable } from '../config/data-dir.ts'
-import { openToAll, whyUnreadable } from '../config/secret-files.ts'
+import { isPlainFile, openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { tlsProblems } from '../config/tls-files.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
 import {
@@ -86,13 +86,13 @@ export function fileProblems(config: FileSettings): string[] {
     return reason === undefined ? [] : [`${name} names no readable file: ${path} (${reason})`]
   })
   const { tlsCert, tlsKey } = config
-  const unfit = unreadable.length === 0 && tlsCert !== null && tlsKey !== null ? tlsProblems(tlsCert, tlsKey) : []
-  return [...dataDirProblems(config), ...unreadable, ...unfit]
+  const isPair = tlsCert !== null && tlsKey !== null && isPlainFile(tlsCert) && isPlainFile(tlsKey)
+  return [...dataDirProblems(config), ...unreadable, ...(isPair ? tlsProblems(tlsCert, tlsKey) : [])]
 }
 
-/** Nodes with a database and secrets of their own keep nothing in it. */
+/** Nodes with a database write nothing to it where there are secrets, in it or in the environment. */
 function dataDirProblems({ databaseUrl, jwtSecrets, demo, dataDir }: FileSettings): string[] {
-  if (databaseUrl !== null && jwtSecrets !== null && !demo) return []
+  if (databaseUrl !== null && !demo && hasJwtSecrets({ jwtSecrets, dataDir })) return []
   const reason = whyUnusable(dataDir)
   return reason === undefined ? [] : [unusableDataDir(dataDir, reason)]
 }

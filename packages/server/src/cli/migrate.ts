@@ -5,7 +5,15 @@ import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets, writeJwtSecrets } from '
 import type { Config } from '../config/config.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type Migrated, MigrationRefusal } from '../services/migration.ts'
-import { CommandFailure, exitCodes, inDataDir, printJson, requireConfig, type Surroundings } from './command.ts'
+import {
+  CommandFailure,
+  exitCodes,
+  inDataDir,
+  printJson,
+  requireConfig,
+  requireOpen,
+  type Surroundings,
+} from './command.ts'
 
 const help = `
 All or nothing is copied: whatever interrupts it, run it again. The data directory stays as it is.
@@ -37,6 +45,7 @@ async function printJwtSecrets(surroundings: Surroundings): Promise<void> {
   // Several nodes are refused without these secrets, and here somebody asks what they are.
   const { config } = requireConfig({ ...surroundings, env: { ...surroundings.env, REDIS_URL: undefined } })
   if (!hasJwtSecrets(config)) {
+    requireOpen(config)
     const path = resolve(config.dataDir, jwtSecretsFile)
     throw new CommandFailure(exitCodes.negative, `There is no ${path}: no token was issued with this data directory.`)
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Box, createBox, direct, type Running, throughNode } from './command.ts'
 
@@ -9,9 +9,12 @@ beforeEach(() => {
 })
 afterEach(() => box.clean())
 
-/** Root may do everything. */
-const asNobody =
-  process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...direct] : direct
+/** Root may do everything: here it may do what the owner of a file may. */
+const capabilities = '-dac_override,-dac_read_search'
+const asOwner =
+  process.getuid?.() === 0
+    ? ['setpriv', `--bounding-set=${capabilities}`, `--inh-caps=${capabilities}`, ...direct]
+    : direct
 
 const good = {
   context_type: 'order',
@@ -131,9 +134,8 @@ describe('beside a running service', () => {
         const closed = join(box.dataDir, `closed-${mode}`)
         mkdirSync(closed)
         chmodSync(closed, mode)
-        chmodSync(box.dataDir, 0o755)
         for (const args of ['serve', 'config check', 'keys list']) {
-          const { code, err } = await box.run(args, { program: asNobody, env: { RINGWIRE_DATA_DIR: closed } })
+          const { code, err } = await box.run(args, { program: asOwner, env: { RINGWIRE_DATA_DIR: closed } })
           expect([args, code]).toEqual([args, 1])
           const isThere = args === 'keys list' && verb !== 'enter'
           expect(err).toEqual(
@@ -144,6 +146,14 @@ describe('beside a running service', () => {
         }
         chmodSync(closed, 0o700)
       }
+      // Nothing is written to one that has the secrets already, where calls are elsewhere.
+      const mounted = join(box.dataDir, 'mounted')
+      mkdirSync(mounted)
+      writeFileSync(join(mounted, 'jwt-secrets'), `k:${'A'.repeat(43)}\n`, { mode: 0o600 })
+      chmodSync(mounted, 0o555)
+      const env = { RINGWIRE_DATA_DIR: mounted, DATABASE_URL: 'postgres://ringwire@127.0.0.1/ringwire' }
+      expect(await box.run('config check', { program: asOwner, env })).toMatchObject({ code: 0 })
+      chmodSync(mounted, 0o700)
     },
   )
 
