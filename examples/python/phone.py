@@ -14,13 +14,14 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 
 from websocket import Closed, connect
 
 # With these the service says: do not come back (docs/generated/close-codes.md).
 FINAL = {4400, 4403, 4409}
 # The same again until somebody corrects something (docs/guide/backend-developers.md).
-WRONG = {400, 401, 403}
+WRONG = {400, 401, 403, 404}
 OVER = {"call.ended", "call.rejected", "call.cancelled", "call.missed"}
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 
@@ -42,7 +43,7 @@ def explain(error):
     try:
         told = json.load(error)["error"]
         return f"{told['code']} ({told['message'].rstrip('.')})"
-    except (ValueError, LookupError, TypeError, AttributeError, OSError):
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, HTTPException):
         return str(error)
 
 

@@ -139,7 +139,7 @@ test('[README] a phone that needs nothing but WebSocket: a call with picture, an
 
 test("[guide] a page of one's own: a call with picture, which goes on when a page is loaded again", async () => {
   const key = await makeKey()
-  expect(block(appGuide, 'sh', '`npx ringwire keys create` in the environment')).toBe('npx bun server.ts\n')
+  expect(block(appGuide, 'sh', 'With its ID and secret in the environment')).toBe('npx bun server.ts\n')
   const env = { KEY_ID: key.id, SECRET: key.secret, RINGWIRE_URL: url, PORT: '0' }
   const server = startProcess([process.execPath, `${data.path}/server.ts`], env)
   const [, ofAnn = '', ofBen = ''] = await server.waitFor(/Open (\S+) here, and (\S+) in a private window/)

@@ -10,7 +10,7 @@ declare global {
 export type FlowWindow = { ms: number; audio: number; video: number }
 
 /**
- * Packets that arrived, per kind, in windows of at least 800 ms. The windows are measured by the timestamps of the
+ * Packets that arrived, per kind, in windows of at least 500 ms. The windows are measured by the timestamps of the
  * statistics themselves, so a slow machine makes them longer but never empties them. They begin when something of each of
  * `begun` has come: a call is live by what comes first, and the other side may still be opening its devices.
  */
@@ -38,7 +38,7 @@ export async function measureFlow(
         const fell = state.last && (now.audio < state.last.audio || now.video < state.last.video)
         if (fell && state.found.length === 0) state.last = undefined
         const { last } = state
-        if (now.at === 0 || (last && now.at - last.at < 800)) return
+        if (now.at === 0 || (last && now.at - last.at < 500)) return
         if (!last && begun.some((kind) => now[kind] === 0)) return
         if (last)
           state.found.push({ ms: now.at - last.at, audio: now.audio - last.audio, video: now.video - last.video })
