@@ -1,5 +1,5 @@
 // Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
-// one beside them that gives way to the others, and one more wherever half a core is idle: most jobs wait for a clock, a disk
+// one beside them that gives way to the others, and one more wherever most of half a core is idle: most jobs wait for a clock, a disk
 // or a server, most of the time. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const mostOnCore = 4
 /** One that has just begun has to be seen before there is another one, in ms. */
 const lookMs = 1_000
 /** So much of a core is enough for one more. */
-const enoughIdle = 0.5
+const enoughIdle = 0.4
 /** Tests of one file that run at once: some of them start two nodes each. */
 const mostConcurrent = 6
 /** As `nice` has it. */
