@@ -1,6 +1,6 @@
 // Runs jobs, each in a process of its own: one that crashes or never ends fails alone. As many at a time as there are cores,
-// one beside them that gives way to the others, and one more wherever most of half a core is idle: most jobs wait for a clock, a disk
-// or a server, most of the time. A test that is skipped, left to do or missing counts as failed.
+// one beside them that gives way to the others, and one more wherever a core has room: most jobs wait for a clock, a disk or
+// a server, most of the time. A test that is skipped, left to do or missing counts as failed.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'

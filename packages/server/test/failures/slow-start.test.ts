@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Service } from '@ringwire/testkit/service'
 import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
+import { SQL } from 'bun'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { type AnsweredCall, type Call, type Place, participantOf, type Side } from '../../src/call/call.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
@@ -44,11 +45,14 @@ async function slowStore(count: number, delayMs: number) {
   await slow.start()
   const through = new URL(url)
   through.port = String(slow.port)
+  // It is asked again and again.
+  const sql = new SQL({ url, max: 1 })
   return {
     url,
     through: through.href,
-    ask: (sql: string) => postgres.query(sql, url),
+    ask: (statement: string) => sql.unsafe(statement),
     async stop() {
+      await sql.close()
       await slow.stop()
       await postgres.dispose()
     },

@@ -143,7 +143,7 @@ async function saysWithin(service: Service, wanted: Record<string, unknown>): Pr
       return
     }
     if (took > soon(4 * readyMs)) expect(said).toMatchObject(wanted)
-    await Bun.sleep(20)
+    await Bun.sleep(50)
   }
 }
 
@@ -152,7 +152,7 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   const since = performance.now()
   while (!(await holds())) {
     if (performance.now() - since > soon(ms)) throw new Error(`waited ${ms} ms until ${what}`)
-    await Bun.sleep(20)
+    await Bun.sleep(50)
   }
 }
 
@@ -186,7 +186,7 @@ export async function insist(client: ExtendedClient, event: string, data: object
     const { code } = await ask(client, event, data)
     if (code === undefined) return refusals
     if (code !== 'SERVICE_UNAVAILABLE') throw new Error(`${event}: ${code}`)
-    await Bun.sleep(20)
+    await Bun.sleep(50)
   }
 }
 
