@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { whyClosed, whyUnusable } from '../config/data-dir.ts'
-import { CommandFailure, exitCodes, hasStore, noStore, printJson, requireConfig, type Surroundings } from './command.ts'
+import { CommandFailure, exitCodes, printJson, requireConfig, requireStore, type Surroundings } from './command.ts'
 
 const help = `
 The copy is a data directory: RINGWIRE_DATA_DIR=TARGET ringwire serve starts from it. It holds secrets, as the original.
@@ -26,7 +26,7 @@ async function backup(surroundings: Surroundings, target: string, { json }: { js
   if (config.databaseUrl !== null) {
     throw new CommandFailure(exitCodes.failed, 'Calls are in PostgreSQL (DATABASE_URL): back it up with pg_dump.')
   }
-  if (!hasStore(config)) throw noStore(config, ', so there is nothing to copy')
+  requireStore(config, ', so there is nothing to copy')
   const { calls, bytes } = await backUpOrSay(surroundings, config, target)
   if (json) return printJson(surroundings, { target, calls, bytes })
   surroundings.out(`${target}: ${calls.toLocaleString('en')} calls, ${bytes.toLocaleString('en')} bytes\n`)

@@ -26,7 +26,7 @@ function fits(cert: string, key: string, addresses: readonly string[], now: numb
   try {
     const found = new X509Certificate(readFileSync(cert))
     const isFor = addresses.every((address) => found.checkIP(address))
-    // Who stopped the start in the middle of making them left one of another pair.
+    // A start that was stopped while it made them left halves of two pairs.
     return isFor && Date.parse(found.validTo) > now + dayMs && tlsProblems(cert, key).length === 0
   } catch {
     return false

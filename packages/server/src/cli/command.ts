@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Config, type Environment, loadConfig } from '../config/config.ts'
-import { whyClosed } from '../config/data-dir.ts'
+import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { ProductStore } from '../ports/product-store.ts'
@@ -115,7 +115,15 @@ export function unusableDataDir(dataDir: string, reason: string): string {
 
 /** Ends a command that would not find what is in a data directory that it cannot look into. */
 export function requireOpen({ dataDir }: Pick<Config, 'dataDir'>): void {
-  const reason = whyClosed(dataDir)
+  endWhere(dataDir, whyClosed(dataDir))
+}
+
+/** Ends a command that could make nothing in the data directory. */
+export function requireUsable({ dataDir }: Pick<Config, 'dataDir'>): void {
+  endWhere(dataDir, whyUnusable(dataDir))
+}
+
+function endWhere(dataDir: string, reason: string | undefined): void {
   if (reason !== undefined) throw new CommandFailure(exitCodes.failed, unusableDataDir(dataDir, reason))
 }
 
@@ -127,12 +135,12 @@ export function hasStore({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 
   return databaseUrl !== null || existsSync(join(dataDir, storeFile))
 }
 
-/** The end of a command that finds no store. `so`: what is not done for that; `product`: of a first key, as a shell reads it. */
-export function noStore(config: Pick<Config, 'dataDir'>, so = '', product = '<name>'): CommandFailure {
-  const { dataDir } = config
+/** Ends a command that finds no store. `so`: what is not done for that; `product`: of a first key, as a shell reads it. */
+export function requireStore(config: Pick<Config, 'databaseUrl' | 'dataDir'>, so = '', product = '<name>'): void {
+  if (hasStore(config)) return
   requireOpen(config)
-  const message = `There is no data directory of a service at ${resolve(dataDir)} (RINGWIRE_DATA_DIR)${so}. Run this where the service runs, or set RINGWIRE_DATA_DIR to its directory. A new one begins with: ringwire keys create --product ${product}`
-  return new CommandFailure(exitCodes.failed, message)
+  const message = `There is no data directory of a service at ${resolve(config.dataDir)} (RINGWIRE_DATA_DIR)${so}. Run this where the service runs, or set RINGWIRE_DATA_DIR to its directory. A new one begins with: ringwire keys create --product ${product}`
+  throw new CommandFailure(exitCodes.failed, message)
 }
 
 export type StoreWork<T> = (store: OpenStore, config: Config) => T | Promise<T>
@@ -149,8 +157,8 @@ export function withNewStore<T>(surroundings: Surroundings, work: StoreWork<T>):
 
 async function withAnyStore<T>(surroundings: Surroundings, work: StoreWork<T>, mayMake: boolean): Promise<T> {
   const { config } = requireConfig(surroundings)
+  if (!mayMake) requireStore(config)
   const isThere = hasStore(config)
-  if (!mayMake && !isThere) throw noStore(config)
   const store = await openStoreOf(surroundings, config)
   try {
     // Most often this was run in another folder than the service.

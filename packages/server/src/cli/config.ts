@@ -5,7 +5,7 @@ import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
 import { whyUnusable } from '../config/data-dir.ts'
-import { isPlainFile, openToAll, whyUnreadable } from '../config/secret-files.ts'
+import { isReadableAgain, openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { tlsProblems } from '../config/tls-files.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
 import {
@@ -86,11 +86,11 @@ export function fileProblems(config: FileSettings): string[] {
     return reason === undefined ? [] : [`${name} names no readable file: ${path} (${reason})`]
   })
   const { tlsCert, tlsKey } = config
-  const isPair = tlsCert !== null && tlsKey !== null && isPlainFile(tlsCert) && isPlainFile(tlsKey)
+  const isPair = tlsCert !== null && tlsKey !== null && isReadableAgain(tlsCert) && isReadableAgain(tlsKey)
   return [...dataDirProblems(config), ...unreadable, ...(isPair ? tlsProblems(tlsCert, tlsKey) : [])]
 }
 
-/** Nodes with a database write nothing to it where there are secrets, in it or in the environment. */
+/** With a database, and with secrets in the directory or in the environment, nothing is written to it. */
 function dataDirProblems({ databaseUrl, jwtSecrets, demo, dataDir }: FileSettings): string[] {
   if (databaseUrl !== null && !demo && hasJwtSecrets({ jwtSecrets, dataDir })) return []
   const reason = whyUnusable(dataDir)

@@ -1,9 +1,8 @@
 /** `ringwire serve --lan`: what the service is configured with, so that a phone in the same network can open the demo. */
 import type { Environment } from '../config/config.ts'
-import { whyUnusable } from '../config/data-dir.ts'
 import { localNetworks } from '../config/lan.ts'
 import { ensureCertificate } from './certificate.ts'
-import { CommandFailure, exitCodes, requireConfig, type Surroundings, unusableDataDir } from './command.ts'
+import { CommandFailure, exitCodes, requireConfig, requireUsable, type Surroundings } from './command.ts'
 
 /** The environment with the demo for local networks; host and certificate are the application's where it has them. */
 export function lanEnvironment(surroundings: Surroundings): Environment {
@@ -14,8 +13,7 @@ export function lanEnvironment(surroundings: Surroundings): Environment {
   const lan = { ...env, RINGWIRE_HOST: env.RINGWIRE_HOST || '0.0.0.0', RINGWIRE_DEMO: 'lan' }
   if (env.RINGWIRE_TLS_CERT) return lan
   const { config } = requireConfig({ ...surroundings, env: { ...env, RINGWIRE_DEMO: '0' } })
-  const unusable = whyUnusable(config.dataDir)
-  if (unusable !== undefined) throw new CommandFailure(exitCodes.failed, unusableDataDir(config.dataDir, unusable))
+  requireUsable(config)
   const { cert, key } = ensureCertificate(config.dataDir, addresses, surroundings.now())
   return { ...lan, RINGWIRE_TLS_CERT: cert, RINGWIRE_TLS_KEY: key }
 }

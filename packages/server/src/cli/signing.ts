@@ -12,11 +12,10 @@ import type { ProductKey, ProductStore } from '../ports/product-store.ts'
 import {
   CommandFailure,
   exitCodes,
-  hasStore,
   inDataDir,
-  noStore,
   requireConfig,
   requireOpen,
+  requireStore,
   type Surroundings,
   visible,
   withStore,
@@ -59,7 +58,7 @@ export function placeOfSecrets({ jwtSecrets, dataDir }: Pick<Config, 'jwtSecrets
 /** Whether the product has its key in this data directory; the command ends where it has none at all. */
 async function requireProduct(surroundings: Surroundings, config: Config, product: string): Promise<boolean> {
   if (isBootstrapped(config, product)) return false
-  if (!hasStore(config)) throw noStore(config, ', so no token is signed', shellWord(product))
+  requireStore(config, ', so no token is signed', shellWord(product))
   await withStore(surroundings, ({ products }) => requireKeyOf(products, config, product, surroundings.now()))
   return config.databaseUrl === null
 }

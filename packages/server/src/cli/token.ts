@@ -7,8 +7,7 @@ import type { Config } from '../config/config.ts'
 import { createWsUrl } from '../config/ws-url.ts'
 import type { ProductStore } from '../ports/product-store.ts'
 import { StoreError } from '../ports/store-error.ts'
-import { createPolicies } from '../services/policies.ts'
-import { createRevoked } from '../services/revoked.ts'
+import { participantHash } from '../session/session-id.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -143,10 +142,10 @@ interface Revocation {
   readonly reason: string | undefined
 }
 
-/** What the store of the service says now; of one that is out of reach it is told, and nothing is known. */
+/** What the store of the service says now. Where it is out of reach, standard error says so, and nothing is known. */
 async function askStore(surroundings: Surroundings, claims: SessionClaims): Promise<Revocation | undefined> {
   try {
-    const look: StoreWork<string | undefined> = ({ products }) => findRevocation(products, claims, surroundings.now)
+    const look: StoreWork<string | undefined> = ({ products }) => findRevocation(products, claims, surroundings.now())
     return { reason: await withStore(surroundings, look) }
   } catch (error) {
     if (!(error instanceof CommandFailure || error instanceof StoreError)) throw error
@@ -156,30 +155,21 @@ async function askStore(surroundings: Surroundings, claims: SessionClaims): Prom
   }
 }
 
-/** One look, as the service makes them again and again. */
+/** It reads, and changes nothing: a service that watches revocations also removes old ones, by its own clock. */
 async function findRevocation(
   products: ProductStore,
-  claims: SessionClaims,
-  now: () => number,
+  { participant, issuedAt, key }: SessionClaims,
+  now: number,
 ): Promise<string | undefined> {
-  const ignored = () => {}
-  const revoked = createRevoked({ products, now, onRevoked: ignored, onError: ignored })
-  const policies = createPolicies({ products, onDisabled: ignored, onError: ignored })
-  try {
-    await revoked.start()
-    await policies.start()
-  } finally {
-    revoked.stop()
-    policies.stop()
+  const hash = participantHash(participant)
+  const taken = (await products.revocations(0)).find((revocation) => revocation.participant === hash)
+  if (taken !== undefined && issuedAt < taken.before) {
+    const { product, role, userId } = participant
+    return `The token is authentic, but was taken back: those of user ${userId}, role ${role}, product ${product} that were issued before ${new Date(taken.before).toISOString()} do not count.`
   }
-  if (revoked.isRevoked(claims)) {
-    const { product, role, userId } = claims.participant
-    const before = new Date(revoked.tokensFrom(claims.participant) ?? 0).toISOString()
-    return `The token is authentic, but was taken back: those of user ${userId}, role ${role}, product ${product} that were issued before ${before} do not count.`
-  }
-  if (!policies.isDisabled(claims.key)) return undefined
-  const key = (await products.listKeys(now())).find(({ keyId }) => keyTag(keyId) === claims.key)
-  return `The token is authentic, but the product key that it was issued with, ${key?.keyId}, is disabled.`
+  const issuer = (await products.listKeys(now)).find(({ keyId }) => keyTag(keyId) === key)
+  if (!issuer?.disabled) return undefined
+  return `The token is authentic, but the product key that it was issued with, ${issuer.keyId}, is disabled.`
 }
 
 /** What was pasted: a token, an Authorization header, or what `ringwire token` printed. */

@@ -1,6 +1,6 @@
 /** What a failed connection says of the certificate at the other end. */
 
-/** Nobody who is known here vouches for it. */
+/** No authority that is trusted here has signed it. */
 const untrusted = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -3,7 +3,7 @@
  *
  *   readSecretFile(path)       → what is in it, or what is wrong with it; no problem shows a part of it
  *   whyUnreadable(path)        → why it cannot be read, if it cannot
- *   isPlainFile(path)          → whether it can be read a second time; a pipe cannot
+ *   isReadableAgain(path)      → whether it can be read, and a second time: a pipe cannot
  *   openToAll(path, platform)  → the warning where every account of the machine may use it
  */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs'
@@ -29,8 +29,8 @@ export function whyUnreadable(path: string): string | undefined {
   }
 }
 
-export function isPlainFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+export function isReadableAgain(path: string): boolean {
+  return whyUnreadable(path) === undefined && statSync(path).isFile()
 }
 
 export function openToAll(path: string, platform: string): string | undefined {

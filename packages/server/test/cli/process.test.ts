@@ -157,6 +157,21 @@ describe('beside a running service', () => {
     },
   )
 
+  test.skipIf(process.platform === 'win32')(
+    'TLS files that this account may not read are named once, and not judged',
+    async () => {
+      const hidden = join(box.dataDir, 'hidden.pem')
+      writeFileSync(hidden, 'no certificate', { mode: 0o000 })
+      const env = { RINGWIRE_TLS_CERT: hidden, RINGWIRE_TLS_KEY: hidden }
+      const { code, err } = await box.run('config check', { program: asOwner, env })
+      expect(code).toBe(1)
+      expect(err.match(/RINGWIRE_TLS_(CERT|KEY) (names no readable file|holds no)/g)).toEqual([
+        'RINGWIRE_TLS_CERT names no readable file',
+        'RINGWIRE_TLS_KEY names no readable file',
+      ])
+    },
+  )
+
   test('the data directory is served already: 1, and the first goes on', async () => {
     const service = await box.serve()
     const second = await box.run('serve')
