@@ -55,6 +55,15 @@ export function isRelay({ kind }: Pick<Push, 'kind'>): boolean {
   return kind === 'relay' || kind === 'media'
 }
 
+type RelayedEvent = 'webrtc.offer' | 'webrtc.answer' | 'webrtc.ice_candidate'
+
+/** Whether a push is this message of the peer: the text of a relay begins with its event. */
+export function isRelayOf({ kind, text }: Pick<Push, 'kind' | 'text'>, event: RelayedEvent): boolean {
+  return kind === 'relay' && text.startsWith(event, eventAt)
+}
+
+const eventAt = '{"event":"'.length
+
 /** A push as a base session reads it: with the fields of the interface alone. */
 export function baseText({ kind, text }: Pick<Push, 'text'> & { readonly kind: string }): string {
   if (kind !== 'state' || !text.includes('"display_name"')) return text

@@ -9,9 +9,10 @@ export interface Sink {
   send(text: string): void
   /**
    * Says that call pushes up to `seq` were handed over, so that a ping can prove them [PLACE5]. `rings`: the last one makes
-   * this call ring, by its key; `isEvent`: it is no relay of a peer, or one that has to be saved before it is told [EXT3].
+   * this call ring, by its key; `isEvent`: it is no relay of a peer, or one that has to be saved before it is told [EXT3];
+   * `isUrgent`: a ping follows it at once, however short ago the last one was.
    */
-  pushed(seq: number, rings?: string, isEvent?: boolean): void
+  pushed(seq: number, rings?: string, isEvent?: boolean, isUrgent?: boolean): void
   /** Up to which of them everything was written to the socket; 0 for one of another process. */
   readonly writtenSeq: number
   /** Asks the client for a sign of life at once; false after 3 s without one, when the socket is closed [PLACE4]. */
@@ -133,6 +134,8 @@ export interface SessionSockets {
   renew(sessionId: string, expiresAt: number): MaybePromise<void>
   /** The client has received everything up to `seq`. */
   prove(sessionId: string, seq: number): MaybePromise<void>
+  /** The client says that its media flows: it has the accept of the call and the peer's answer [PLACE5]. */
+  acknowledge(sessionId: string, call: string): void
 }
 
 /** Who is there, and what a session has to do with calls. */

@@ -10,7 +10,7 @@ import { type ClientSession, errorOf, type Outcome, type Waiter } from './reques
 import { createTransitions, type Transitions, type TransitionsOptions } from './transitions.ts'
 
 export type CallsOptions = TransitionsOptions &
-  Omit<InvitesOptions, 'transitions'> & { readonly sessions: Pick<Sessions, 'append' | 'knowsEnd'> }
+  Omit<InvitesOptions, 'transitions'> & { readonly sessions: Pick<Sessions, 'append' | 'acknowledge' | 'knowsEnd'> }
 
 /** Who says that a phone rings. */
 export type Alerting = Pick<ClientSession, 'participant' | 'sessionId' | 'deviceId'>
@@ -51,7 +51,7 @@ export function createCalls(options: CallsOptions): Calls {
     command: CallCommand,
     waiter: Waiter | undefined,
   ): Promise<Outcome<Call>> {
-    const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
+    const ref = refOf(session, callUuid)
     let decision = await run(ref, command)
     if (!decision.ok && (await holderDied(session, ref, decision, waiter))) decision = await run(ref, command)
     // What an answer is about may just be on its way to whoever gets the answer: the news comes first.
@@ -114,7 +114,7 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   async function alerting(session: Alerting, callUuid: string, n?: number): Promise<Outcome<Call>> {
-    const ref = { product: session.participant.product, callUuid: callUuid.toLowerCase() }
+    const ref = refOf(session, callUuid)
     const call = await store.load(ref)
     const side = call === undefined ? undefined : sideOf(call, session.participant)
     if (call === undefined || side === undefined) return { ok: false, error: errorBody('CALL_NOT_FOUND') }
@@ -139,8 +139,7 @@ export function createCalls(options: CallsOptions): Calls {
   /** Where else it rings matters to the busy alone: everybody can hang up while the sessions' store is away. */
   async function rejectOf(actor: ClientSession, callUuid: string, reason: string | null): Promise<CallCommand> {
     if (reason !== 'busy') return { type: 'reject', actor, reason, rung: [] }
-    const { product } = actor.participant
-    const call = await store.load({ product, callUuid: callUuid.toLowerCase() })
+    const call = await store.load(refOf(actor, callUuid))
     const rung = call === undefined ? [] : await sessions.liveOf(actor.participant, undefined, call.startedAt)
     return { type: 'reject', actor, reason, rung }
   }
@@ -153,10 +152,16 @@ export function createCalls(options: CallsOptions): Calls {
     begin,
     seat: (session, callUuid, waiter) => ask(session, callUuid, { type: 'relay', actor: session }, waiter),
     async verb(session, verb, callUuid, reason, waiter) {
+      // Before the commit: the socket may die while the service waits for that.
+      if (verb === 'connected') sessions.acknowledge(session.sessionId, callKey(refOf(session, callUuid)))
       if (verb === 'reject') return ask(session, callUuid, await rejectOf(session, callUuid, reason), waiter)
       const command: CallCommand =
         verb === 'cancel' || verb === 'end' ? { type: verb, actor: session, reason } : { type: verb, actor: session }
       return ask(session, callUuid, command, waiter)
     },
   }
+}
+
+function refOf({ participant }: Pick<ClientSession, 'participant'>, named: string): CallRef {
+  return { product: participant.product, callUuid: named.toLowerCase() }
 }

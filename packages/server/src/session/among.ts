@@ -60,6 +60,7 @@ export function createAmong({ sessions, live, detached, changed, append, forget 
     changed(session)
     session.places?.delete(call)
     session.media?.delete(call)
+    session.acknowledged?.delete(call)
     settle(session, call)
     session.ringing?.delete(call)
     session.kept?.delete(call)

@@ -30,6 +30,7 @@ interface State {
   readonly versions?: Pairs<number> | undefined
   readonly peerVersions?: Pairs<number> | undefined
   readonly media?: Pairs<Push> | undefined
+  readonly acknowledged?: Pairs<number> | undefined
   readonly overSinceOpen?: readonly string[] | undefined
   readonly over?: readonly string[] | undefined
   readonly kept?: Pairs<Kept> | undefined
@@ -61,6 +62,7 @@ export function writeState(session: Session): string {
     versions: listOf(session.versions),
     peerVersions: listOf(session.peerVersions),
     media: listOf(session.media),
+    acknowledged: listOf(session.acknowledged),
     overSinceOpen: session.overSinceOpen && [...session.overSinceOpen],
     over: session.over,
     kept: listOf(session.kept),
@@ -116,6 +118,7 @@ export function readSession(state: string, entries: readonly string[], at: numbe
   session.versions = mapOf(read.versions)
   session.peerVersions = mapOf(read.peerVersions)
   session.media = mapOf(read.media)
+  session.acknowledged = mapOf(read.acknowledged)
   session.overSinceOpen = setOf(read.overSinceOpen)
   session.over = read.over && [...read.over]
   session.kept = mapOf(read.kept)

@@ -1,5 +1,6 @@
 import { isLast, isRelay, type Push } from '../ports/push.ts'
 import { type KeepResult, waitingLimits } from '../ports/sessions.ts'
+import { withoutOldAnswers } from './answers.ts'
 import type { LogEntry } from './log.ts'
 import { notePeerVersion, noteVersion } from './news.ts'
 import type { Session } from './session.ts'
@@ -50,7 +51,9 @@ export function takeUnproven(session: Session, wanted: (push: Push) => boolean):
   const matches = (push: Push) => push.kind !== 'ringing' && wanted(push)
   if (!session.identity.extended) return log.take(({ push }) => matches(push))
   // What a session got that took the place only by connecting may have come to the wrong tab.
-  const isUnproven = (seq: number, push: Push) => seq > session.provenSeq || session.unsettled?.has(push.call) === true
+  const isUnproven = (seq: number, push: Push) =>
+    (seq > session.provenSeq && seq > (session.acknowledged?.get(push.call) ?? 0)) ||
+    session.unsettled?.has(push.call) === true
   const isUndelivered = ({ seq, push }: LogEntry) => isUnproven(seq, push) && matches(push)
   const undelivered = log.find(isUndelivered)
   // Who resumes this session now would not get what was given away. With a socket the numbers stay as they are.
@@ -177,7 +180,8 @@ export function give(source: Session, call: string, version: number): Parcel {
   const isPassed = !isHeld && (source.placeVersions?.get(call) ?? -1) >= version
   // How it ended for a device that has left is for that one [PLACE2].
   const isWanted = (push: Push) => push.call === call && push.kind !== 'media' && (isHeld || !isLast(push))
-  const entries = isPassed ? [] : takeUnproven(source, isWanted).map(({ push, at }) => ({ push, at }))
+  const unproven = isPassed ? [] : takeUnproven(source, isWanted)
+  const entries = withoutOldAnswers(source, call, unproven).map(({ push, at }) => ({ push, at }))
   const taken = [...(source.taken ?? [])].map(([sender, taken]) => [sender, taken.write()] as const)
   const parcel = {
     id: `${source.identity.sessionId}-${version}-${encodeURIComponent(call)}`,

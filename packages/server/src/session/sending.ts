@@ -1,5 +1,6 @@
 import { type AppendResult, isRelay, type Push } from '../ports/push.ts'
 import type { Sink } from '../ports/sessions.ts'
+import { forgetOldAnswers, isUrgent } from './answers.ts'
 import { SessionLog } from './log.ts'
 import { awaitsState, isNews, noteMedia, render } from './news.ts'
 import { hasTaken, noteTaken, openGate, saveFirst } from './places.ts'
@@ -34,7 +35,9 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
     // What is held back goes in front of the call's end: after it nobody opens the gate.
     if (push.kind === 'final') openGate(session, push.call, [], append)
     noteMedia(session, push)
-    if (!isNews(session, push) || awaitsState(session, push)) {
+    const isKnown = !isNews(session, push)
+    if (!isKnown && push.kind === 'state') forgetOldAnswers(session, push.call)
+    if (isKnown || awaitsState(session, push)) {
       // What comes after it is not to wait for it [ORD1].
       if (isShared && relay) noteTaken(session, push)
       return 'dropped'
@@ -82,7 +85,7 @@ export function createSending({ isShared, now, changed, logged }: SendingOptions
     sink.send(render(session, seq, push))
     // Who does not count what it was told may get a relay twice, on another socket.
     const isEvent = !isRelay(push) || (push.saveFirst === true && session.identity.extended)
-    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent)
+    sink.pushed(seq, push.kind === 'ringing' ? push.call : undefined, isEvent, isUrgent(push))
   }
 
   return { append, handOut }

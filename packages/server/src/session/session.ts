@@ -56,6 +56,8 @@ export interface Session {
   peerVersions: Map<string, number> | undefined
   /** What the peer of each of its calls sends, as it said last [MEDIA1]. */
   media: Map<string, Push> | undefined
+  /** Up to which seq its client has each call's pushes because its media flows, where no pong has proven them [PLACE5]. */
+  acknowledged: Map<string, number> | undefined
   /** Calls of whose end it was told since it connected; undefined once it has what dead sockets left behind. */
   overSinceOpen: Set<string> | undefined
   /** The calls of whose end it was told last: what of them comes late is no news. */
@@ -116,6 +118,7 @@ export function createSession(
     versions: undefined,
     peerVersions: undefined,
     media: undefined,
+    acknowledged: undefined,
     overSinceOpen: sink === undefined ? undefined : new Set(),
     over: undefined,
     kept: undefined,

@@ -3,6 +3,7 @@ import { isLast, type Push } from '../ports/push.ts'
 import type { SessionIdentity, Sessions, Sink, Upstream } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { type Among, createAmong, newestVersion } from './among.ts'
+import { acknowledge } from './answers.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { Index } from './index.ts'
 import { socketAhead } from './late.ts'
@@ -263,6 +264,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     prove(sessionId, seq) {
       const session = changing(sessionId)
       if (session !== undefined) prove(session, seq)
+    },
+    acknowledge(sessionId, call) {
+      const session = sessions.get(sessionId)
+      if (session?.places?.has(call) === true && acknowledge(session, call)) changed(session)
     },
     keep(sessionId, push) {
       const session = sessions.get(sessionId)

@@ -81,6 +81,28 @@ test('[PLACE5] call pushes are followed by a ping, at most one a second, and its
   expect(world.pings).toHaveLength(2)
 })
 
+test('[PLACE5] a push that is urgent is followed by a ping at once, once it is written', () => {
+  const it = connection()
+  const push = (seq: number, isUrgent: boolean) => {
+    it.send(`push ${seq}`)
+    it.pushed(seq, undefined, true, isUrgent)
+  }
+  world.now = 1_000
+  push(1, false)
+  flush(it)
+  push(2, true)
+  expect(world.pings).toHaveLength(1)
+  flush(it)
+  push(3, false)
+  push(4, true)
+  flush(it)
+  push(5, false)
+  flush(it)
+  expect(world.pings).toHaveLength(3)
+  pong(it)
+  expect(world.proven).toEqual([4])
+})
+
 test('[PLACE5] within a second every 32 pushes are followed by a ping', () => {
   const it = connection()
   const push = (from: number, to: number) => {

@@ -277,8 +277,8 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
     if (this.state === 'open') this.outlet.send(text)
   }
 
-  pushed(seq: number, rings?: string, isEvent = false): void {
-    this.outlet.pushed(seq, isEvent)
+  pushed(seq: number, rings?: string, isEvent = false, isUrgent = false): void {
+    this.outlet.pushed(seq, isEvent, isUrgent)
     if (rings === undefined) return
     this.rings ??= []
     this.rings.push({ seq, call: rings })

@@ -81,6 +81,8 @@ export class Outlet {
   private pings: OutstandingPing[] | undefined
   private lastPingAt: number
   private pushedSeq = 0
+  /** The last push that a ping follows at once. */
+  private urgentSeq = 0
   private written = 0
   private writtenReply = 0
   private provenSeq = 0
@@ -109,10 +111,11 @@ export class Outlet {
     this.send(text)
   }
 
-  pushed(seq: number, isEvent = false): void {
+  pushed(seq: number, isEvent = false, isUrgent = false): void {
     if (isEvent) this.hasEvent = true
     else this.relays++
     this.pushedSeq = seq
+    if (isUrgent) this.urgentSeq = seq
   }
 
   /** Up to which push everything was written. */
@@ -212,7 +215,9 @@ export class Outlet {
 
   private needsProof(now: number): boolean {
     const isOwed = this.written > this.provenSeq || this.owner.upstream.replies.length > 0
-    return isOwed && (now - this.lastPingAt >= proofIntervalMs || this.written - this.pingedSeq >= proofPushes)
+    if (!isOwed) return false
+    const isUrgent = this.urgentSeq > this.pingedSeq && this.written >= this.urgentSeq
+    return isUrgent || now - this.lastPingAt >= proofIntervalMs || this.written - this.pingedSeq >= proofPushes
   }
 
   /** The process was away for `ms`: what it did not read in that time is no sign of a dead client. */

@@ -114,6 +114,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
     move: (...how) => next().move(...how),
     hasMoved: (id, sink) => home(id).hasMoved(id, sink),
     heldHere: (id) => one.heldHere(id) ?? two.heldHere(id),
+    acknowledge: (id, call) => home(id).acknowledge(id, call),
     keep: (id, push) => away(id).keep(id, push),
     takeKept: (id, call) => away(id).takeKept(id, call),
     openGate: (id, call, first) => away(id).openGate(id, call, first),

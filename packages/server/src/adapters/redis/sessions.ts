@@ -343,6 +343,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     appendRung: (...how) => (saves.isAway ? Promise.reject(away()) : around.appendRung(...how)),
     ring: (id, call) => run('ring', id, call),
     prove: table.prove,
+    acknowledge: table.acknowledge,
     keep: (id, push) => run('keep', id, push),
     takeKept: (id, call) => run('takeKept', id, call),
     hold: (id, call, settled, gate = false, version = newestVersion) => run('hold', id, call, settled, gate, version),

@@ -405,6 +405,77 @@ export function registerPlaceScenarios(name: string, start: StartService): void 
       })
     }
 
+    /** A call whose caller offered, before the accept or after it, and has the answer and a candidate. */
+    async function answeredCall(offers: 'early' | 'late', options: { answersPings: boolean }) {
+      const [callerId, calleeId] = [someone('caller'), someone('callee')]
+      const caller = await service.connect({ user_id: callerId, role: 'customer' }, options)
+      const callee = await connect(calleeId, 'agent')
+      const callUuid = await invite(caller, calleeId)
+      const sdp = (type: 'offer' | 'answer', text = type as string) => ({
+        call_uuid: callUuid,
+        sdp: { type, sdp: `v=0 ${text}` },
+      })
+      if (offers === 'early') caller.send('webrtc.offer', sdp('offer'))
+      await callee.next('call.ringing')
+      callee.send('call.accept', { call_uuid: callUuid })
+      await caller.next('call.accepted')
+      if (offers === 'late') caller.send('webrtc.offer', sdp('offer'))
+      await callee.next('webrtc.offer')
+      callee.send('webrtc.ice_candidate', candidate(callUuid, 1))
+      callee.send('webrtc.answer', sdp('answer'))
+      await caller.next('webrtc.answer')
+      const comeBack = async () => {
+        await caller.die()
+        const back = await connect(callerId, 'customer')
+        await quiet(back, callee)
+        return { back, told: back.events().slice(1) }
+      }
+      return { caller, callee, callUuid, sdp, comeBack }
+    }
+
+    test('[PLACE5] a cut just after the answer: the caller, whose call works, is told nothing twice', async () => {
+      const cut = async () => {
+        const { caller, comeBack } = await answeredCall('late', { answersPings: true })
+        // The ping came with the answer: its pong goes first.
+        await caller.settle()
+        return (await comeBack()).told
+      }
+      expect(await Promise.all(Array.from({ length: 12 }, cut))).toEqual(Array.from({ length: 12 }, () => []))
+    })
+
+    test('[PLACE5] a cut anywhere in the first second: the accept is told again alone, or not at all', async () => {
+      const cut = async (ms: number) => {
+        const { comeBack } = await answeredCall('late', { answersPings: true })
+        await Bun.sleep(ms)
+        return (await comeBack()).told.join()
+      }
+      const told = await Promise.all(range(0, 12).map((n) => cut(n * 90)))
+      // Between the two pongs the answer alone is not proven: it fits no offer of who has it.
+      for (const events of told) expect(['', 'call.accepted', 'webrtc.answer']).toContain(events)
+    })
+
+    test('[PLACE5] a caller that is told of the accept again offers anew, and hears nothing of older answers', async () => {
+      const { callee, sdp, comeBack } = await answeredCall('late', { answersPings: false })
+      const { back, told } = await comeBack()
+      expect(told).toEqual(['call.accepted'])
+      back.send('webrtc.offer', sdp('offer', 'anew'))
+      await callee.next('webrtc.offer', ({ data }) => data.sdp.sdp === 'v=0 anew')
+      callee.send('webrtc.answer', sdp('answer', 'anew'))
+      expect((await back.next('webrtc.answer')).data.sdp.sdp).toBe('v=0 anew')
+    })
+
+    test('[PLACE5] a caller that offered before the accept gets the answer again with it', async () => {
+      const { comeBack } = await answeredCall('early', { answersPings: false })
+      expect((await comeBack()).told).toEqual(['call.accepted', 'webrtc.ice_candidate', 'webrtc.answer'])
+    })
+
+    test('[PLACE5] call.connected stands for the pongs that did not come; an offer does not', async () => {
+      const { caller, callUuid, comeBack } = await answeredCall('late', { answersPings: false })
+      caller.send('call.connected', { call_uuid: callUuid })
+      await caller.settle()
+      expect((await comeBack()).told).toEqual([])
+    })
+
     test('[PLACE5] of 40 callees that close and come back at once, on any node, each is offered anew, once', async () => {
       const reload = async () => {
         const { caller, callee, calleeId } = await connectPair(service)

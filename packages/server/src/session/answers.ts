@@ -1,0 +1,64 @@
+import { isRelayOf, type Push } from '../ports/push.ts'
+import type { LogEntry } from './log.ts'
+import type { Session } from './session.ts'
+
+// `call.accepted` makes a base caller build a new connection and offer. Told twice, or beside the answer to an offer of the
+// connection before, it ends media that flows [PLACE5].
+
+/** Whether a ping follows a push at once: until its pong a lost socket means that it is sent again, or that nobody is there. */
+export function isUrgent(push: Push): boolean {
+  return push.kind === 'state' || push.kind === 'ringing' || isRelayOf(push, 'webrtc.answer')
+}
+
+/**
+ * The client's media flows: it has the accept of the call, the peer's answer and whatever came before these. True where that
+ * was not known.
+ */
+export function acknowledge(session: Session, call: string): boolean {
+  const { log, provenSeq, identity } = session
+  const isOpen = ({ seq, push }: LogEntry) => push.call === call && (!identity.extended || seq > provenSeq)
+  const open = log?.find(isOpen) ?? []
+  // A later answer is to an offer of a connection that exists: it may still be on its way.
+  const last =
+    open.find(({ push }) => isRelayOf(push, 'webrtc.answer')) ?? open.find(({ push }) => push.kind === 'state')
+  if (last === undefined) return false
+  if (identity.extended) {
+    // A resume may still ask for it.
+    session.acknowledged ??= new Map()
+    session.acknowledged.set(call, last.seq)
+  } else log?.retain(({ seq, push }) => push.call !== call || seq > last.seq)
+  return true
+}
+
+/** The session is about to be told the accept of a call once more: what a base one has of answers to older offers is forgotten. */
+export function forgetOldAnswers(session: Session, call: string): void {
+  const { identity, log } = session
+  if (identity.extended || log === undefined || hasOfferedEarly(session, call)) return
+  const states = log.find(({ push }) => push.call === call && push.kind === 'state')
+  // Not told yet: this is the first time for its client, which has made no offer.
+  if (states.some(({ seq }) => !wasHanded(session, seq))) return
+  if (log.all().some(({ push }) => isOldAnswer(push, call))) log.retain(({ push }) => !isOldAnswer(push, call))
+}
+
+/** The same of what goes to another session of the participant, where its client is told the accept again there. */
+export function withoutOldAnswers(session: Session, call: string, entries: readonly LogEntry[]): readonly LogEntry[] {
+  const isToldAgain = entries.some(({ seq, push }) => push.kind === 'state' && wasHanded(session, seq))
+  return isToldAgain && !hasOfferedEarly(session, call)
+    ? entries.filter(({ push }) => !isOldAnswer(push, call))
+    : entries
+}
+
+/** It was handed to a socket, whether or not that was the client's last moment there. */
+function wasHanded({ sink, ready, readyFrom, lostSeq }: Session, seq: number): boolean {
+  if (sink === undefined) return seq <= lostSeq
+  return ready || seq <= readyFrom
+}
+
+/** Whoever offers before the accept does not do so at the accept: its client waits for that answer. */
+function hasOfferedEarly({ kept }: Session, call: string): boolean {
+  return kept?.get(call)?.pushes.some((push) => isRelayOf(push, 'webrtc.offer')) === true
+}
+
+function isOldAnswer(push: Push, call: string): boolean {
+  return push.call === call && (isRelayOf(push, 'webrtc.answer') || isRelayOf(push, 'webrtc.ice_candidate'))
+}
