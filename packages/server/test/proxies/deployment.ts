@@ -3,6 +3,7 @@ import type { TokenRequest, TokenResponse } from '@ringwire/protocol/rest'
 import { ExtendedClient } from '@ringwire/testkit/extended-client'
 import { freePort } from '@ringwire/testkit/ports'
 import { productKey, Service } from '@ringwire/testkit/service'
+import { TcpProxy } from '@ringwire/testkit/tcp-proxy'
 import { Postgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { signingKeyEnv } from '../support/session-tokens.ts'
@@ -31,14 +32,23 @@ export class Deployment {
   readonly url: string
   readonly nodes: readonly [Service, Service]
   readonly redis: RedisServer
+  /** Between the nodes and Redis: can stand still. */
+  readonly redisProxy: TcpProxy
   private readonly postgres: Postgres
   private readonly phones: Phone[] = []
   private readonly extended: ExtendedClient[] = []
   private proxy: ReverseProxy | undefined
   private readonly added: Service[] = []
 
-  private constructor(port: number, nodes: readonly [Service, Service], postgres: Postgres, redis: RedisServer) {
+  private constructor(
+    port: number,
+    nodes: readonly [Service, Service],
+    postgres: Postgres,
+    redis: RedisServer,
+    redisProxy: TcpProxy,
+  ) {
     this.url = `https://127.0.0.1:${port}`
+    this.redisProxy = redisProxy
     this.nodes = nodes
     this.postgres = postgres
     this.redis = redis
@@ -46,17 +56,18 @@ export class Deployment {
 
   static async start({ proxy, env, silenceMs }: DeploymentOptions): Promise<Deployment> {
     const [port, postgres, redis] = await Promise.all([freePort(), Postgres.start(), startRedis()])
+    const redisProxy = await new TcpProxy(redis.url).start()
     const node = (id: string) =>
       new Service({
         DATABASE_URL: postgres.url(),
-        REDIS_URL: redis.url,
+        REDIS_URL: `redis://${redisProxy.host}`,
         RINGWIRE_NODE_ID: id,
         RINGWIRE_PUBLIC_URL: `https://127.0.0.1:${port}`,
         RINGWIRE_TRUST_PROXY: '1',
         ...signingKeyEnv,
         ...env,
       })
-    const deployment = new Deployment(port, [node('one'), node('two')], postgres, redis)
+    const deployment = new Deployment(port, [node('one'), node('two')], postgres, redis, redisProxy)
     const [one, two] = deployment.nodes
     try {
       await Promise.all([one.start(), two.start()])
@@ -197,6 +208,7 @@ export class Deployment {
   async dispose(): Promise<void> {
     await this.proxy?.stop()
     await Promise.all([...this.nodes, ...this.added].map((node) => node.dispose()))
+    await this.redisProxy.stop()
     await Promise.all([this.postgres.dispose(), this.redis.stop()])
   }
 }

@@ -170,10 +170,10 @@ function haproxy(directory: string, { port, nodes, silenceMs = 75_000 }: ProxyOp
     env,
     async addNode(url) {
       const { hostname, port } = new URL(url)
-      await tellHaproxy(
-        env.ADMIN,
-        `set server ringwire/node3 addr ${hostname} port ${port}; enable server ringwire/node3`,
-      )
+      for (const name of ['node3', 'last3']) {
+        const server = `ringwire/${name}`
+        await tellHaproxy(env.ADMIN, `set server ${server} addr ${hostname} port ${port}; enable server ${server}`)
+      }
     },
   }
 }
