@@ -16,7 +16,7 @@ import type { CallStore } from './ports/call-store.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Devices } from './ports/devices.ts'
-import type { Nodes, Uptime } from './ports/nodes.ts'
+import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
@@ -79,7 +79,7 @@ export interface BackendOptions {
   /** The machine's, where it is not given; several nodes go by the clock of their database. */
   readonly clock?: Clock | undefined
   /** Another node is known to be dead. */
-  readonly onDeath: (node: string, hasLeft: boolean) => void
+  readonly onDeath: (death: NodeDeath) => void
   /** What another node has just committed to a call. */
   readonly onCall: (call: Call) => void
   /** Another node has told everybody of a call up to this version. */

@@ -87,9 +87,9 @@ export function createServer(deps: ServerDeps): RingwireServer {
       logger,
       meter,
       clock: deps.clock,
-      onDeath(node, hasLeft) {
-        if (hasLeft) logger.info({ node }, 'a node has left')
-        else logger.warn({ node }, 'a node is gone')
+      onDeath({ node, hasLeft, isPast }) {
+        // The database knows each run of the last day: those that were over before this start are no news.
+        if (!isPast) logger[hasLeft ? 'info' : 'warn']({ node }, hasLeft ? 'a node has left' : 'a node is gone')
         domain?.deadlines.nodeDied()
         front?.online.died(node, hasLeft)
       },

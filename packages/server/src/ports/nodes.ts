@@ -19,6 +19,15 @@ export interface Nodes {
   told(call: Call): void
 }
 
+/** A run of a node is known to be over. */
+export interface NodeDeath {
+  readonly node: string
+  /** It was stopped, and said so. */
+  readonly hasLeft: boolean
+  /** It was over before this node began to look. */
+  readonly isPast: boolean
+}
+
 /** Where nobody could come back for longer, that was an outage, in ms [END3]. */
 export const outageMs = 3_000
 

@@ -5,6 +5,7 @@ import { SQL } from 'bun'
 import { openPostgresNodes, type PostgresNodes, type PostgresNodesOptions } from '../../src/adapters/postgres/nodes.ts'
 import { openPostgres } from '../../src/adapters/postgres/open.ts'
 import { newNodeName } from '../../src/ports/node-name.ts'
+import type { NodeDeath } from '../../src/ports/nodes.ts'
 import { StoreError } from '../../src/ports/store-error.ts'
 import { createSteadyClock } from '../../src/time/steady-clock.ts'
 import { jumpTo, makeSkewed } from '../failures/skewed-database.ts'
@@ -286,5 +287,29 @@ test('[END3] an outage is kept for as long as a call may last, and then forgotte
   await short.serve()
   expect([await old(), knowsOld(short)]).toEqual([0, false])
   await short.stop()
+  expect(errors).toEqual([])
+}, 240_000)
+
+test('runs that were over before this node began are told of as past; one that ends later is not', async () => {
+  const sql = new SQL(url)
+  const past = ['left', 'silent', 'again'].map((id) => newNodeName(id, Date.now() - 3_600_000))
+  const insert = (name: string, hasLeft: boolean, age: string) =>
+    sql.unsafe(
+      `INSERT INTO nodes (name, beats, seen_at, ready_at, has_left, owns_sessions)
+       VALUES ($1, 9, now() - $3::interval, now() - $3::interval, $2, true)`,
+      [name, hasLeft, age],
+    )
+  for (const name of past) await insert(name, name.startsWith('left'), '1 hour')
+  const deaths = new Map<string, NodeDeath>()
+  const onDeath = (death: NodeDeath) => void deaths.set(death.node, death)
+  const again = await openNode('again')
+  const leaves = await openNode('leaves')
+  const watching = await openNode('watching', { onDeath })
+  await until('the runs of an hour ago are known to be over', () => past.every((name) => deaths.has(name)))
+  expect(past.map((name) => deaths.get(name)?.isPast)).toEqual([true, true, true])
+  await leaves.stop()
+  await until('the one that leaves is missed', () => deaths.has(leaves.self))
+  expect(deaths.get(leaves.self)).toEqual({ node: leaves.self, hasLeft: true, isPast: false })
+  await Promise.all([again.stop(), watching.stop(), sql.close()])
   expect(errors).toEqual([])
 }, 240_000)

@@ -1,7 +1,7 @@
 import type { Outage } from '../../call/call.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { connectionName, isReplacedBy, newNodeName } from '../../ports/node-name.ts'
-import { type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
+import { type NodeDeath, type Nodes, outageMs, type Uptime } from '../../ports/nodes.ts'
 import { forgetOldest } from '../oldest.ts'
 import { Connections } from './connections.ts'
 
@@ -18,8 +18,8 @@ export interface PostgresNodesOptions {
   readonly isReady: () => boolean
   /** No call lasts longer: what was over before that stops no lost clock any more, in ms [END3]. */
   readonly keptMs: number
-  /** A node is known to be dead that was not before; `hasLeft`: it was stopped. */
-  readonly onDeath: (node: string, hasLeft: boolean) => void
+  /** A node is known to be dead that was not before. */
+  readonly onDeath: (death: NodeDeath) => void
   readonly onError: (error: unknown) => void
   /** This machine's monotonic clock, in ms: it may stand still with the machine. */
   readonly ticks?: () => number
@@ -110,6 +110,8 @@ interface Seen {
   beats: number
   hasLeft: boolean
   readonly ownsSessions: boolean
+  /** It has counted since this node began to look, or had just before. */
+  wasHeard: boolean
   /** When its count was first seen at what it is, on the monotonic clock. */
   since: number
   /** The database's word for how long ago that was, as it was first seen. */
@@ -191,7 +193,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
     for (const [name, each] of seen) {
       if (!dead.has(name) && (each.hasLeft || isReplaced(name) || isSilent(name, each, now))) {
         dead.add(name)
-        onDeath(name, each.hasLeft)
+        onDeath({ node: name, hasLeft: each.hasLeft, isPast: !each.wasHeard })
       }
     }
   }
@@ -216,10 +218,12 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   function learnOther([name, beats, hasLeft, ageMs, ownsSessions]: OtherRow, now: number, lookMs: number): void {
     const known = seen.get(name)
     missing.delete(name)
-    if (known === undefined) seen.set(name, { beats, hasLeft, ownsSessions, since: now, ageMs })
-    else if (known.beats !== beats || known.hasLeft !== hasLeft) {
+    if (known === undefined) {
+      const wasHeard = !hasLeft && ageMs <= deadMs
+      seen.set(name, { beats, hasLeft, ownsSessions, wasHeard, since: now, ageMs })
+    } else if (known.beats !== beats || known.hasLeft !== hasLeft) {
       // It counted on since the last look, also where the database's clock says that it was long before.
-      Object.assign(known, { beats, hasLeft, since: now, ageMs: Math.min(ageMs, lookMs) })
+      Object.assign(known, { beats, hasLeft, wasHeard: true, since: now, ageMs: Math.min(ageMs, lookMs) })
       if (!hasLeft && !isReplaced(name)) dead.delete(name)
     }
   }
