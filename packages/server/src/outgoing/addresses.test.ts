@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { createAddressGuard, hostOf, resolveHost } from './addresses.ts'
 
 const forbidden = [
@@ -35,6 +36,9 @@ const forbidden = [
   '2002:7f00:1::',
   '2001:0:7f00:1::',
   '2001:db8::1',
+  '2606:2800:21f:cb07:0:5efe:7f00:1',
+  '2606:2800:21f:cb07:200:5efe:a00:1',
+  'fe80::5efe:10.0.0.1',
 ]
 
 test('[HOOK4] no request goes anywhere but to the public internet', () => {
@@ -47,6 +51,89 @@ test('[HOOK4] no request goes anywhere but to the public internet', () => {
   for (const text of ['', 'localhost', '1', '0x7f.1', '127.1', '2130706433', '0177.0.0.1', '10.0.0.1/8', '[::1]']) {
     expect([text, guard.allows(text)]).toEqual([text, false])
   }
+})
+
+/** Address blocks of the IANA registries that are no public unicast: special-purpose, multicast, and IPv6 outside 2000::/3. */
+const specialIPv4 = [
+  '0.0.0.0/8 0.0.0.0/32 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.0.0/29',
+  '192.0.0.8/32 192.0.0.9/32 192.0.0.10/32 192.0.0.170/32 192.0.0.171/32 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24',
+  '192.88.99.0/24 192.88.99.2/32 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24',
+  '224.0.0.0/4 240.0.0.0/4 255.255.255.255/32',
+].flatMap((line) => line.split(' '))
+const specialIPv6 = [
+  '::1/128 ::/128 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001::/32 2001:1::1/128',
+  '2001:1::2/128 2001:1::3/128 2001:2::/48 2001:3::/32 2001:4:112::/48 2001:10::/28 2001:20::/28 2001:30::/28',
+  '2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
+  '::/8 100::/8 200::/7 400::/6 800::/5 1000::/4 4000::/3 6000::/3 8000::/3 a000::/3 c000::/3 e000::/4 f000::/5 f800::/6 fe00::/9',
+].flatMap((line) => line.split(' '))
+
+const widthOf = (text: string) => (text.includes(':') ? 128n : 32n)
+/** Without the library that is tested. */
+function numberOf(text: string): bigint {
+  if (!text.includes(':')) return text.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
+  const [head = '', tail] = text.split('::')
+  const read = (half = '') => half.split(':').filter((part) => part !== '')
+  const [before, after] = [read(head), read(tail)]
+  const zeros = Array<string>(8 - before.length - after.length).fill('0')
+  return [...before, ...zeros, ...after].reduce((sum, part) => sum * 65_536n + BigInt(`0x${part}`), 0n)
+}
+function textOf(value: bigint, width: bigint): string {
+  const size = width === 32n ? 8n : 16n
+  const parts = Array.from(
+    { length: Number(width / size) },
+    (_, n) => (value >> (width - size * BigInt(n + 1))) & ((1n << size) - 1n),
+  )
+  return width === 32n ? parts.join('.') : parts.map((part) => part.toString(16)).join(':')
+}
+function blockOf(text: string): { first: bigint; last: bigint; width: bigint } {
+  const [address = '', bits = ''] = text.split('/')
+  const width = widthOf(address)
+  const first = numberOf(address)
+  return { first, last: first + (1n << (width - BigInt(bits))) - 1n, width }
+}
+const blocks = [...specialIPv4, ...specialIPv6].map(blockOf)
+const isSpecial = (value: bigint, width: bigint) =>
+  blocks.some((block) => block.width === width && value >= block.first && value <= block.last)
+/** The half of an IPv6 address that begins with 0000:5efe, 0100:5efe, 0200:5efe or 0300:5efe. */
+const isIsatap = (value: bigint) => ((value >> 32n) & 0xfcff_ffffn) === 0x5efen
+
+test('[HOOK4] the first and the last address of every special block are refused', () => {
+  const guard = createAddressGuard([])
+  for (const { first, last, width } of blocks) {
+    for (const value of [first, last, (first + last) / 2n]) {
+      const address = textOf(value, width)
+      expect([address, guard.allows(address)]).toEqual([address, false])
+    }
+  }
+})
+
+test('[HOOK4] property: what is allowed is public unicast, and all of that is', () => {
+  const guard = createAddressGuard([])
+  const anywhere = (width: bigint) => fc.bigInt(0n, (1n << width) - 1n)
+  // Most of IPv6 is outside 2000::/3.
+  const unicast = anywhere(125n).map((low) => (1n << 125n) | low)
+  const isatap = fc
+    .tuple(anywhere(61n), fc.integer({ min: 0, max: 3 }), anywhere(32n))
+    .map(([prefix, flags, ipv4]) => (1n << 125n) | (prefix << 64n) | (BigInt(flags) << 56n) | (0x5efen << 32n) | ipv4)
+  const beside = fc.constantFrom(...blocks.filter(({ width }) => width === 128n)).map(({ last }) => last + 1n)
+  const ipv6 = fc.oneof(anywhere(128n), unicast, isatap, beside).map((value) => value & ((1n << 128n) - 1n))
+  fc.assert(
+    fc.property(ipv6, (value) => {
+      const isMapped = value >> 32n === 0xffffn
+      if (!isMapped) expect(guard.allows(textOf(value, 128n))).toBe(!isSpecial(value, 128n) && !isIsatap(value))
+    }),
+    { numRuns: 2_000 },
+  )
+  fc.assert(
+    fc.property(anywhere(32n), (value) => {
+      const isAllowed = !isSpecial(value, 32n) && textOf(value, 32n) !== '168.63.129.16'
+      expect(guard.allows(textOf(value, 32n))).toBe(isAllowed)
+      // An IPv4-mapped text means the same address. The IPv4-compatible form leads nowhere.
+      expect(guard.allows(textOf((0xffffn << 32n) | value, 128n))).toBe(isAllowed)
+      expect(guard.allows(textOf(value, 128n))).toBe(false)
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('[HOOK4] RINGWIRE_WEBHOOK_ALLOW opens what it names; without TLS on the machine itself alone', () => {

@@ -26,18 +26,14 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   }
 
   function read(text: string): Address | undefined {
-    // A zone (fe80::1%eth0) is of a link, and nowhere else.
+    // An address with a zone (fe80::1%eth0) belongs to a link. An IPv4-mapped address is judged as the IPv4 address it means.
     return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.process(text)
   }
 
   return {
     allows(text) {
       const address = read(text)
-      // Anything but unicast is private, of the link, of the machine, reserved, or hides an IPv4 address in itself.
-      return (
-        address !== undefined &&
-        (isNamed(address) || (address.range() === 'unicast' && !isMetadata(address) && !isCompatible(address)))
-      )
+      return address !== undefined && (isNamed(address) || isPublic(address))
     },
     allowsPlain(text) {
       const address = read(text)
@@ -46,13 +42,37 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   }
 }
 
-/** Where clouds answer a machine with its own credentials, at addresses that look public. */
-const metadata = new Set(['168.63.129.16', '100.100.100.200', '192.0.0.192'])
-const isMetadata = (address: Address) => metadata.has(address.toString())
+/**
+ * No public unicast: every block of the IANA IPv4 special-purpose registry, multicast, and addresses where clouds give a
+ * machine its own credentials.
+ */
+const specialIPv4 = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
+  ...['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
+].map((text) => ipaddr.IPv4.parseCIDR(text))
 
-/** An IPv4 address in the way of before (RFC 4291 section 2.5.5.1): `::127.0.0.1`. */
-const compatible = ipaddr.IPv6.parseCIDR('::/96')
-const isCompatible = (address: Address) => address instanceof ipaddr.IPv6 && address.match(compatible)
+/** All global unicast that IANA has allocated (RFC 4291 section 2.4). */
+const unicastIPv6 = ipaddr.IPv6.parseCIDR('2000::/3')
+/**
+ * The blocks of the IANA IPv6 special-purpose registry in it: protocol assignments with Teredo and ORCHID, documentation, 6to4
+ * and AS112. What is outside of it needs no list: NAT64, unique local, link-local, IPv4-compatible, multicast and the rest.
+ */
+const specialIPv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'].map((text) =>
+  ipaddr.IPv6.parseCIDR(text),
+)
+
+function isPublic(address: Address): boolean {
+  if (address instanceof ipaddr.IPv4) return !specialIPv4.some((network) => address.match(network))
+  return address.match(unicastIPv6) && !specialIPv6.some((network) => address.match(network)) && !isIsatap(address)
+}
+
+/** An interface id `0000:5efe` or `0200:5efe` before an IPv4 address, which a tunnel leads to (RFC 5214 section 6.1). */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  const [, , , , flags = 0, mark] = parts
+  // Two bits of the first half may be set: universal (0x0200) and group (0x0100).
+  return (flags & ~0x0300) === 0 && mark === 0x5efe
+}
 
 /** One address is a network of one. */
 function parseNetwork(text: string): [Address, number] {

@@ -5,7 +5,7 @@ import { createServer as createTls } from 'node:https'
 import { type AddressInfo, createServer as createTcp, type Socket, type Server as TcpServer } from 'node:net'
 import { makeCertificates } from '../../test/support/certificates.ts'
 import { createAddressGuard } from './addresses.ts'
-import { createPost, type PostOptions } from './post.ts'
+import { type Answer, createPost, noConnection, type PostOptions } from './post.ts'
 
 /** 127.0.0.1 may be asked; 127.0.0.2 stands for what must never be reached. */
 const guard = createAddressGuard(['127.0.0.1/32'])
@@ -37,6 +37,9 @@ async function forbiddenAt(port: number): Promise<() => number> {
   )
   return () => count
 }
+
+const without = (cause: string): Answer => ({ ok: false, error: noConnection, cause })
+const notAllowed = without('the address is not allowed')
 
 const ask = (url: string, options: Partial<PostOptions> = {}, signal?: AbortSignal) =>
   createPost({ guard, ...options })({ url, headers: { 'x-test': 'yes' }, body: '{"a":"ä"}', ...(signal && { signal }) })
@@ -75,12 +78,12 @@ test('[HOOK4] a name that means another address the second time: the connection 
   const url = `http://turning.example:${port}/`
   expect(await ask(url, { resolve: turning })).toEqual({ ok: true, status: 200, body: `turning.example:${port}` })
   expect(asked).toBe(1)
-  expect(await ask(url, { resolve: turning })).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(await ask(url, { resolve: turning })).toEqual(notAllowed)
   expect(asked).toBe(2)
   expect(await ask(url, { resolve: async () => ['127.0.0.1', '127.0.0.2'] })).toMatchObject({ ok: false })
   expect(await ask(url, { resolve: async () => [] })).toMatchObject({ ok: false })
-  expect(await ask(`http://127.0.0.2:${port}/`)).toEqual({ ok: false, error: 'the address is not allowed' })
-  expect(await ask(`http://[::ffff:127.0.0.2]:${port}/`)).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(await ask(`http://127.0.0.2:${port}/`)).toEqual(notAllowed)
+  expect(await ask(`http://[::ffff:127.0.0.2]:${port}/`)).toEqual(notAllowed)
   expect(visits()).toBe(0)
 })
 
@@ -139,7 +142,7 @@ test('[HOOK3] the deadline is 10 s, from the look-up of the name', async () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     expect(isOver).toBe(false)
     jest.advanceTimersByTime(1)
-    expect(await asked).toEqual({ ok: false, error: 'no answer within 10 s' })
+    expect(await asked).toEqual(without('no answer within 10 s'))
   } finally {
     jest.useRealTimers()
   }
@@ -155,8 +158,33 @@ test('who closes, who is not there, who has no name, who speaks something else',
     expect(answer.ok).toBe(false)
     expect(answer.ok ? '' : answer.error).not.toBe('')
   }
-  const unknown = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
-  expect(await ask('http://unknown.example/', { resolve: unknown })).toEqual({ ok: false, error: 'ENOTFOUND' })
+})
+
+test('[HOOK4] every request without a connection says the same: names inside cannot be told from others', async () => {
+  const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }))
+  const never = () => new Promise<never>(() => {})
+  const url = 'http://name.example/'
+  const plain = 'http://name.example:1/'
+  const there = async () => ['127.0.0.1']
+  const codes = ['ENOTFOUND', 'ENODATA', 'EAI_AGAIN', 'ESERVFAIL', 'ETIMEOUT', 'ECANCELLED']
+  const answers = [
+    ...(await Promise.all(codes.map((code) => ask(url, { resolve: failing(code) })))),
+    await ask(url, { resolve: async () => [] }),
+    await ask(url, { resolve: async () => ['10.0.0.1'] }),
+    await ask(url, { resolve: async () => ['127.0.0.1', '169.254.169.254'] }),
+    // Without TLS only the machine itself.
+    await ask(url, { resolve: async () => ['93.184.215.14'] }),
+    await ask(url, { resolve: never, deadlineMs: 50 }),
+    await ask(url, { resolve: never }, AbortSignal.timeout(50)),
+    // Nobody listens on port 1, with TLS or without.
+    await ask(plain, { resolve: there }),
+    await ask(plain.replace('http', 'https'), { resolve: there }),
+    await ask('https://10.0.0.1/'),
+    await ask('https://[::ffff:a00:1]/'),
+  ]
+  for (const answer of answers) expect(answer).toMatchObject({ ok: false, error: noConnection })
+  // The operator reads the cause in the log.
+  expect(answers[0]).toMatchObject({ cause: 'ENOTFOUND' })
 })
 
 test('an answer that is another protocol is none, and nobody waits for another one', async () => {
@@ -248,7 +276,7 @@ test('[HOOK4] after its time a connection is not kept, and the name is checked a
   expect(await ask()).toMatchObject({ ok: true, body: '0' })
   await over[0]
   address = '127.0.0.2'
-  expect(await ask()).toEqual({ ok: false, error: 'the address is not allowed' })
+  expect(await ask()).toEqual(notAllowed)
 })
 
 test('a connection waits so long and no longer; one that waits for an answer may take its time', async () => {

@@ -1,9 +1,9 @@
 /**
- * Requests to URLs that strangers gave [HOOK4]: to addresses that were checked, no further, no longer, and no more than
- * was asked for.
+ * Requests to URLs that strangers gave [HOOK4]. Requests only go to checked addresses, and an answer takes bounded time,
+ * bytes and memory.
  *
  *   const post = createPost({ guard })
- *   await post({ url, headers, body }) → { ok: true, status, retryAfter, body } | { ok: false, error, wasStale? }
+ *   await post({ url, headers, body }) → { ok: true, status, retryAfter, body } | { ok: false, error, cause?, wasStale? }
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
@@ -13,10 +13,15 @@ import { createAgents, type KeptLimits } from './kept.ts'
 
 /** From the look-up of the name to the status, and to the end of the body, in ms [HOOK3]. */
 const deadlineMs = 10_000
-/** More of an answer is not read. */
+/** Of an answer, in bytes: all that the connection brings, and the header section of a message [HOOK4]. */
 const maxReadBytes = 64 * 1024
-/** More of it is not kept. */
+const maxHeaderBytes = 16 * 1024
+/** An answer may begin with 8 informational ones, such as 100 and 103 (RFC 9110 section 15.2) [HOOK4]. */
+const maxInformational = 8
+/** The part of a body that is kept, in bytes. */
 const maxShownBytes = 1024
+/** The one text for every request that got no connection: it must not tell internal names apart [HOOK4]. */
+export const noConnection = 'no connection to an allowed address'
 
 export interface Posted {
   readonly url: string
@@ -30,10 +35,11 @@ export type Answer =
   /** Whatever the status; `body`: its first KiB. */
   | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined; readonly body: string }
   /**
-   * No status came. The text names what went wrong, and nothing of what was sent. `wasStale`: a connection that was kept
-   * ended under it. It may have arrived or not; on a new one it may go at once.
+   * No status came. `error` says what went wrong, and nothing of what was sent. `cause` says why there was no connection; only
+   * the operator may read that. `wasStale`: a kept connection ended under the request, which may have arrived or not. It may
+   * go again at once, on a new connection.
    */
-  | { readonly ok: false; readonly error: string; readonly wasStale?: boolean }
+  | { readonly ok: false; readonly error: string; readonly cause?: string; readonly wasStale?: boolean }
 
 export type Post = (posted: Posted) => Promise<Answer>
 
@@ -58,7 +64,7 @@ export function createPost(options: PostOptions): Post {
   const { guard, trusted = null, resolve = resolveHost, deadlineMs: limitMs = deadlineMs, ca, kept } = options
   const agents = createAgents(kept)
 
-  /** Addresses that may be connected to: all that the name has, or none. */
+  /** All addresses of the name, where each may be connected to. */
   async function addressesOf(url: URL): Promise<readonly string[]> {
     const found = await resolve(hostOf(url))
     if (found.length === 0) throw new Refusal('the name has no address')
@@ -67,7 +73,7 @@ export function createPost(options: PostOptions): Post {
     return found
   }
 
-  /** Is asked for each new connection, and for no other. */
+  /** An agent only asks this for a new connection. */
   function lookupFor(url: URL, refused: (error: unknown) => void): LookupFunction {
     return (host, wanted, callback) => {
       addressesOf(url).then(
@@ -81,52 +87,75 @@ export function createPost(options: PostOptions): Post {
   }
 
   return async ({ url: text, headers, body, signal }) => {
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    late.catch(() => {})
-    const abort = new AbortController()
-    const giveUp = (message: string) => {
-      reject(new Refusal(message))
-      abort.abort()
+    const ending = createEnding(limitMs, signal)
+    let isConnected = false
+    const connected = () => {
+      isConnected = true
     }
-    const timer = setTimeout(giveUp, limitMs, `no answer within ${limitMs / 1_000} s`)
-    const stop = () => giveUp(signal?.reason?.name === 'TimeoutError' ? 'timeout' : 'the request was given up')
-    signal?.addEventListener('abort', stop)
     let request: ClientRequest | undefined
     try {
-      if (signal?.aborted) stop()
       const url = new URL(text)
-      // An address is looked up nowhere.
-      if (isIP(hostOf(url)) !== 0) await Promise.race([addressesOf(url), late])
+      // node:http does not look up a literal address.
+      if (isIP(hostOf(url)) !== 0) await Promise.race([addressesOf(url), ending.early])
       const isTls = url.protocol === 'https:'
       const asked: RequestOptions = {
         ...optionsOf(url, headers, body),
         agent: isTls ? agents.tls : agents.plain,
-        lookup: lookupFor(url, reject),
-        signal: abort.signal,
+        lookup: lookupFor(url, ending.fail),
+        signal: ending.signal,
         ...(ca && { ca }),
       }
-      const { promise: answered, resolve, reject: failed } = Promise.withResolvers<IncomingMessage>()
-      request = (isTls ? requestTls : requestPlain)(asked, resolve)
-      request.on('error', failed)
-      // Nobody asked for another protocol: no answer comes any more.
-      request.on('upgrade', (_, socket) => {
-        socket.destroy()
-        failed(new Refusal('the answer is another protocol'))
+      request = (isTls ? requestTls : requestPlain)(asked)
+      const reading = readingOf(request, ending.fail)
+      request.on('socket', (socket) => {
+        if (socket.connecting) socket.once('connect', connected)
+        else connected()
+        agents.meters.begin(socket, maxReadBytes, () => {
+          reading.keep()
+          ending.fail(new Refusal('the answer is too large'))
+        })
       })
       request.end(body)
-      const response = await Promise.race([answered, late])
+      const response = await Promise.race([reading.answered, ending.early])
+      const status = response.statusCode ?? 0
+      if (status < 200) throw new Refusal('the answer is no final one')
       // The status is the answer: a body that does not come changes nothing.
-      const shown = await Promise.race([readBody(response), late]).catch(() => '')
-      const retryAfter = response.headers['retry-after']
-      return { ok: true, status: response.statusCode ?? 0, retryAfter, body: shown }
+      await Promise.race([reading.over, ending.early]).catch(() => {})
+      if (!response.complete) response.destroy()
+      return { ok: true, status, retryAfter: response.headers['retry-after'], body: reading.shown() }
     } catch (error) {
-      abort.abort()
+      ending.fail(error)
+      if (signal?.aborted && signal.reason?.name !== 'TimeoutError') return { ok: false, error: said(error) }
+      if (!isConnected) return { ok: false, error: noConnection, cause: said(error) }
       const wasStale = request?.reusedSocket === true && endedCodes.has((error as NodeJS.ErrnoException).code ?? '')
       return { ok: false, error: said(error), ...(wasStale && { wasStale }) }
     } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', stop)
+      ending.over()
     }
+  }
+}
+
+/** What ends a request before its answer does: its deadline, its caller, or a limit. */
+function createEnding(limitMs: number, outer: AbortSignal | undefined) {
+  const { promise: early, reject } = Promise.withResolvers<never>()
+  early.catch(() => {})
+  const abort = new AbortController()
+  const fail = (error: unknown) => {
+    reject(error)
+    abort.abort()
+  }
+  const timer = setTimeout(() => fail(new Refusal(`no answer within ${limitMs / 1_000} s`)), limitMs)
+  const stop = () => fail(new Refusal(outer?.reason?.name === 'TimeoutError' ? 'timeout' : 'the request was given up'))
+  outer?.addEventListener('abort', stop)
+  if (outer?.aborted) stop()
+  return {
+    early,
+    signal: abort.signal,
+    fail,
+    over() {
+      clearTimeout(timer)
+      outer?.removeEventListener('abort', stop)
+    },
   }
 }
 
@@ -137,21 +166,48 @@ function optionsOf(url: URL, headers: Posted['headers'], body: Posted['body']): 
     port: url.port,
     path: url.pathname + url.search,
     headers: { ...headers, host: url.host, 'content-length': String(Buffer.byteLength(body)) },
+    maxHeaderSize: maxHeaderBytes,
   }
 }
 
-/** Its first KiB, of at most 64 that are read: who sends more is not asked again on this connection. */
-async function readBody(response: IncomingMessage): Promise<string> {
+/** Reads the answer to a request, and of its body the first KiB. `refused` gets a reason not to wait for it. */
+function readingOf(request: ClientRequest, refused: (error: unknown) => void) {
+  const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const chunks: Buffer[] = []
   let size = 0
-  response.on('error', () => {})
-  for await (const chunk of response) {
-    chunks.push(chunk as Buffer)
-    size += (chunk as Buffer).length
-    if (size >= maxReadBytes) break
+  let keep = () => {}
+  let informational = 0
+  request.on('information', () => {
+    if (++informational > maxInformational) refused(new Refusal('too many informational answers'))
+  })
+  // Nobody asked for another protocol, and no answer follows.
+  request.on('upgrade', (_, socket) => {
+    socket.destroy()
+    reject(new Refusal('the answer is another protocol'))
+  })
+  request.on('response', (response) => {
+    keep = () => {
+      for (let chunk = response.read(); chunk !== null; chunk = response.read()) {
+        if (size < maxShownBytes) chunks.push(chunk)
+        size += chunk.length
+      }
+    }
+    response.on('readable', keep)
+    response.on('error', () => {})
+    response.on('end', end)
+    response.on('close', end)
+    resolve(response)
+  })
+  request.on('error', reject)
+  return {
+    answered,
+    /** Its body has ended, or broken off. */
+    over,
+    /** Takes what has arrived: a connection that is destroyed drops it. */
+    keep: () => keep(),
+    shown: () => Buffer.concat(chunks).subarray(0, maxShownBytes).toString('utf8'),
   }
-  if (!response.complete) response.destroy()
-  return Buffer.concat(chunks).subarray(0, maxShownBytes).toString('utf8')
 }
 
 /** Codes of the system and of TLS say enough; their texts may hold more. */

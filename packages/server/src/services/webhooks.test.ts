@@ -7,7 +7,7 @@ import { openReceiver, type Received, type Receiver } from '../../test/support/r
 import type { LiveCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
-import { createPost } from '../outgoing/post.ts'
+import { createPost, noConnection } from '../outgoing/post.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { Attempted, Claimed } from '../ports/webhooks.ts'
 import type { WakeHook } from './wake-hook.ts'
@@ -463,7 +463,7 @@ test('[HOOK4] what leads to a forbidden address is told why, and goes nowhere', 
   await until(() => results.length > 0)
   await until(async () => {
     const page = await endpoints.deliveries(product, id, { status: undefined, limit: 1, before: undefined })
-    return page?.records[0]?.response === 'the address is not allowed'
+    return page?.records[0]?.response === noConnection
   })
 })
 

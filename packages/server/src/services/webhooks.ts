@@ -270,7 +270,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       return { ...said, outcome: 'pending', afterMs }
     }
     onResult('failed', made)
-    onFailed({ delivery: claimed, endpoint, cause: status === null ? response : `status ${status}` })
+    const cause = answer.ok ? `status ${answer.status}` : (answer.cause ?? answer.error)
+    onFailed({ delivery: claimed, endpoint, cause })
     if (status === 410) await disable(endpoint)
     return { ...said, outcome: 'failed', afterMs: 0 }
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createECDH } from 'node:crypto'
 import { createAddressGuard } from '../../src/outgoing/addresses.ts'
-import { createPost } from '../../src/outgoing/post.ts'
+import { createPost, noConnection } from '../../src/outgoing/post.ts'
 import type { PushMessage } from '../../src/push/service.ts'
 import { readVapidKey } from '../../src/push/vapid.ts'
 import { createWebPush } from '../../src/push/web-push.ts'
@@ -138,7 +138,7 @@ test('[PUSH2] no request goes to a private address, by no name, nor without TLS'
   ]
   for (const endpoint of urls) {
     const pushed = await service(null).send({ ...addressOf(browser), endpoint }, message(), soonEnough())
-    expect([endpoint, pushed]).toEqual([endpoint, { result: 'failed', reason: 'the address is not allowed' }])
+    expect([endpoint, pushed]).toEqual([endpoint, { result: 'failed', reason: noConnection }])
   }
   expect(server.requests.all.length).toBe(before)
 })

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import type { DeliveryPage, WebhookDelivery } from '@ringwire/protocol/backend'
 import { program } from '@ringwire/testkit/program'
 import { productKey, Service } from '@ringwire/testkit/service'
+import { noConnection } from '../../src/outgoing/post.ts'
 import { until } from '../support/workers.ts'
 
 /** A whole service, and where its webhooks must not lead it [HOOK4]. */
@@ -81,7 +82,7 @@ test('[HOOK4] a name or an address of the machine itself is never connected to',
   const ids = [named.id, await createBeside(closed, `http://127.0.0.1:${inside.port}/`)]
   // A running service knows an endpoint within a second.
   for (const id of ids) {
-    const refused = { response_status: null, response: 'the address is not allowed' }
+    const refused = { response_status: null, response: noConnection }
     expect(await attempted(closed, id)).toMatchObject(refused)
   }
   expect(inside.connections()).toBe(0)
