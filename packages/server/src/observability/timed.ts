@@ -35,7 +35,7 @@ export function timedCalls(store: CallStore, timed: Timed): CallStore {
     history: (query) => timed('history', store.history(query)),
     seen: (ref) => timed('read', store.seen(ref)),
     list: (query) => timed('list', store.list(query)),
-    erase: (participant) => timed('erase', store.erase(participant)),
+    erase: (participant, onErased) => timed('erase', store.erase(participant, onErased)),
     note: (call) => store.note(call),
     tryWrite: () => timed('check', store.tryWrite()),
     close: () => store.close(),

@@ -80,9 +80,10 @@ export interface CallRecords {
 
   /**
    * Blanks what names a participant in all of its calls that are over [SRV2], and answers in how many. Those that are live stay
-   * as they are. It can be done again, and where it was interrupted it goes on.
+   * as they are. It goes in steps, and says of each how many calls it blanked. It can be done again, and where it was
+   * interrupted it goes on.
    */
-  erase(participant: Participant): Promise<number>
+  erase(participant: Participant, onErased?: (count: number) => MaybePromise<unknown>): Promise<number>
 }
 
 /**

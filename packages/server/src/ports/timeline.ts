@@ -5,6 +5,9 @@ import type { MaybePromise } from './maybe.ts'
 /** Of an invite that was refused so long, in ms: there may be no call whose retention would end it. */
 export const refusedKeptMs = 30 * 86_400_000
 
+/** Told how many entries a step has just removed: the steps before one that fails are not lost. */
+export type OnForgotten = (count: number) => MaybePromise<unknown>
+
 /** Where a refused invite is in the order of its page. */
 export type RefusedAt = Pick<TimelineRow, 'at' | 'id'>
 
@@ -25,9 +28,9 @@ export interface TimelineStore {
   refusedOf(participant: Participant, limit: number, before?: RefusedAt): MaybePromise<readonly TimelineRow[]>
   /**
    * Removes what is of a participant in all calls; answers how much. To be done while the calls still name it [SRV2]: what is
-   * added later goes when they are erased (`CallStore.erase`).
+   * added later goes when they are erased (`CallStore.erase`). It goes in steps, and says of each how much it removed.
    */
-  forgetParticipant(participant: Participant): MaybePromise<number>
+  forgetParticipant(participant: Participant, onForgotten?: OnForgotten): Promise<number>
   /**
    * Removes some of the invites that were refused before `before`, in ms since the epoch; answers how many, 0 when none is
    * left [TRACE1].

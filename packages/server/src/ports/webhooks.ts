@@ -115,8 +115,8 @@ export interface DeliveryStore {
   deliveries(query: DeliveryQuery): MaybePromise<readonly DeliveryRecord[]>
   /** Has a delivery that is over attempted once more, now. False where there is none. */
   retry(endpointId: string, id: string): MaybePromise<boolean>
-  /** Blanks what names a participant in what is kept for endpoints of its product [SRV2], and what was answered; answers in how many. */
-  erase(participant: Participant): Promise<number>
+  /** Blanks what names a participant in what is kept for endpoints of its product [SRV2], and what was answered; answers in how many, step by step and in all. */
+  erase(participant: Participant, onErased?: (count: number) => MaybePromise<unknown>): Promise<number>
   /** Removes some of what ended before these instants; answers how many, 0 when none is left. */
   prune(deliveredBefore: number, failedBefore: number): MaybePromise<number>
 }

@@ -111,6 +111,39 @@ describe('migrations', () => {
     expect(await failure(openPostgres({ url }))).toContain('newer than this version')
   })
 
+  test('timelines compare their product as calls do, also where an operator has built the index or failed to', async () => {
+    const before = readMigrations(migrationFiles).slice(0, 19)
+    const byCall = 'INDEX CONCURRENTLY call_timeline_by_call ON call_timeline (product COLLATE "C", call_uuid, id)'
+    const prepare = {
+      nothing: async () => {},
+      'the index': async (sql: SQL) => void (await sql.unsafe(`CREATE UNIQUE ${byCall}`)),
+      'an index that was given up': async (sql: SQL) => {
+        await sql.unsafe(`CREATE ${byCall}`)
+        await sql.unsafe(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'call_timeline_by_call'::regclass`)
+      },
+    }
+    for (const [what, prepared] of Object.entries(prepare)) {
+      const database = await server.database()
+      await migrate(database, 1, before)
+      const sql = new SQL({ url: database, max: 1 })
+      await sql.unsafe("INSERT INTO call_timeline VALUES ('shop', 'u', 'a', 1, 'caller', '', '', '{}')")
+      await prepared(sql)
+      await migrate(database, 1)
+      const unlike = await sql.unsafe(`
+        SELECT c.attname FROM pg_attribute c JOIN pg_attribute t USING (attname)
+        WHERE c.attrelid = 'calls'::regclass AND t.attrelid = 'call_timeline'::regclass
+          AND attname IN ('product', 'call_uuid') AND c.attcollation <> t.attcollation`)
+      const keys = await sql.unsafe(`
+        SELECT indexrelid::regclass::text AS name, indisvalid AS is_valid FROM pg_index
+        WHERE indrelid = 'call_timeline'::regclass AND indisunique`)
+      const rows = await sql.unsafe('SELECT id FROM call_timeline')
+      expect([what, unlike.length, [...keys], rows.length]).toEqual([
+        ...[what, 0, [{ name: 'call_timeline_pkey', is_valid: true }], 1],
+      ])
+      await sql.close()
+    }
+  })
+
   test('a database that is not UTF8 is refused', async () => {
     await server.query("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
     expect(await failure(openPostgres({ url: server.url('latin') }))).toContain('needs UTF8')

@@ -25,12 +25,12 @@ import {
 import { eraseSql as eraseOnlineSql, nodesSql, ofNodeSql } from '../../src/adapters/postgres/online.ts'
 import { plannerSettings } from '../../src/adapters/postgres/open.ts'
 import { claimSql, firstSql, leftOfSql, oldestSql, releaseSql, removeSql } from '../../src/adapters/postgres/outbox.ts'
-import { oldestSql as oldestCallsSql, pruneSql } from '../../src/adapters/postgres/retention.ts'
 import {
   addSql,
+  callsOfSql,
   entriesSql,
   forgetRefusedSql,
-  forgetSides,
+  forgetSideSql,
   pruneRefusedSql,
   refusedSql,
 } from '../../src/adapters/postgres/timeline.ts'
@@ -93,15 +93,12 @@ describe('every read finds its rows through an index', () => {
     ['live calls by their keys', liveByIdSql, ['{1,2,3}']],
     ['a page of calls that ended since', overPageSql, [1_249_000, 0, 500]],
     ['a timeline', entriesSql, ['clinic', 'u', 500]],
-    ...forgetSides.map((sql): [string, string, (string | number)[]] => [
-      'what is of a participant',
-      sql,
-      ['user-0', 'patient', 'clinic', 500],
-    ]),
+    ['what is of a side of calls', forgetSideSql, ['clinic', '{u}', 'caller', 500]],
     ['refused invites of a participant', forgetRefusedSql, ['user-0', 'patient', 'clinic', 500]],
     ['[SRV2] refused invites, to be shown', refusedSql, ['user-0', 'patient', 'clinic', 5, '', 100]],
     ...(['caller', 'callee'] as const).flatMap((side): [string, string, (string | number)[]][] => [
-      [`[SRV2] calls to be erased of a ${side}`, callsSql(side), busiest],
+      [`[SRV2] calls to be erased of a ${side}`, callsSql(side), [...busiest, 0, '']],
+      [`[TRACE1] calls whose entries of a ${side} are forgotten`, callsOfSql(side), [...busiest, 0, '']],
       [`[SRV2] calls that are erased of a ${side}`, blankCallsSql(side, [1, 2, 3]), []],
     ]),
     ['[HOOK2] who is on a node', ofNodeSql, ['a']],
@@ -131,8 +128,6 @@ describe('every read finds its rows through an index', () => {
     ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"pending","after_ms":1,"at":1}]']],
     ['[HOOK3] webhooks that wait behind another', putOffSql, ['["e"]']],
     ['[HOOK1] webhooks of an endpoint', deliveriesSql, ['e', '~', '', 50]],
-    ['calls that are old enough', oldestCallsSql, [1_051_000, 500, 1_000]],
-    ['calls that are removed', pruneSql([1, 2, 3]), []],
     ['[TRACE1] calls that are not to be written meanwhile', lockCallsSql([1, 2, 3]), []],
     ['[TRACE1] what is added to timelines', addSql, ['[{"product":"clinic","call_uuid":"u","id":"a"}]']],
   ]

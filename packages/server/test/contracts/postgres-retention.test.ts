@@ -75,6 +75,60 @@ test('they go in steps: none holds more than some of them locked', async () => {
   await stores.close()
 })
 
+/** What has a database refuse to remove calls: more than `most` at once, or those of `stuck`. */
+const refusalSql = (most: number) => `
+  CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF (SELECT count(*) FROM gone) > ${most} OR EXISTS (SELECT FROM gone WHERE caller_user_id = 'stuck') THEN
+      RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014';
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER refusal AFTER DELETE ON calls REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION refuse();`
+
+test('a step that takes too long is tried again with fewer calls, and the next ones come after it', async () => {
+  const url = await server.database()
+  const stores = await openPostgres({ url })
+  await fill(url, 700, 5)
+  await server.query(refusalSql(40), url)
+  expect(await stores.prune(10)).toBe(700)
+  await stores.close()
+})
+
+test('a call that cannot be removed, or that somebody holds, is left; what was removed is said before that', async () => {
+  const url = await server.database()
+  await (await openPostgres({ url })).close()
+  await fill(url, 1, 4)
+  await server.query("UPDATE calls SET caller_user_id = 'stuck'", url)
+  await fill(url, 1, 5)
+  await fill(url, 700, 6)
+  await server.query(refusalSql(1_000), url)
+  const sql = new SQL({ url, max: 1 })
+  const holder = await sql.reserve()
+  await holder.unsafe('BEGIN')
+  await holder.unsafe('SELECT 1 FROM calls WHERE ended_at = 5 FOR UPDATE')
+  const said: unknown[] = []
+  const failed = Promise.withResolvers<void>()
+  const pruning = await openPostgres({
+    url,
+    retentionMs: dayMs,
+    retentionDelayMs: 1,
+    onRemoved: (count) => said.push(count),
+    onError(error) {
+      said.push(error)
+      failed.resolve()
+    },
+  })
+  await failed.promise
+  expect(said).toEqual([700, expect.any(StoreError)])
+  const left = await server.query('SELECT ended_at::int AS at FROM calls ORDER BY ended_at', url)
+  expect(left.map(({ at }) => at)).toEqual([4, 5])
+  await holder.unsafe('ROLLBACK')
+  holder.release()
+  await sql.close()
+  await pruning.close()
+})
+
 test('with a setting the store does it by itself, without one it keeps all', async () => {
   const url = await server.database()
   const keeping = await openPostgres({ url })

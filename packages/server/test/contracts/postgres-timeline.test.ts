@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { type ReservedSQL, SQL } from 'bun'
 import { Connections } from '../../src/adapters/postgres/connections.ts'
 import { blankCallsSql, lockCallsSql } from '../../src/adapters/postgres/erasure.ts'
-import { createRemoval, oldestSql, pruneSql } from '../../src/adapters/postgres/retention.ts'
+import { createRemoval, pruneSql } from '../../src/adapters/postgres/retention.ts'
 import { addSql } from '../../src/adapters/postgres/timeline.ts'
 import type { RingingCall } from '../../src/call/call.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
@@ -84,8 +84,7 @@ test('[SRV2] [TRACE1] an entry that is added while the name of its side is being
 })
 
 test('[TRACE1] an entry that is added while its call is being removed is not written', async () => {
-  await other.unsafe(lockCallsSql([id]))
-  await other.unsafe(pruneSql([id]))
+  await other.unsafe(pruneSql, [Number.MAX_SAFE_INTEGER, 0, 1_000, 0])
   const adding = Promise.resolve(add())
   await held(adding)
   await other.unsafe('COMMIT')
@@ -104,21 +103,12 @@ test('[SRV2] [TRACE1] an entry that is just being added when its side is erased 
 
 test('[TRACE1] a call that entries are just being added to is not removed without them', async () => {
   const connections = new Connections({ url: harness.url, limitMs: 5_000, session: {} }, 1)
-  const remove = createRemoval(
-    {
-      async run(text, values, options) {
-        const rows = await connections.run(text, values, options)
-        // It is found, and not removed yet.
-        if (text === oldestSql) await addThere()
-        return rows
-      },
-    },
-    0,
-  )
-  const removing = remove(Number.MAX_SAFE_INTEGER)
-  await held(removing)
+  const remove = createRemoval(connections, 0)
+  await addThere()
+  await remove(Number.MAX_SAFE_INTEGER, 1_000, 0)
   await other.unsafe('COMMIT')
-  expect(await removing).toBeGreaterThan(0)
+  expect(await stored()).toEqual(['callee', 'caller'])
+  expect(await remove(Number.MAX_SAFE_INTEGER, 1_000, 0)).toBe(1)
   expect(await stored()).toEqual([])
   await connections.close()
 })

@@ -93,7 +93,9 @@ describe('every read finds its rows through an index', () => {
   test('[SRV2] what is erased: calls of a side, and webhooks of an endpoint', () => {
     for (const side of ['caller', 'callee'] as const) {
       const where = `${side}_user_id=? AND ${side}_role=? AND product=?`
-      expect(plan(callsSql(side))).toEqual([`SEARCH calls USING INDEX calls_by_${side} (${where})`])
+      expect(plan(callsSql(side))).toEqual([
+        `SEARCH calls USING INDEX calls_by_${side} (${where} AND (started_at,call_uuid)>(?,?))`,
+      ])
     }
     expect(plan(keptHooksSql)).toEqual([
       'SEARCH webhook_deliveries USING INDEX webhook_deliveries_list (endpoint_id=? AND id>?)',

@@ -125,8 +125,8 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     history: (query) => reads.history(query),
     seen: lists.seen,
     list: lists.list,
-    async erase(participant) {
-      const count = await eraseCalls(erasable, participant)
+    async erase(participant, onErased = () => {}) {
+      const count = await eraseCalls(erasable, participant, onErased)
       known.forgetOverOf(participant)
       return count
     },

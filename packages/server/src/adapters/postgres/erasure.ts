@@ -3,6 +3,7 @@ import {
   blankPlace,
   type CallRows,
   type DeliveryRows,
+  type ErasableCall,
   type ErasableEvent,
   erasedAtOnce,
   type LookedThrough,
@@ -11,8 +12,9 @@ import {
 import type { Connections } from './connections.ts'
 
 export const callsSql = (side: Side) => `
-  SELECT id::float8 AS id FROM calls
-  WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND ended_at IS NOT NULL LIMIT ${erasedAtOnce}`
+  SELECT id::float8 AS id, started_at::float8 AS started_at, call_uuid FROM calls
+  WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) > ($4::float8::bigint, $5)
+    AND ended_at IS NOT NULL ORDER BY calls.started_at, call_uuid LIMIT ${erasedAtOnce}`
 export const eventsSql = `
   SELECT call_id::float8 AS call_id, version, by_user_id, by_role, notices FROM call_events
   WHERE call_id = ANY ($1::text::bigint[])`
@@ -57,12 +59,12 @@ const repeatable = { repeatable: true }
 
 export function createCallRows(connections: Connections): CallRows {
   return {
-    async page(side, { product, role, userId }) {
-      const found: { id: number }[] = await connections.run(callsSql(side), [userId, role, product], repeatable)
-      const ids = found.map(({ id }) => id)
-      if (ids.length === 0) return { ids, events: [] }
-      const events: ErasableEvent[] = await connections.run(eventsSql, [`{${ids}}`], repeatable)
-      return { ids, events }
+    async page(side, { product, role, userId }, after) {
+      const values = [userId, role, product, after.started_at, after.call_uuid]
+      const calls: ErasableCall[] = await connections.run(callsSql(side), values, repeatable)
+      if (calls.length === 0) return { calls, events: [] }
+      const events: ErasableEvent[] = await connections.run(eventsSql, [`{${calls.map(({ id }) => id)}}`], repeatable)
+      return { calls, events }
     },
     async write(side, _, ids, events) {
       const changed =

@@ -58,6 +58,8 @@ export interface PostgresStores {
 }
 
 const defaultLimitMs = 5000
+/** So many calls are removed in one step: it holds them for some tens of milliseconds. */
+const mostPruned = 500
 
 /**
  * Every statement finds its rows through an index. A plan that was made while a table was small would be kept until its
@@ -98,7 +100,12 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     retention.stop()
     await Promise.all([readers.close(), writers.close()])
   })
-  const retention = createRetention({ ...options, clock, remove: createRemoval(readers, retentionMs) })
+  const retention = createRetention({
+    ...options,
+    clock,
+    remove: createRemoval(readers, retentionMs),
+    most: mostPruned,
+  })
   retention.start()
   return {
     calls: createCallStore({

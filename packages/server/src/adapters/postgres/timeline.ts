@@ -1,5 +1,7 @@
+import type { Participant, Side } from '../../call/call.ts'
 import { mostEntries } from '../../call/observed.ts'
-import { refusedKeptMs, type TimelineStore } from '../../ports/timeline.ts'
+import { type OnForgotten, refusedKeptMs, type TimelineStore } from '../../ports/timeline.ts'
+import { type CallPosition, firstPosition, sidesOfCall } from '../sql/erasure.ts'
 import {
   latest,
   type StoredEntry,
@@ -12,6 +14,8 @@ import type { Connections, SqlParameter } from './connections.ts'
 
 /** So few that nothing else waits for long. */
 const batchSize = 500
+/** Of calls whose entries are looked for. */
+const callsAtOnce = 100
 
 export const entriesSql = `
   SELECT id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
@@ -53,15 +57,16 @@ export const addSql = `
   ) <= ${mostEntries}
   ORDER BY product COLLATE "C", call_uuid COLLATE "C", id COLLATE "C"
   ON CONFLICT (product, call_uuid, id) DO UPDATE SET entry = excluded.entry`
-export const forgetSides = (['caller', 'callee'] as const).map(
-  (side) => `
+/** The next calls of a side after a position. */
+export const callsOfSql = (side: Side) => `
+  SELECT started_at::float8 AS started_at, call_uuid FROM calls
+  WHERE ${side}_user_id = $1 AND ${side}_role = $2 AND product = $3 AND (started_at, call_uuid) > ($4::float8::bigint, $5)
+  ORDER BY calls.started_at, call_uuid LIMIT ${callsAtOnce}`
+export const forgetSideSql = `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
-    SELECT t.product, t.call_uuid, t.id FROM calls AS c
-    JOIN call_timeline AS t
-      ON t.product = c.product AND t.call_uuid = c.call_uuid AND t.side = '${side}' AND t.role = ''
-    WHERE c.${side}_user_id = $1 AND c.${side}_role = $2 AND c.product = $3 LIMIT $4::int)
-  RETURNING 1`,
-)
+    SELECT product, call_uuid, id FROM call_timeline
+    WHERE product = $1 AND call_uuid = ANY ($2::text[]) AND side = $3 AND role = '' LIMIT $4::int)
+  RETURNING 1`
 export const forgetRefusedSql = `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
     SELECT product, call_uuid, id FROM call_timeline
@@ -71,12 +76,15 @@ export const refusedSql = `
   SELECT call_uuid, id, at::float8 AS at, side, role, user_id, entry FROM call_timeline
   WHERE role <> '' AND user_id = $1 AND role = $2 AND product = $3 AND (at, id) < ($4::float8::bigint, $5)
   ORDER BY at DESC, id DESC LIMIT $6::int`
-/** A node's own clock may be wrong: what is young by the database's stays. */
+/**
+ * A node's own clock may be wrong: what is young by the database's stays. No index is read up to the time of a clock that
+ * moves on while the statement runs, as clock_timestamp() does.
+ */
 export const pruneRefusedSql = `
   DELETE FROM call_timeline WHERE (product, call_uuid, id) IN (
     SELECT product, call_uuid, id FROM call_timeline
     WHERE role <> ''
-      AND at < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - $3::float8)::bigint
+      AND at < least($1::float8, extract(epoch FROM statement_timestamp())::float8 * 1000 - $3::float8)::bigint
     ORDER BY at LIMIT $2::int FOR UPDATE SKIP LOCKED)
   RETURNING 1`
 
@@ -86,6 +94,36 @@ export function createTimelineStore(connections: Connections, retentionMs: numbe
   const run = (text: string, values: readonly SqlParameter[]) =>
     // Each of the writes leaves the same behind when it is done twice.
     connections.run(text, values, { repeatable: true })
+
+  /** Asks again as long as there may be more; answers how many in all. */
+  async function forget(sql: string, values: readonly SqlParameter[], onForgotten: OnForgotten): Promise<number> {
+    let count = 0
+    for (let last = batchSize; last === batchSize; count += last) {
+      last = (await run(sql, [...values, batchSize])).length
+      if (last > 0) await onForgotten(last)
+    }
+    return count
+  }
+
+  /** Along the calls, some at a time: those whose entries are gone are not looked at again. */
+  async function forgetSide(side: Side, { product, role, userId }: Participant, onForgotten: OnForgotten) {
+    let count = 0
+    let after = firstPosition
+    for (;;) {
+      const page: CallPosition[] = await run(callsOfSql(side), [
+        userId,
+        role,
+        product,
+        after.started_at,
+        after.call_uuid,
+      ])
+      const last = page.at(-1)
+      if (last === undefined) return count
+      const names = `{${page.map(({ call_uuid }) => call_uuid)}}`
+      count += await forget(forgetSideSql, [product, names, side], onForgotten)
+      after = last
+    }
+  }
 
   return {
     async add(rows) {
@@ -100,13 +138,10 @@ export function createTimelineStore(connections: Connections, retentionMs: numbe
       const rows: StoredRefusal[] = await run(refusedSql, values)
       return rows.map((row) => timelineRowOf({ product, callUuid: row.call_uuid }, row))
     },
-    async forgetParticipant({ product, role, userId }) {
-      let count = 0
-      for (const sql of [...forgetSides, forgetRefusedSql]) {
-        for (let last = batchSize; last === batchSize; count += last) {
-          last = (await run(sql, [userId, role, product, batchSize])).length
-        }
-      }
+    async forgetParticipant(participant, onForgotten = () => {}) {
+      const { product, role, userId } = participant
+      let count = await forget(forgetRefusedSql, [userId, role, product], onForgotten)
+      for (const side of sidesOfCall) count += await forgetSide(side, participant, onForgotten)
       return count
     },
     pruneRefused: async (before) => (await run(pruneRefusedSql, [before, batchSize, keptMs])).length,

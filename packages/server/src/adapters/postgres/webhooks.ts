@@ -185,13 +185,14 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
       return ((await run(deliveriesSql, [endpointId, before, status, limit])) as DeliveryRow[]).map(recordOf)
     },
     retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
-    async erase(participant) {
+    async erase(participant, onErased = () => {}) {
       const of = await endpoints(endpointsSql('WHERE w.product = $1'), [participant.product])
       const rows = createDeliveryRows(connections, mentionOf(participant))
       return eraseDeliveries(
         rows,
         of.map(({ id }) => id),
         participant,
+        onErased,
       )
     },
     prune: async (deliveredBefore, failedBefore) => (await run(pruneSql, [deliveredBefore, failedBefore])).length,

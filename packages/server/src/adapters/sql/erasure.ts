@@ -11,10 +11,10 @@ import { effectsOf, effectsText } from './rows.ts'
  */
 
 /** So few that nothing else waits for long. */
-export const erasedAtOnce = 100
+export const erasedAtOnce = 50
 export const sidesOfCall = ['caller', 'callee'] as const
 /** Of deliveries that are looked through; few of them are read. */
-export const lookedThrough = 1_000
+export const lookedThrough = 200
 const mostRepeats = 50
 /** Between two pages others write. In ms. */
 const pauseMs = 5
@@ -41,28 +41,61 @@ export interface BlankedEvent {
   readonly notices: string | null
 }
 
+/** Where a call is among those of one side. */
+export interface CallPosition {
+  readonly started_at: number
+  readonly call_uuid: string
+}
+
+export const firstPosition: CallPosition = { started_at: 0, call_uuid: '' }
+
+export interface ErasableCall extends CallPosition {
+  readonly id: number
+}
+
+export interface ErasablePage {
+  readonly calls: readonly ErasableCall[]
+  readonly events: readonly ErasableEvent[]
+}
+
 export interface CallRows {
-  /** Some of the calls that are over and have the participant on a side, with all of their events. */
-  page(side: Side, participant: Participant): MaybePromise<{ ids: readonly number[]; events: readonly ErasableEvent[] }>
+  /** The next calls after a position that are over and have the participant on a side, with all of their events. */
+  page(side: Side, participant: Participant, after: CallPosition): MaybePromise<ErasablePage>
   /** Writes the events, and the calls where all events were as they should; answers how many calls. */
   write(side: Side, participant: Participant, ids: readonly number[], events: readonly BlankedEvent[]): Promise<number>
 }
 
-export async function eraseCalls(rows: CallRows, participant: Participant): Promise<number> {
+/** Told how many rows a step has just erased: the steps before one that fails are not lost. */
+export type OnErased = (count: number) => MaybePromise<unknown>
+
+export async function eraseCalls(rows: CallRows, participant: Participant, onErased: OnErased): Promise<number> {
   let count = 0
   for (const side of sidesOfCall) {
-    for (let repeats = 0; ; ) {
-      const { ids, events } = await rows.page(side, participant)
-      if (ids.length === 0) break
-      const blanked = events.flatMap((event) => blank(event, side, participant))
-      const written = await rows.write(side, participant, ids, blanked)
-      count += written
-      repeats = written > 0 ? 0 : repeats + 1
-      if (repeats > mostRepeats) throw busy()
-      await Bun.sleep(pauseMs)
-    }
+    // A call may have ended behind the position: the side is done once a whole round has found nothing.
+    for (let found = -1; found !== 0; count += found) found = await eraseSide(rows, side, participant, onErased)
   }
   return count
+}
+
+/** One round over the calls of a side. Its position passes what is blanked already, of which an index may still be full. */
+async function eraseSide(rows: CallRows, side: Side, participant: Participant, onErased: OnErased): Promise<number> {
+  let count = 0
+  let after = firstPosition
+  for (let repeats = 0; ; ) {
+    const { calls, events } = await rows.page(side, participant, after)
+    const last = calls.at(-1)
+    if (last === undefined) return count
+    const blanked = events.flatMap((event) => blank(event, side, participant))
+    const ids = calls.map(({ id }) => id)
+    const written = await rows.write(side, participant, ids, blanked)
+    count += written
+    if (written > 0) {
+      repeats = 0
+      after = last
+      await onErased(written)
+    } else if (++repeats > mostRepeats) throw busy()
+    await Bun.sleep(pauseMs)
+  }
 }
 
 function blank(event: ErasableEvent, side: Side, who: Erased): BlankedEvent[] {
@@ -93,7 +126,12 @@ export interface DeliveryRows {
   write(rows: readonly BlankedDelivery[]): Promise<number>
 }
 
-export async function eraseDeliveries(rows: DeliveryRows, endpointIds: readonly string[], who: Erased) {
+export async function eraseDeliveries(
+  rows: DeliveryRows,
+  endpointIds: readonly string[],
+  who: Erased,
+  onErased: OnErased,
+): Promise<number> {
   let count = 0
   for (const endpointId of endpointIds) {
     for (let after = '', isLast = false, repeats = 0; !isLast; ) {
@@ -104,6 +142,7 @@ export async function eraseDeliveries(rows: DeliveryRows, endpointIds: readonly 
       })
       const written = blanked.length === 0 ? 0 : await rows.write(blanked)
       count += written
+      if (written > 0) await onErased(written)
       if (written < blanked.length) {
         repeats++
         if (repeats > mostRepeats) throw busy()

@@ -172,8 +172,8 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     history: (query) => attempt(() => reads.history(query)),
     seen: (ref) => attempt(() => lists.seen(ref)),
     list: (query) => attempt(() => lists.list(query)),
-    async erase(participant) {
-      const count = await eraseCalls(erasable, participant)
+    async erase(participant, onErased = () => {}) {
+      const count = await eraseCalls(erasable, participant, onErased)
       live.dropOverOf(participant)
       return count
     },

@@ -6,11 +6,13 @@ import {
   blankPlace,
   type CallRows,
   type DeliveryRows,
+  type ErasableCall,
   type ErasableEvent,
   erasedAtOnce,
   type LookedThrough,
   lookedThrough,
 } from '../sql/erasure.ts'
+import type { SqlValue } from './connection.ts'
 
 /** What the writer thread does for an erasure. */
 export type EraseErrand =
@@ -28,8 +30,9 @@ export interface EraseWrites {
 }
 
 export const callsSql = (side: Side) => `
-  SELECT id FROM calls
-  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND ended_at IS NOT NULL LIMIT ${erasedAtOnce}`
+  SELECT id, started_at, call_uuid FROM calls
+  WHERE ${side}_user_id = ? AND ${side}_role = ? AND product = ? AND (started_at, call_uuid) > (?, ?)
+    AND ended_at IS NOT NULL ORDER BY started_at, call_uuid LIMIT ${erasedAtOnce}`
 const eventsSql = (count: number) => `
   SELECT call_id, version, by_user_id, by_role, notices FROM call_events
   WHERE call_id IN (?${', ?'.repeat(count - 1)})`
@@ -42,11 +45,12 @@ export const entriesSql = (side: Side) => `DELETE FROM call_timeline WHERE call_
 
 export function createCallRows(reader: Database, writes: EraseWrites): CallRows {
   return {
-    page(side, { product, role, userId }) {
-      const found = reader.query<{ id: number }, string[]>(callsSql(side)).all(userId, role, product)
-      const ids = found.map(({ id }) => id)
-      if (ids.length === 0) return { ids, events: [] }
-      return { ids, events: reader.query<ErasableEvent, number[]>(eventsSql(ids.length)).all(...ids) }
+    page(side, { product, role, userId }, after) {
+      const page = reader.query<ErasableCall, SqlValue[]>(callsSql(side))
+      const calls = page.all(userId, role, product, after.started_at, after.call_uuid)
+      if (calls.length === 0) return { calls, events: [] }
+      const events = reader.query<ErasableEvent, number[]>(eventsSql(calls.length))
+      return { calls, events: events.all(...calls.map(({ id }) => id)) }
     },
     write: (side, { userId }, ids, events) => writes.erase({ type: 'eraseCalls', side, userId, ids, events }),
   }

@@ -99,9 +99,9 @@ export class GroupCommit {
     await this.#run({ type: 'try' })
   }
 
-  /** Removes some of the calls that ended before an instant; answers how many. */
-  prune(before: number): Promise<number> {
-    return this.#run({ type: 'prune', before })
+  /** Removes some of the calls that ended before an instant: `most` at the most, after the first `past`; answers how many. */
+  prune(before: number, most: number, past: number): Promise<number> {
+    return this.#run({ type: 'prune', before, most, past })
   }
 
   /** Removes rows of the outbox; answers how many were there. */

@@ -9,7 +9,7 @@ import type { ProductStore } from '../../ports/product-store.ts'
 import { StoreError } from '../../ports/store-error.ts'
 import type { TimelineStore } from '../../ports/timeline.ts'
 import type { WebhookStore } from '../../ports/webhooks.ts'
-import { createRetention, type Retention, type RetentionSettings } from '../sql/retention.ts'
+import { createRetention, type Retention, type RetentionOptions, type RetentionSettings } from '../sql/retention.ts'
 import { createSubscribers } from '../sql/subscribers.ts'
 import { createCallLists } from './call-lists.ts'
 import { createCallReads } from './call-reads.ts'
@@ -24,6 +24,7 @@ import { migrate } from './migrations.ts'
 import { createOnlineStore, type OnlineWrites } from './online.ts'
 import { createOutbox } from './outbox.ts'
 import { createProductStore } from './product-store.ts'
+import { mostPruned } from './retention.ts'
 import { createTimelineStore, type TimelineWrites } from './timeline.ts'
 import { createHookWriter, createWebhookStore, type HookWrites, type Staged } from './webhooks.ts'
 
@@ -117,9 +118,10 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       throw error
     })
     const webhooks = createWebhookStore(beside, writes, subscribers, staged, options.clock ?? { now: Date.now })
-    const timeline = createTimelineStore(reader, beside, writes)
+    const timeline = createTimelineStore(reader, writes)
     const online = createOnlineStore(reader, writes, subscribers)
-    const retention = createRetention({ ...options, clock: options.clock ?? { now: Date.now }, remove })
+    const clock = options.clock ?? { now: Date.now }
+    const retention = createRetention({ ...options, clock, remove, most: mostPruned })
     retention.start()
     const close = async () => {
       retention.stop()
@@ -183,8 +185,8 @@ async function openCalls(dir: DataDir, options: SqliteOptions, beside: Database)
     await close()
     throw error
   }
-  const remove = async (before: number) => {
-    const count = await commits.prune(before)
+  const remove: RetentionOptions['remove'] = async (before, most, past) => {
+    const count = await commits.prune(before, most, past)
     if (count > 0) live.dropOver(before)
     return count
   }

@@ -1,28 +1,32 @@
 import type { Database } from 'bun:sqlite'
 import { dropSql as dropTimelineSql } from './timeline.ts'
 
-/** So few that no commit waits for them for more than some milliseconds. */
-const batchSize = 100
+/** So few calls at once that no commit waits for them for more than some milliseconds. */
+export const mostPruned = 100
+/** A step ends after the call with which it has removed so many rows: a call may have hundreds. */
+const mostRows = 1_000
 
 /** The oldest of the calls that ended before an instant. */
-export const oldestSql = 'SELECT id FROM calls WHERE ended_at < ? ORDER BY ended_at LIMIT ?'
+export const oldestSql = 'SELECT id FROM calls WHERE ended_at < ? ORDER BY ended_at LIMIT ? OFFSET ?'
 
-/** Removes some calls with their events and timelines in one transaction; answers how many calls. */
-export function createPruning(db: Database): (before: number) => number {
-  const oldest = db.query<{ id: number }, [number, number]>(oldestSql)
+/** Removes some calls with their events and timelines in one transaction: `count` at the most, after the first `past`. Answers how many. */
+export function createPruning(db: Database): (before: number, count: number, past: number) => number {
+  const oldest = db.query<{ id: number }, [number, number, number]>(oldestSql)
   const dropLeft = db.query('DELETE FROM outbox WHERE seq IN (SELECT seq FROM call_events WHERE call_id = ?)')
   const dropEvents = db.query('DELETE FROM call_events WHERE call_id = ?')
   const dropTimeline = db.query(dropTimelineSql)
   const dropCall = db.query('DELETE FROM calls WHERE id = ?')
-  const prune = db.transaction((before: number) => {
-    const ids = oldest.all(before, batchSize)
-    for (const { id } of ids) {
+  const prune = db.transaction((before: number, count: number, past: number) => {
+    let calls = 0
+    let rows = 0
+    for (const { id } of oldest.all(before, count, past)) {
       dropLeft.run(id)
-      dropEvents.run(id)
-      dropTimeline.run(id)
+      rows += dropEvents.run(id).changes + dropTimeline.run(id).changes + 1
       dropCall.run(id)
+      calls++
+      if (rows >= mostRows) break
     }
-    return ids.length
+    return calls
   })
-  return (before) => prune.immediate(before)
+  return (before, count, past) => prune.immediate(before, count, past)
 }

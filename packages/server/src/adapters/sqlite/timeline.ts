@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { callKey, type Participant, type Side } from '../../call/call.ts'
 import { mostEntries } from '../../call/observed.ts'
-import type { TimelineStore } from '../../ports/timeline.ts'
-import { sidesOfCall } from '../sql/erasure.ts'
+import type { OnForgotten, TimelineStore } from '../../ports/timeline.ts'
+import { type ErasableCall, firstPosition, sidesOfCall } from '../sql/erasure.ts'
 import {
   latest,
   type StoredEntry,
@@ -26,6 +26,10 @@ export type TimelineErrand =
   | { readonly type: 'forgetSide'; readonly side: Side; readonly ids: readonly number[] }
   /** Invites of a participant that were refused. */
   | ({ readonly type: 'forgetRefused' } & Participant)
+  /** Invites that were refused before an instant. */
+  | { readonly type: 'pruneRefused'; readonly before: number }
+
+type ForgetErrand = Exclude<TimelineErrand, AddErrand>
 
 export interface TimelineWrites {
   timeline(errand: TimelineErrand): Promise<number>
@@ -83,13 +87,12 @@ export const dropSql = `
   DELETE FROM call_timeline WHERE call_id = ?1
     OR call_id = 0 AND (product, call_uuid) = (SELECT product, call_uuid FROM calls WHERE id = ?1)`
 
-/** Entries are added, and those of who is erased removed, by the writer thread; what is too old is removed on the calling one. */
-export function createTimelineStore(reader: Database, beside: Database, writes: TimelineWrites): TimelineStore {
+/** The writer thread adds and removes entries. */
+export function createTimelineStore(reader: Database, writes: TimelineWrites): TimelineStore {
   const entries = reader.query<StoredEntry, [string, string, number]>(entriesSql)
   const refused = reader.query<StoredRefusal, (string | number)[]>(refusedSql)
-  const callsOf = (side: Side) => reader.query<StoredCall, (string | number)[]>(callsOfSql(side))
+  const callsOf = (side: Side) => reader.query<ErasableCall, (string | number)[]>(callsOfSql(side))
   const pages = { caller: callsOf('caller'), callee: callsOf('callee') }
-  const pruneRefused = beside.query<unknown, [number, number]>(pruneRefusedSql)
 
   function attempt<T>(action: () => T): T | Promise<T> {
     try {
@@ -100,20 +103,23 @@ export function createTimelineStore(reader: Database, beside: Database, writes: 
   }
 
   /** Asks again as long as there may be more; answers how many in all. */
-  async function forget(errand: Exclude<TimelineErrand, AddErrand>): Promise<number> {
+  async function forget(errand: ForgetErrand, onForgotten: OnForgotten): Promise<number> {
     let count = 0
-    for (let last = pruneSize; last === pruneSize; count += last) last = await writes.timeline(errand)
+    for (let last = pruneSize; last === pruneSize; count += last) {
+      last = await writes.timeline(errand)
+      if (last > 0) await onForgotten(last)
+    }
     return count
   }
 
-  async function forgetSide(side: Side, { product, role, userId }: Participant): Promise<number> {
+  async function forgetSide(side: Side, { product, role, userId }: Participant, onForgotten: OnForgotten) {
     let count = 0
-    let from = { started_at: 0, call_uuid: '' }
+    let from = firstPosition
     for (;;) {
       const page = await attempt(() => pages[side].all(userId, role, product, from.started_at, from.call_uuid))
       const last = page.at(-1)
       if (last === undefined) return count
-      count += await forget({ type: 'forgetSide', side, ids: page.map(({ id }) => id) })
+      count += await forget({ type: 'forgetSide', side, ids: page.map(({ id }) => id) }, onForgotten)
       from = last
     }
   }
@@ -130,20 +136,13 @@ export function createTimelineStore(reader: Database, beside: Database, writes: 
           .all(userId, role, product, before.at, before.id, limit)
           .map((row) => timelineRowOf({ product, callUuid: row.call_uuid }, row)),
       ),
-    async forgetParticipant(participant) {
-      let count = await forget({ type: 'forgetRefused', ...participant })
-      for (const side of sidesOfCall) count += await forgetSide(side, participant)
+    async forgetParticipant(participant, onForgotten = () => {}) {
+      let count = await forget({ type: 'forgetRefused', ...participant }, onForgotten)
+      for (const side of sidesOfCall) count += await forgetSide(side, participant, onForgotten)
       return count
     },
-    pruneRefused: (before) => attempt(() => pruneRefused.run(before, pruneSize).changes),
+    pruneRefused: (before) => writes.timeline({ type: 'pruneRefused', before }),
   }
-}
-
-/** Where a call is in the order of its page, and its row. */
-interface StoredCall {
-  readonly id: number
-  readonly started_at: number
-  readonly call_uuid: string
 }
 
 /** In the order of `timelineColumns`. */
@@ -184,6 +183,7 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
 
   const forgetSide = db.query<unknown, [string, Side]>(forgetSideSql)
   const forgetRefused = db.query<unknown, [string, string, string]>(forgetRefusedSql)
+  const pruneRefused = db.query<unknown, [number, number]>(pruneRefusedSql)
 
   const add = ({ values }: AddErrand): number => {
     // A call is asked about once, however many of its entries there are: nothing else writes meanwhile.
@@ -207,6 +207,8 @@ export function createTimelineWriter(db: Database): (errand: TimelineErrand) => 
         return forgetSide.run(JSON.stringify(errand.ids), errand.side).changes
       case 'forgetRefused':
         return forgetRefused.run(errand.userId, errand.role, errand.product).changes
+      case 'pruneRefused':
+        return pruneRefused.run(errand.before, pruneSize).changes
     }
   })
   return (errand) => run.immediate(errand)

@@ -257,10 +257,10 @@ export function createWebhookStore(
       return attempt(() => listed.all(endpointId, before, status, status, limit).map(recordOf))
     },
     retry: (endpointId, id) => attempt(() => retry.run(clock.now(), endpointId, id).changes > 0),
-    async erase(participant) {
+    async erase(participant, onErased = () => {}) {
       await spreadAll()
       const ids = ofProduct.all(participant.product).map(({ id }) => id)
-      return eraseDeliveries(createDeliveryRows(db, writes, mentionOf(participant)), ids, participant)
+      return eraseDeliveries(createDeliveryRows(db, writes, mentionOf(participant)), ids, participant, onErased)
     },
     async prune(deliveredBefore, failedBefore) {
       // Also what is for endpoints that are gone.

@@ -23,7 +23,7 @@ export type ToWriter =
   | Open
   | { readonly type: 'try' }
   /** Calls that ended before an instant are removed, the oldest first. */
-  | { readonly type: 'prune'; readonly before: number }
+  | { readonly type: 'prune'; readonly before: number; readonly most: number; readonly past: number }
   /** Rows of the outbox are removed. */
   | { readonly type: 'told'; readonly rows: readonly number[] }
   | HookErrand
@@ -49,7 +49,7 @@ export type FromWriter =
 interface Opened {
   readonly db: Database
   readonly write: (batch: readonly SqlValue[]) => number[]
-  readonly prune: (before: number) => number
+  readonly prune: (before: number, count: number, past: number) => number
   readonly removeTold: (rows: readonly number[]) => number
   readonly writeHooks: (errand: HookErrand) => number
   readonly writeTimeline: (errand: TimelineErrand) => number
@@ -72,7 +72,7 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
     case 'try':
       return attempt('errand', tryWrite)
     case 'prune':
-      return counted(({ prune }) => prune(data.before))
+      return counted(({ prune }) => prune(data.before, data.most, data.past))
     case 'told':
       return counted(({ removeTold }) => removeTold(data.rows))
     case 'settle':
@@ -82,6 +82,7 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
     case 'timeline':
     case 'forgetSide':
     case 'forgetRefused':
+    case 'pruneRefused':
       return counted(({ writeTimeline }) => writeTimeline(data))
     case 'eraseCalls':
     case 'eraseHooks':
