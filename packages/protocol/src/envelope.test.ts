@@ -24,7 +24,8 @@ describe('[ENV1] one JSON object a message', () => {
   test('every event with its data is a request', () => {
     for (const event of events) {
       const data = rightData[event]
-      const request = { event, requestId: 'r7', n: undefined, data }
+      const open = /^webrtc|media$/.test(event) && { open: JSON.stringify(data).slice(0, -1) }
+      const request = { event, requestId: 'r7', n: undefined, data, ...open }
       expect(send(event, data, 'r7')).toEqual({ kind: 'request', request } as never)
     }
   })
@@ -36,14 +37,42 @@ describe('[ENV1] one JSON object a message', () => {
     refused(parse('{"event":"call.accept"}'), 'INVALID_PAYLOAD', 'call_uuid')
   })
 
-  test('an empty text and a bare ping are ignored, and only these', () => {
-    expect(parse('')).toEqual({ kind: 'ignored' })
-    expect(parse('ping')).toEqual({ kind: 'ignored' })
+  test('an empty text, a bare ping and the heartbeats of libraries are ignored, and only these', () => {
+    const heartbeats = [
+      '',
+      'ping',
+      '\ufeff',
+      '\ufeffping',
+      '{"type":"ping"}',
+      '{"event":"ping"}',
+      '\ufeff{"event":"ping"}',
+    ]
+    const more = [
+      '{"type":"ping","event":null}',
+      '{"event":"ping","data":5,"request_id":[]}',
+      '{"type":"ping","ts":1.5}',
+    ]
+    for (const text of [...heartbeats, ...more]) expect(parse(text)).toEqual({ kind: 'ignored', n: undefined })
+    expect(parse('{"type":"ping","n":4}')).toEqual({ kind: 'ignored', n: 4 })
+    accepted(parse(`{"type":"ping","event":"call.end","data":{"call_uuid":"${call_uuid}"}}`))
+    for (const text of ['{"type":"pong"}', '{"type":"PING"}', '{"type":["ping"]}']) {
+      refused(parse(text), 'INVALID_MESSAGE', 'event')
+    }
+    refused(parse('{"event":"Ping"}'), 'UNKNOWN_EVENT')
     for (const text of [' ', 'PING', 'ping ', '"ping"', 'pong']) refused(parse(text), 'INVALID_MESSAGE')
   })
 
+  test('a byte order mark before a message is ignored, and only one, and only there', () => {
+    const text = `{"event":"call.end","request_id":"r1","data":{"call_uuid":"${call_uuid}"}}`
+    expect(parse(`\ufeff${text}`)).toEqual(parse(text))
+    refused(parse(`\ufeff\ufeff${text}`), 'INVALID_MESSAGE')
+    refused(parse(`${text}\ufeff`), 'INVALID_MESSAGE')
+    const relay = JSON.stringify({ event: 'webrtc.offer', data: rightData['webrtc.offer'] })
+    expect(parse(`\ufeff${relay}`)).toEqual(parse(relay))
+  })
+
   test('what is not a JSON object is malformed', () => {
-    for (const text of ['{', '[]', '[{}]', 'null', '5', '"a"', 'true', '\0', '\ufeff{}', '{"event":"call.end"}x']) {
+    for (const text of ['{', '[]', '[{}]', 'null', '5', '"a"', 'true', '\0', '{"event":"call.end"}x']) {
       refused(parse(text), 'INVALID_MESSAGE')
     }
   })
@@ -82,12 +111,19 @@ describe('[ENV1] one JSON object a message', () => {
   })
 
   test('request_id is echoed where it is a string', () => {
-    for (const id of ['', 'r1', '\ud800', '\0']) {
+    for (const id of ['', 'r1', '\u0001', '📞']) {
       expect(send('call.end', 5, id)).toMatchObject({ requestId: id })
       expect(send('call.nothing', {}, id)).toMatchObject({ requestId: id })
       expect(send('call.end', {}, id)).toMatchObject({ requestId: id })
     }
     expect(parse('{"request_id":5}')).toMatchObject({ requestId: undefined })
+  })
+
+  test('[REL4] a request_id with NUL or a lone surrogate is none: no store and no other client could read it', () => {
+    for (const id of ['\0', 'a\0b', '\ud800', '\udc00\ud800', 'x\udfff']) {
+      refused(send('call.end', { call_uuid }, id), 'INVALID_MESSAGE', 'request_id')
+      expect(send('call.end', { call_uuid }, id)).toMatchObject({ requestId: undefined })
+    }
   })
 
   test('of a member that is there twice, the last counts', () => {
@@ -154,12 +190,14 @@ describe('[EXT4] the number of a request', () => {
     expect(numbered(undefined, { call_uuid, n: 5 })).toMatchObject({ kind: 'request', request: { n: undefined } })
   })
 
-  test('what is no positive integer is none, and the request is a request all the same', () => {
-    for (const n of [null, 0, -1, 1.5, '1', 2 ** 53, [1], {}, true]) {
-      expect(numbered(n)).toMatchObject({ kind: 'request', request: { n: undefined } })
+  test('what is no whole number of at least 1 is known to be wrong; null is none', () => {
+    for (const n of [0, -1, 1.5, '1', 2 ** 53, [1], {}, true, '']) {
+      expect(numbered(n)).toMatchObject({ kind: 'request', request: { n: 'invalid' } })
+      expect(numbered(n, {})).toMatchObject({ kind: 'error', n: 'invalid' })
     }
     const huge = `{"event":"call.end","n":1e400,"data":{"call_uuid":"${call_uuid}"}}`
-    expect(parse(huge)).toMatchObject({ kind: 'request', request: { n: undefined } })
+    expect(parse(huge)).toMatchObject({ kind: 'request', request: { n: 'invalid' } })
+    expect(numbered(null)).toMatchObject({ kind: 'request', request: { n: undefined } })
   })
 
   test('a request that is refused had one, too', () => {
@@ -177,6 +215,40 @@ describe('[EXT4] the number of a request', () => {
       expect(parse(text)).toMatchObject({ kind: 'error', n: 4, error: { code } })
     }
     expect(parse('{"event":"call.end","n":4')).toMatchObject({ kind: 'error', n: undefined })
+  })
+})
+
+describe('[REL4] what a relay passes on', () => {
+  const relayed = (text: string) => {
+    const result = parse(text)
+    return result.kind === 'request' ? result.request.open : result.kind === 'error' && result.error.field
+  }
+  const sdp = '"sdp":{"type":"offer","sdp":"v=0"}'
+  const offerOf = (more: string) => `{"event":"webrtc.offer","data":{"call_uuid":"${call_uuid}",${sdp}${more}}}`
+
+  test('is what its sender wrote', () => {
+    const more = ',"a":1.0,"b":1e400, "c" :12345678901234567890,"d":-0,"\\u0041":"\\u00e9\\/","__proto__":{"x":[ ]}'
+    expect(relayed(offerOf(more))).toBe(`{"call_uuid":"${call_uuid}",${sdp}${more}`)
+  })
+
+  test('has no origin of the sender, and the call in lower case', () => {
+    const upper = `{"event":"webrtc.offer","data":{"from_role":"x","call_uuid":"${call_uuid.toUpperCase()}","from_user\\u005fid":{},${sdp}}}`
+    expect(relayed(upper)).toBe(`{"call_uuid":"${call_uuid}",${sdp}`)
+    expect(relayed(offerOf(',"sdp2":{"from_role":1}'))).toContain('"from_role":1')
+  })
+
+  test('names no key twice, at any level, and holds no text that cannot be kept', () => {
+    for (const more of [',"a":1,"\\u0061":2', ',"a":[{"b":{},"b":{}}]', ',"from_role":1,"from_role":2', `,${sdp}`]) {
+      expect(parse(offerOf(more))).toMatchObject({ kind: 'error', n: undefined, error: { code: 'INVALID_PAYLOAD' } })
+      expect(relayed(offerOf(more))).toBe('data')
+    }
+    for (const more of [',"a":"\\u0000"', ',"\\ud800":1', ',"a":["\ud800"]', ',"a":{"b":"x\\udc00"}']) {
+      expect(parse(offerOf(more))).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
+    }
+    const twice = offerOf('').replace('{"event"', '{"data":{},"event"')
+    expect(parse(twice)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
+    const media = `{"event":"call.media","data":{"call_uuid":"${call_uuid}","audio":true,"video":true,"screen":true,"audio":false}}`
+    expect(parse(media)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
   })
 })
 
@@ -207,6 +279,9 @@ describe('[ENV3] unknown things', () => {
     }
     refused(send('webrtc.ice_candidate', { call_uuid }), 'INVALID_PAYLOAD', 'candidate')
     refused(candidate({ sdpMid: '0' }), 'INVALID_PAYLOAD', 'candidate.candidate')
+    for (const usernameFragment of [null, undefined, '', 'EEtu'])
+      accepted(candidate({ candidate: '', usernameFragment }))
+    refused(candidate({ candidate: '', usernameFragment: 5 }), 'INVALID_PAYLOAD', 'candidate.usernameFragment')
     for (const index of [-1, 65_536, 0.5, '0']) {
       refused(candidate({ candidate: '', sdpMLineIndex: index }), 'INVALID_PAYLOAD', 'candidate.sdpMLineIndex')
     }
@@ -300,11 +375,25 @@ describe('messages are for people', () => {
     ['a choice of shapes', candidate({ candidate: 5 }), 'candidate.candidate must be a string'],
     ['no shape of the choice', candidate(5), 'candidate must be an object or null'],
     ['a size', candidate({ candidate: 'a'.repeat(4097) }), 'candidate.candidate must have at most 4096 bytes'],
-    ['a request_id', send('call.end', {}, 5), 'request_id must be a string of at most 128 bytes'],
+    [
+      'a request_id',
+      send('call.end', {}, 5),
+      'request_id must be a string of at most 128 bytes, without NUL or lone surrogates',
+    ],
+    [
+      'a key twice',
+      parse(
+        '{"event":"call.media","data":{"call_uuid":"' +
+          call_uuid +
+          '","audio":true,"video":true,"screen":true,"x":1,"x":1}}',
+      ),
+      'data must not name a key twice in one object',
+    ],
     ['data', send('call.end', 5), 'data must be an object'],
     ['an event', parse('{}'), 'event must be a string'],
     ['no envelope', parse('['), 'The message is not a JSON envelope {event, request_id?, data?}.'],
-    ['an unknown event', send('call.nothing'), 'There is no such event.'],
+    ['an unknown event', send('call.dance'), 'There is no such event: call.dance.'],
+    ['an event that is none at all', send('Bearer eyJhbGciOiJIUzI1NiJ9.e30.x'), 'There is no such event.'],
   ]
   for (const [name, result, message] of cases) {
     test(name, () => expect(result).toMatchObject({ kind: 'error', error: { message } }))

@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { type ClientEventName, clientEvents } from './client-events.ts'
-import { type ErrorBody, type ErrorCode, errorBody } from './errors.ts'
+import { type ErrorBody, type ErrorCode, errorBody, errors } from './errors.ts'
 import { inviteLimits } from './events/call.ts'
 import { relayLimits } from './events/webrtc.ts'
 import { isNestedDeeper } from './nesting.ts'
-import { fitsBytes, utf8Length } from './text.ts'
+import { type RelayEnvelope, type RelayTextProblem, readRelayText } from './relay-text.ts'
+import { fitsBytes, isStorable, utf8Length } from './text.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
 /** Bounds of a message [WS6]. */
@@ -24,22 +25,35 @@ export const Envelope = Type.Object({
 
 type DataOf<E extends ClientEventName> = Static<(typeof clientEvents)[E]>
 
+/**
+ * The number of a request in an extended session; `invalid`: what stands there is no whole number of at least 1. A base
+ * session has none, whatever it sends [EXT4].
+ */
+export type RequestNumber = number | 'invalid' | undefined
+
 /** A request that passed every check that needs no knowledge of calls. */
 export type ClientRequest = {
-  [E in ClientEventName]: { event: E; requestId: string | undefined; n: number | undefined; data: DataOf<E> }
+  [E in ClientEventName]: {
+    event: E
+    requestId: string | undefined
+    n: RequestNumber
+    data: DataOf<E>
+    /** Of `webrtc.*`: its data as the sender wrote it, without the closing brace [REL4]. */
+    open?: string
+  }
 }[ClientEventName]
 
 export type ParsedMessage =
   | { kind: 'request'; request: ClientRequest }
-  /** A bare `ping` or an empty text: nothing to do [ENV1]. */
-  | { kind: 'ignored' }
+  /** A heartbeat: nothing to do [ENV1]. */
+  | { kind: 'ignored'; n: RequestNumber }
   /** `malformed` counts towards the ten in a row that close the socket [ENV1]; `event`: where its data alone is wrong. */
   | {
       kind: 'error'
       malformed: boolean
       event: ClientEventName | undefined
       requestId: string | undefined
-      n: number | undefined
+      n: RequestNumber
       error: ErrorBody
     }
 
@@ -47,7 +61,7 @@ export type ParsedMessage =
 function failure(
   code: ErrorCode,
   requestId: string | undefined,
-  n: number | undefined,
+  n: RequestNumber,
   problem?: FieldProblem,
   event?: ClientEventName,
 ) {
@@ -58,7 +72,7 @@ function failure(
 
 const requestIdProblem: FieldProblem = {
   field: 'request_id',
-  message: `must be a string of at most ${messageLimits.requestIdBytes} bytes`,
+  message: `must be a string of at most ${messageLimits.requestIdBytes} bytes, without NUL or lone surrogates`,
 }
 const eventProblem: FieldProblem = { field: 'event', message: 'must be a string' }
 const dataProblem: FieldProblem = { field: 'data', message: 'must be an object' }
@@ -69,28 +83,72 @@ export function createMessageParser(): (text: string) => ParsedMessage {
     Object.entries(clientEvents).map(([event, schema]) => [event, createValidator(schema)] as const),
   )
 
-  return (text) => {
-    if (text === '' || text === 'ping') return { kind: 'ignored' }
+  return (message) => {
+    const text = message.charCodeAt(0) === byteOrderMark ? message.slice(1) : message
+    if (text === '' || text === 'ping') return { kind: 'ignored', n: undefined }
     const envelope = parseObject(text)
     if (envelope === undefined) return failure('INVALID_MESSAGE', undefined, undefined)
 
-    const { event, request_id: rawId, n: rawN, data: rawData } = envelope
-    const n = typeof rawN === 'number' && Number.isSafeInteger(rawN) && rawN > 0 ? rawN : undefined
-    const requestId = typeof rawId === 'string' && fitsBytes(rawId, messageLimits.requestIdBytes) ? rawId : undefined
+    const { event, request_id: rawId, data: rawData } = envelope
+    const n = numberOf(envelope.n)
+    if (isHeartbeat(envelope)) return { kind: 'ignored', n }
+    const requestId = isRequestId(rawId) ? rawId : undefined
     if (rawId != null && requestId === undefined) return failure('INVALID_MESSAGE', undefined, n, requestIdProblem)
     if (typeof event !== 'string') return failure('INVALID_MESSAGE', requestId, n, eventProblem)
     const data = rawData ?? {}
     if (!isObject(data)) return failure('INVALID_MESSAGE', requestId, n, dataProblem)
 
     const validate = validators.get(event)
-    if (validate === undefined) return failure('UNKNOWN_EVENT', requestId, n)
+    if (validate === undefined) return unknownEvent(event, requestId, n)
     const known = event as ClientEventName
     const oversize = oversizeProblem(known, data)
     if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize, known)
     const checked = validate(data)
     if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked, known)
-    return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
+    if (!isRelayed(known)) return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
+    const relay = readRelayText(text, envelope as unknown as RelayEnvelope, messageLimits.depth)
+    if (!relay.ok) return failure('INVALID_PAYLOAD', requestId, n, relayProblems[relay.problem], known)
+    return { kind: 'request', request: { event, requestId, n, data, open: relay.open } as ClientRequest }
   }
+}
+
+const byteOrderMark = 0xfeff
+
+/** What passes on to the peer. */
+function isRelayed(event: ClientEventName): boolean {
+  return event.startsWith('webrtc.') || event === 'call.media'
+}
+
+const relayProblems: Readonly<Record<RelayTextProblem, FieldProblem>> = {
+  repeated: { field: 'data', message: 'must not name a key twice in one object' },
+  'repeated outside': { field: 'data', message: 'and the members beside it must not be named twice' },
+  text: { field: 'data', message: 'must not hold NUL or a lone surrogate' },
+  syntax: dataProblem,
+  depth: { field: 'data', message: `must not be nested deeper than ${messageLimits.depth} levels` },
+}
+
+/** What could be an event. Other text is not repeated: it may be a token, or worse, in the wrong place [LOG1]. */
+const eventName = /^[a-z][a-z_]{0,31}(\.[a-z_]{1,32})?$/
+
+function unknownEvent(event: string, requestId: string | undefined, n: RequestNumber): ParsedMessage {
+  const message = eventName.test(event) ? `There is no such event: ${event}.` : errors.UNKNOWN_EVENT.message
+  const error = errorBody('UNKNOWN_EVENT', { message })
+  return { kind: 'error', malformed: false, event: undefined, requestId, n, error }
+}
+
+/** `{"type":"ping"}` and `{"event":"ping"}`, as libraries send them by themselves, with whatever else they put in. */
+function isHeartbeat({ event, type }: Record<string, unknown>): boolean {
+  return event === 'ping' || (event == null && type === 'ping')
+}
+
+/** null counts as absent, as it does for the other members. */
+function numberOf(value: unknown): RequestNumber {
+  if (value == null) return undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 'invalid'
+}
+
+function isRequestId(value: unknown): value is string {
+  return typeof value === 'string' && fitsBytes(value, messageLimits.requestIdBytes) && isStorable(value)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

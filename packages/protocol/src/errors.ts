@@ -96,6 +96,8 @@ export interface ErrorBody {
   retry_after_ms?: number
   /** Which limit was reached: in every `RATE_LIMITED` of a socket. */
   limit?: LimitName
+  /** The number that a request must have which skipped one [EXT4]. */
+  expected_n?: number
 }
 
 /** Builds the error object of a code, with the members that belong to this case. */

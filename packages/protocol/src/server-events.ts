@@ -28,6 +28,7 @@ export const WsError = Type.Object({
   retryable: Type.Optional(Type.Boolean()),
   retry_after_ms: Type.Optional(Type.Integer({ minimum: 0 })),
   limit: Type.Optional(Type.Enum([...limitNames], { description: 'RATE_LIMITED: which limit was reached.' })),
+  expected_n: Type.Optional(Type.Integer({ minimum: 1, description: 'The n that the next request must have [EXT4].' })),
 })
 
 /** What the service sends: event name → the schema of its `data`, and to whom it goes. */

@@ -36,6 +36,8 @@ const patienceMs = 30_000
 export class Client {
   /** Everything that came, in order, read or not. */
   readonly all: Received[] = []
+  /** The same, as they were written. */
+  readonly texts: string[] = []
   /** The service's pings so far. */
   pings = 0
   readonly status: Promise<HandshakeAnswer>
@@ -77,6 +79,7 @@ export class Client {
 
   private onText(text: string): void {
     const message = JSON.parse(text) as Received
+    this.texts.push(text)
     this.all.push(message)
     const index = this.waiters.findIndex(({ matches }) => matches(message))
     if (index < 0) this.unread.push(message)

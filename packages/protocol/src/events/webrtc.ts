@@ -8,7 +8,7 @@ export const relayLimits = { sdpBytes: 48 * 1024, candidateBytes: 4 * 1024 } as 
 const boundedBy = (bytes: number, description: string) =>
   Type.String({ maxLength: bytes, description: `${description} At most ${bytes} bytes of UTF-8.` })
 
-// Objects stay open: whatever else the browser puts in (usernameFragment …) passes through whole [ENV3].
+// Objects stay open: whatever else the browser puts in passes through whole [REL4].
 const description = <T extends 'offer' | 'answer'>(type: T) =>
   Type.Object({ type: Type.Literal(type), sdp: boundedBy(relayLimits.sdpBytes, 'SDP text (RFC 8866).') })
 
@@ -22,6 +22,9 @@ export const WebrtcIceCandidate = Type.Object({
       candidate: boundedBy(relayLimits.candidateBytes, 'candidate-attribute (RFC 8839 section 5.1); empty at the end.'),
       sdpMid: Type.Optional(Type.Union([boundedText(255, 'Media stream identification.'), Type.Null()])),
       sdpMLineIndex: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.Null()])),
+      usernameFragment: Type.Optional(
+        Type.Union([Type.String({ description: 'ice-ufrag of the section (RFC 8839 section 5.4).' }), Type.Null()]),
+      ),
     }),
   ]),
 })

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createMessageParser } from '@ringwire/protocol/envelope'
 import { errorBody } from '@ringwire/protocol/errors'
 import { allowedActions } from '@ringwire/protocol/rest'
@@ -236,7 +236,79 @@ test('[ORD1] [EXT4] a hang-up of who is gone counts, and has no number: it may b
   expect(await dispatch.handleLast(gone, JSON.stringify({ ...candidate, n: 1 }), 0)).toEqual(nothing)
   expect(await dispatch.handleLast(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: undefined })
   expect(answered).toEqual([['call.end', 'CALL_NOT_FOUND']])
-  expect(await dispatch.handle(gone, JSON.stringify({ ...end, n: 2 }), 0)).toMatchObject({ n: 2 })
+  expect(await dispatch.handle(gone, JSON.stringify({ ...end, n: 2 }), 1)).toMatchObject({ n: 2 })
+})
+
+describe('[EXT4] the number of a message', () => {
+  const extended = { ...session, extended: true }
+  const refusal = { error: errorBody('RATE_LIMITED', { limit: 'messages' }), mayBeUnlimited: true }
+
+  test('that skips one is refused with the one that is expected, takes no effect and uses no number', async () => {
+    const { dispatch, answered } = setUp()
+    for (const message of [end, candidate, { event: 'no.such' }, { event: 'ping' }, { event: 'call.end', data: 7 }]) {
+      for (const rate of [undefined, refusal]) {
+        const result = await dispatch.handle(extended, JSON.stringify({ ...message, n: 7 }), 5, rate)
+        expect(result).toMatchObject({ malformed: false, n: undefined })
+        const { error } = JSON.parse(result.reply ?? '')
+        expect(error).toMatchObject({ code: 'INVALID_MESSAGE', field: 'n', expected_n: 6 })
+        expect(error.message).toContain('must be 6')
+      }
+    }
+    expect(new Set(answered.map(([, code]) => code))).toEqual(new Set(['INVALID_MESSAGE']))
+  })
+
+  test('is used by whatever has the right one, also a ping and what is refused', async () => {
+    const { dispatch } = setUp()
+    const texts = [
+      end,
+      candidate,
+      { event: 'no.such' },
+      { event: 'ping' },
+      { type: 'ping' },
+      { event: 'call.end', data: 7 },
+    ]
+    for (const text of texts.map((message) => JSON.stringify({ ...message, n: 6 }))) {
+      expect(await dispatch.handle(extended, text, 5)).toMatchObject({ n: 6 })
+      expect(await dispatch.handle(extended, text, 5, refusal)).toMatchObject({ n: 6 })
+      expect(await dispatch.handle(extended, text, 6)).toEqual(nothing)
+    }
+  })
+
+  test('is a whole number of at least 1, or the message is malformed; one without any is none of the row', async () => {
+    const { dispatch } = setUp()
+    for (const n of [0, -1, 1.5, '6', true, []]) {
+      const result = await dispatch.handle(extended, JSON.stringify({ ...end, n }), 5)
+      expect(result).toMatchObject({ malformed: true, n: undefined })
+      expect(JSON.parse(result.reply ?? '').error).toMatchObject({ code: 'INVALID_MESSAGE', expected_n: 6 })
+    }
+    for (const n of [undefined, null]) {
+      const { reply } = await dispatch.handle(extended, JSON.stringify({ ...end, n }), 5)
+      expect(JSON.parse(reply ?? '').error.code).toBe('CALL_NOT_FOUND')
+    }
+  })
+
+  test('means nothing in a base session', async () => {
+    const { dispatch } = setUp()
+    for (const n of [0, 7, 'x', 1]) {
+      const { reply } = await dispatch.handle(session, JSON.stringify({ ...end, n }), 0)
+      expect(JSON.parse(reply ?? '').error.code).toBe('CALL_NOT_FOUND')
+    }
+  })
+})
+
+test('[ENV5] a base session hears that an event is for extended ones, and how it becomes one', async () => {
+  const { ask } = setUp()
+  for (const message of [
+    { event: 'call.stats', data: { call_uuid: callUuid, stats: {} } },
+    { event: 'presence.watch', data: { participants: [] } },
+    { event: 'auth.refresh', data: { token: 'x' } },
+  ]) {
+    const { error } = await ask(message)
+    expect(error).toEqual({
+      code: 'UNKNOWN_EVENT',
+      message: `There is no such event: ${message.event}. Extended sessions have it: connect with ?ext=1.`,
+    })
+  }
 })
 
 test('[PRES1] [WS5] whom a session may watch goes by its new token, and by no other participant’s', async () => {

@@ -1,5 +1,5 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
-import type { ClientRequest, ParsedMessage } from '@ringwire/protocol/envelope'
+import type { ClientRequest, ParsedMessage, RequestNumber } from '@ringwire/protocol/envelope'
 import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
 import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
 import { type CallAck, readReason } from '@ringwire/protocol/events/call'
@@ -121,7 +121,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'webrtc.offer':
       case 'webrtc.answer':
         return andThen(
-          relay.relay(session, request.event, request.data, numberOf(session, request), waiter),
+          relay.relay(session, request.event, request.data, numberOf(session, request), waiter, request.open),
           (result) => relayed(request.data.call_uuid, result),
         )
       case 'call.media': {
@@ -132,7 +132,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         )
       }
       case 'call.stats':
-        if (!session.extended) return refused('UNKNOWN_EVENT')
+        if (!session.extended) return ofExtendedAlone('call.stats')
         return quality
           .report(session, request.data)
           .then((result) => answered(request.data.call_uuid.toLowerCase(), result))
@@ -160,7 +160,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           .verb(session, 'end', request.data.call_uuid, readReason(request.data.reason), waiter)
           .then(acknowledged)
       case 'call.alerting':
-        return calls.alerting(session, request.data.call_uuid, request.n).then(acknowledged)
+        return calls.alerting(session, request.data.call_uuid, numberOf(session, request)).then(acknowledged)
       case 'presence.watch':
         return watch(session, request.data)
       case 'auth.refresh':
@@ -170,7 +170,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   /** Peers alone, and where the product says so [PRES1]. */
   function watch(session: SignalingSession, { participants }: PresenceWatch): MaybePromise<Answer> {
-    if (!session.extended) return refused('UNKNOWN_EVENT')
+    if (!session.extended) return ofExtendedAlone('presence.watch')
     const { product } = session.participant
     const arePeers = participants.every(({ role }) => session.allowedPeerRoles.includes(role))
     if (!isPresenceOpen(product) || !arePeers) return refused('ACTION_NOT_ALLOWED')
@@ -184,7 +184,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 
   /** A new token of the same participant and device [WS5]. */
   function refresh(session: SignalingSession, token: string): Answer {
-    if (!session.extended) return refused('UNKNOWN_EVENT')
+    if (!session.extended) return ofExtendedAlone('auth.refresh')
     const verified = verify(token)
     if (!verified.ok) return refused('AUTH_TOKEN_INVALID')
     const { claims } = verified
@@ -209,16 +209,26 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     handled: number,
     refusal?: Refusal,
     waiter?: Waiter,
+    isLast = false,
   ): MaybePromise<DispatchResult> {
-    const { n, requestId } = idsOf(message)
-    if (session.extended && n !== undefined && n <= handled) return nothing
+    const ids = idsOf(message)
+    const { requestId } = ids
+    const n = typeof ids.n === 'number' ? ids.n : undefined
     const asked = message.kind === 'request' ? message.request : undefined
+    if (session.extended && ids.n !== undefined) {
+      if (n !== undefined && n <= handled) return nothing
+      if (n !== handled + 1 && !isLast) {
+        const error = misnumbered(handled + 1)
+        onAnswered(session, asked, error)
+        return { reply: encodeError(error, requestId), malformed: n === undefined, n: undefined }
+      }
+    }
     if (refusal !== undefined && !(refusal.mayBeUnlimited && asked !== undefined && isUnlimited(asked.event))) {
       onAnswered(session, asked, refusal.error)
       // Over the rate nobody judges what it was.
       return { reply: encodeError(refusal.error, requestId), malformed: false, n }
     }
-    if (message.kind === 'ignored') return nothing
+    if (message.kind === 'ignored') return { ...nothing, n }
     if (message.kind === 'error') {
       onAnswered(session, askedBy(message), message.error)
       return { reply: encodeError(message.error, message.requestId), malformed: message.malformed, n }
@@ -247,7 +257,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     handleLast(session, text, handled) {
       const message = parse(text)
       if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
-      return andThen(dispatch(message, session, handled), (result) => ({ ...result, n: undefined }))
+      const done = dispatch(message, session, handled, undefined, undefined, true)
+      return andThen(done, (result) => ({ ...result, n: undefined }))
     },
     aboutOf(text) {
       const message = parse(text)
@@ -256,9 +267,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 }
 
-function idsOf(message: ParsedMessage): { n?: number | undefined; requestId?: string | undefined } {
-  if (message.kind === 'ignored') return {}
-  return message.kind === 'error' ? message : message.request
+function idsOf(message: ParsedMessage): { n?: RequestNumber; requestId?: string | undefined } {
+  return message.kind === 'request' ? message.request : message
+}
+
+/** The skipped message is lost or late. A later one must not take effect before it [EXT4]. */
+function misnumbered(expected: number): ErrorBody {
+  const message = `n must be ${expected}, one more than the last number that was used. Nothing was done.`
+  return errorBody('INVALID_MESSAGE', { message, field: 'n', expected_n: expected })
 }
 
 /** Its data stays out: that is text of the client, unchecked [LOG1]. */
@@ -268,7 +284,7 @@ function askedBy({ event }: ParsedMessage & { kind: 'error' }): Asked | undefine
 
 /** The number under which a request may come again [EXT4]. */
 function numberOf({ extended }: SignalingSession, { n }: ClientRequest): number | undefined {
-  return extended ? n : undefined
+  return extended && typeof n === 'number' ? n : undefined
 }
 
 /** What another one may follow before it is answered [ORD1]. */
@@ -301,6 +317,12 @@ function answered(callUuid: string, result: RelayResult): Answer {
 
 function refused(code: ErrorCode): Answer {
   return { error: errorBody(code) }
+}
+
+/** Base sessions do not have it. */
+function ofExtendedAlone(event: ClientEventName): Answer {
+  const message = `There is no such event: ${event}. Extended sessions have it: connect with ?ext=1.`
+  return { error: errorBody('UNKNOWN_EVENT', { message }) }
 }
 
 function acknowledged(outcome: Outcome<Call>): Answer {

@@ -194,7 +194,7 @@ function registerContent(service: () => Service): void {
     const callUuid = await acceptedCall(pair)
     pair.caller.send('webrtc.offer', { ...offer(callUuid), from_user_id: 'the-boss', from_role: 'admin' })
     pair.caller.text(
-      `{"event":"webrtc.ice_candidate","data":{"from_role":"x","call_uuid":"${callUuid}","candidate":{"candidate":"c"},"from_user_id":null,"from_role":"y"}}`,
+      `{"event":"webrtc.ice_candidate","data":{"from_role":"x","call_uuid":"${callUuid}","candidate":{"candidate":"c"},"from_user_id":null}}`,
     )
     for (const event of ['webrtc.offer', 'webrtc.ice_candidate']) {
       const { data } = await pair.callee.next(event)
@@ -223,6 +223,49 @@ function registerContent(service: () => Service): void {
     expect(pair.callee.all.filter(({ event }) => event.startsWith('webrtc.'))).toEqual(
       sent.map(([event, data]) => ({ event, data: { ...data, from_user_id: pair.callerId, from_role: 'customer' } })),
     )
+  })
+
+  test('[REL4] [UUID1] what the sender wrote comes out to the letter, before the accept and after it', async () => {
+    const pair = await connectPair(service())
+    const callUuid = await invite(pair.caller, pair.calleeId)
+    const from = `"from_user_id":${JSON.stringify(pair.callerId)},"from_role":"customer"`
+    const odd = '"a":1.0, "b":1e400,"c":12345678901234567890,"d":-0,"2":"\\u00e9\\/","1":[ ],"__proto__":{"x":"😀"}'
+    const sdp = '"sdp":{"sdp":"v=0\\r\\n","type":"offer","\\u0073":"\\ud83d\\ude00"}'
+    const said = `${odd},"call_uuid":"${callUuid}",${sdp} `
+    pair.caller.text(`{"event":"webrtc.offer","data":{${said}}}`)
+    await pair.caller.settle()
+    await pair.callee.next('call.ringing')
+    pair.callee.send('call.accept', { call_uuid: callUuid })
+    await pair.callee.next('webrtc.offer')
+    expect(pair.callee.texts.at(-1)).toBe(`{"event":"webrtc.offer","data":{${said},${from}}}`)
+    // With an origin of its own, and another way to write the name of the call.
+    const forged = `"from_user\\u005fid":{"a":1},"call_uuid":"${callUuid.toUpperCase()}",${odd},"from_role":1,${sdp}`
+    pair.caller.text(`\ufeff{"data":{${forged}},"event":"webrtc.offer"}`)
+    const whole = `{"event":"webrtc.offer","data":{"call_uuid":"${callUuid}",${odd.replace(' ', '')},${sdp},${from}}}`
+    await pair.callee.next('webrtc.offer')
+    expect(pair.callee.texts.at(-1)).toBe(whole)
+  })
+
+  test('[REL4] a key that is there twice, NUL and half a character are refused, and reach nobody', async () => {
+    const pair = await connectPair(service())
+    const callUuid = await acceptedCall(pair)
+    const good = `"call_uuid":"${callUuid}","candidate":{"candidate":""}`
+    for (const more of [
+      ',"a":1,"\\u0061":1',
+      `,${good}`,
+      ',"x":[{"b":{},"b":{}}]',
+      ',"from_role":1,"from_role":2',
+      ',"x":"\\u0000"',
+      ',"x":["\\ud800"]',
+      ',"\\udc00":1',
+    ]) {
+      pair.caller.text(`{"event":"webrtc.ice_candidate","request_id":"r","data":{${good}${more}}}`)
+      expect(await pair.caller.error('r')).toMatchObject({ code: 'INVALID_PAYLOAD', field: 'data' })
+    }
+    pair.caller.text(`{"event":"webrtc.ice_candidate","request_id":"r","data":{},"data":{${good}}}`)
+    expect(await pair.caller.error('r')).toMatchObject({ code: 'INVALID_PAYLOAD', field: 'data' })
+    await quiet(pair.caller, pair.callee)
+    expect(pair.callee.events()).toEqual(['auth.ok', 'call.ringing'])
   })
 
   test('[ENV3] a null candidate is accepted and not relayed', async () => {

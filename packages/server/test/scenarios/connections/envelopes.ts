@@ -24,7 +24,9 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
       ['a number', '12', undefined],
       ['null', 'null', undefined],
       ['true', 'true', undefined],
-      ['a BOM before JSON', '\ufeff{"event":"call.end"}', undefined],
+      ['two BOMs before JSON', '\ufeff\ufeff{"event":"call.end"}', undefined],
+      ['a request_id with NUL', '{"event":"call.end","request_id":"\\u0000"}', undefined],
+      ['a request_id with half a character', '{"event":"call.end","request_id":"a\\ud800"}', undefined],
       ['a NUL', '\0', undefined],
       ['no event', '{"request_id":"r1","data":{}}', 'r1'],
       ['a null event', '{"event":null,"request_id":"r2"}', 'r2'],
@@ -53,14 +55,22 @@ export function registerEnvelopeScenarios(name: string, start: StartService): vo
       })
     }
 
-    test('[ENV1] an empty text and a bare ping are ignored', async () => {
+    test('[ENV1] an empty text, a bare ping and heartbeats of libraries are ignored', async () => {
       const client = await guest()
-      client.text('')
-      client.text('ping')
-      client.raw(encodeFrame(opcodes.binary, ''))
-      client.raw(encodeFrame(opcodes.binary, 'ping'))
+      for (const text of ['', 'ping', '{"type":"ping"}', '{"event":"ping","data":1}', '\ufeff{"type":"ping"}']) {
+        client.text(text)
+        client.raw(encodeFrame(opcodes.binary, text))
+      }
       await client.settle()
       expect(client.events()).toEqual(['auth.ok'])
+    })
+
+    test('[ENV1] a byte order mark before a message is ignored, in a text and in a binary frame', async () => {
+      const client = await guest()
+      client.text('\ufeff{"event":"test.a","request_id":"text"}')
+      expect(await client.error('text')).toMatchObject({ code: 'UNKNOWN_EVENT' })
+      client.raw(encodeFrame(opcodes.binary, '\ufeff{"event":"test.a","request_id":"binary"}'))
+      expect(await client.error('binary')).toMatchObject({ code: 'UNKNOWN_EVENT' })
     })
 
     test('[ENV1] a binary frame with JSON is read as text; one with bytes that are no text is malformed', async () => {

@@ -16,6 +16,7 @@ export function registerUpstream(name: string, start: Start): void {
   describe(`requests are numbered, ${name}`, () => {
     const service = serviceFor(start)
     registerNumbers(service)
+    registerSkips(service)
     registerCuts(service)
     registerReplaced(service)
   })
@@ -81,6 +82,50 @@ function registerNumbers(service: () => Service): void {
     expect(caller.all.filter(({ event }) => event === 'call.error')).toHaveLength(2 * texts.length + 1)
   })
 }
+
+function registerSkips(service: () => Service): void {
+  test('[EXT4] a message that skips a number has no effect, and its sender hears which number comes next', async () => {
+    const pair = await connectExtendedPair(service())
+    const callUuid = await answeredCall(pair)
+    const { caller, callee } = pair
+    const relay = (n: unknown, mark: number) =>
+      JSON.stringify({ event: 'webrtc.ice_candidate', request_id: `n-${n}`, n, data: candidate(callUuid, mark) })
+    // The invite was 1. More than ten in a row, which do not close the socket as malformed ones would [ENV1].
+    caller.raw(...upTo(12).map((at) => relay(4 + at, at)))
+    for (let at = 0; at < 12; at++) {
+      const { error, request_id } = await caller.next('call.error')
+      expect(error).toMatchObject({ code: 'INVALID_MESSAGE', field: 'n', expected_n: 2 })
+      expect(request_id).toBe(`n-${4 + at}`)
+    }
+    // Relays that are on their way count, too, and so does a ping.
+    caller.raw(relay(2, 20), relay(3, 21), '{"type":"ping","n":4}', relay(5, 22), relay(7, 23), relay(6, 24))
+    expect((await caller.next('call.error')).error).toMatchObject({ code: 'INVALID_MESSAGE', expected_n: 6 })
+    await caller.next('call.ack', ({ request_id }) => request_id === 'n-6')
+    caller.raw(relay('7', 25))
+    expect((await caller.next('call.error')).error).toMatchObject({ code: 'INVALID_MESSAGE', expected_n: 7 })
+    await callee.settle()
+    expect(candidatesOf(callee, callUuid)).toEqual([20, 21, 22, 24])
+    await caller.die()
+    expect((await caller.connect()).data).toMatchObject({ recovered: true, handled: 6 })
+  })
+
+  test('[EXT4] [RES2] after recovered: false the numbers begin again at 1', async () => {
+    const { caller } = await connectExtendedPair(service())
+    for (const id of ['a', 'b']) await caller.request('no.such.event', {}, id).catch(() => {})
+    const old = caller.point as ResumePoint
+    await caller.die()
+    expect((await caller.connect({ ...old, epoch: 'another' })).data).toMatchObject({ recovered: false, handled: 0 })
+    caller.raw(
+      '{"event":"no.such.event","request_id":"old","n":3}',
+      '{"event":"no.such.event","request_id":"new","n":1}',
+    )
+    const [skipped, first] = [await caller.next('call.error', of('old')), await caller.next('call.error', of('new'))]
+    expect([skipped, first].map(({ error }) => error.code)).toEqual(['INVALID_MESSAGE', 'UNKNOWN_EVENT'])
+    expect(skipped.error.expected_n).toBe(1)
+  })
+}
+
+const of = (id: string) => (message: { request_id?: string | undefined }) => message.request_id === id
 
 /** Invites and everything after them in one write, and the network is gone. */
 function registerCuts(service: () => Service): void {
