@@ -4,16 +4,24 @@ import { page } from './tables.ts'
 
 const source = join(dirname(import.meta.dir), '..', 'packages', 'client', 'src')
 
-/** What an application imports, and from where. Without names: everything that the file exports. */
-const entries: { from: string; file: string; names?: string[] }[] = [
-  { from: '@ringwire/client', file: 'client.ts', names: ['createCallClient'] },
-  { from: '@ringwire/client/types', file: 'types.ts' },
-  { from: '@ringwire/client/media', file: 'media/call-media.ts', names: ['createCallMedia'] },
-  { from: '@ringwire/client/media/types', file: 'media/types.ts' },
-  { from: '@ringwire/client/media/preview', file: 'media/preview.ts' },
-  { from: '@ringwire/client/react', file: 'react/hooks.ts' },
-  { from: '@ringwire/client/push', file: 'push.ts' },
-  { from: '@ringwire/client/presence', file: 'presence.ts' },
+/** What an application imports, from where, and the files that declare it. Without names: everything that a file exports. */
+const entries: { from: string; files: { file: string; names?: string[] }[] }[] = [
+  {
+    from: '@ringwire/client',
+    files: [
+      { file: 'client.ts', names: ['createCallClient'] },
+      { file: 'error.ts', names: ['RingwireError'] },
+      { file: 'types.ts' },
+    ],
+  },
+  {
+    from: '@ringwire/client/media',
+    files: [{ file: 'media/call-media.ts', names: ['createCallMedia'] }, { file: 'media/types.ts' }],
+  },
+  { from: '@ringwire/client/media/preview', files: [{ file: 'media/preview.ts' }] },
+  { from: '@ringwire/client/react', files: [{ file: 'react/hooks.ts' }] },
+  { from: '@ringwire/client/push', files: [{ file: 'push.ts' }] },
+  { from: '@ringwire/client/presence', files: [{ file: 'presence.ts' }] },
 ]
 
 export interface Declaration {
@@ -90,9 +98,11 @@ function merge(found: (Declaration & { hasBody: boolean })[]): Declaration[] {
   })
 }
 
-function section({ from, file, names }: (typeof entries)[number]): string {
-  const all = declarationsOf(readFileSync(join(source, file), 'utf8'))
-  const shown = names === undefined ? all : all.filter(({ name }) => names.includes(name))
+function section({ from, files }: (typeof entries)[number]): string {
+  const shown = files.flatMap(({ file, names }) => {
+    const all = declarationsOf(readFileSync(join(source, file), 'utf8'))
+    return names === undefined ? all : all.filter(({ name }) => names.includes(name))
+  })
   const parts = shown.map(({ name, description, code }) =>
     [`### ${name}`, ...(description ? [description] : []), `\`\`\`ts\n${code}\n\`\`\``].join('\n\n'),
   )

@@ -8,11 +8,13 @@ import type { Reply, Request } from './requests.ts'
 import { createSignals } from './signals.ts'
 import {
   type Call,
+  type CallClient,
   type CallEvents,
   type CallMediaFlags,
   ownReasons,
   type Participant,
   type PeerState,
+  type Unsubscribe,
 } from './types.ts'
 
 /** What a call is about, as it is first known. */
@@ -26,9 +28,12 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 export interface CallPort {
   ask(request: Request): Promise<unknown>
-  /** Takes back its invite; whether that had no effect for sure. */
-  withdraw(callUuid: string): boolean
+  /** Takes back its invite or its accept; whether that had no effect for sure. */
+  withdraw(callUuid: string, event?: 'call.invite' | 'call.accept'): boolean
   self(): Participant | null
+  client(): CallClient
+  /** What rejected the promise of a listener. */
+  rejected(cause: unknown): boolean
   /** Its uuid changed, or it is over. */
   changed(call: LiveCall, uuidBefore: string): void
 }
@@ -53,11 +58,13 @@ export interface LiveCall {
 }
 
 export function createCall(seed: CallSeed, port: CallPort): LiveCall {
-  const listeners = createListeners<CallEvents>(
-    listensTo('state', 'offer', 'answer', 'candidate', 'peer', 'alerting', 'status', 'resynced', 'glare'),
-  )
+  const listeners = createListeners<CallEvents>({
+    admit: listensTo('state', 'offer', 'answer', 'candidate', 'peer', 'alerting', 'status', 'resynced', 'glare'),
+    rejected: port.rejected,
+  })
   const signals = createSignals(listeners)
   let accepting: Promise<void> | undefined
+  let isClaimed = false
   /** What this side said last of what it sends. */
   let sent: CallMediaFlags | undefined
   let settleInvited: (error?: RingwireError) => void = () => {}
@@ -114,12 +121,11 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (call.state.name === 'accepted' || call.state.name === 'connected') return Promise.resolve()
     if (accepting) return accepting
     apply({ type: 'answering', on: true })
-    const asked = ask('call.accept', {}, { onReply: accepted })
+    // Insistent: who pressed Accept has answered, however long the network takes. The service refuses it once the ring is over.
+    const asked = ask('call.accept', {}, { insistent: true, onReply: accepted })
     accepting = quiet(
-      asked.catch((error) => {
+      asked.finally(() => {
         accepting = undefined
-        apply({ type: 'answering', on: false })
-        throw error
       }),
     )
     return accepting
@@ -135,6 +141,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     if (error.code === 'CALL_ALREADY_ANSWERED') {
       apply({ type: 'over', status: 'accepted', reason: 'answered_elsewhere', error })
     } else overIfGone(error)
+    apply({ type: 'answering', on: false })
   }
 
   /** Its final notice is on the way or was lost; in any case there is nothing left to ask for. */
@@ -149,6 +156,8 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     const [status, usual] = ends[event]
     // A click handler is called with its event, which is no reason and may have no JSON.
     const reason = typeof given === 'string' ? given : undefined
+    // An accept that waits for the network would answer the call for a moment.
+    port.withdraw(call.callUuid, 'call.accept')
     // One that was never sent has nothing to end.
     const asked = port.withdraw(call.callUuid) ? Promise.resolve() : ask(event, { reason }, { insistent: true })
     apply({ type: 'over', status, reason: reason ?? usual, by: port.self() })
@@ -165,7 +174,18 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     return hangUp(state.direction === 'outgoing' ? 'call.cancel' : 'call.reject', reason)
   }
 
-  const call: Mutable<Call> = {
+  function claimSignals(): Unsubscribe {
+    if (isClaimed)
+      throw new RingwireError('SIGNALS_CLAIMED', 'Something else negotiates the media of this call already.')
+    isClaimed = true
+    let isMine = true
+    return () => {
+      isClaimed &&= !isMine
+      isMine = false
+    }
+  }
+
+  const call: Mutable<Omit<Call, 'client'>> = {
     ...seed,
     invited,
     on: signals.on,
@@ -183,10 +203,12 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
     sendOffer: (sdp) => ask('webrtc.offer', { sdp }),
     sendAnswer: (sdp) => ask('webrtc.answer', { sdp }),
     sendCandidate: (candidate) => (candidate === null ? Promise.resolve() : ask('webrtc.ice_candidate', { candidate })),
+    claimSignals,
   }
 
   const live: LiveCall = {
-    call,
+    // Not enumerable: a client holds its calls, and a circle cannot be printed.
+    call: Object.defineProperty(call, 'client', { get: port.client }) as Call,
     apply,
     accept,
     confirm,
@@ -209,7 +231,7 @@ export function createCall(seed: CallSeed, port: CallPort): LiveCall {
       if (sent) void call.sendMedia(sent)
     },
   }
-  if (!isUnanswered(call)) settleInvited()
+  if (!isUnanswered(live.call)) settleInvited()
   return live
 }
 

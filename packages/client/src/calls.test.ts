@@ -5,6 +5,7 @@ import {
   createFake,
   type FakeSocket,
   failure,
+  fakeClient,
   invited,
   onlineFake,
   rings,
@@ -184,11 +185,68 @@ describe('a call', () => {
     expect(call!.state).toMatchObject({ answering: true })
     await fake.pass(10_000)
     expect((await asked).code).toBe('TIMEOUT')
-    expect(call!.state).toMatchObject({ name: 'ringing', answering: false })
+    // A reply ends it, not a timer.
+    expect(call!.state).toMatchObject({ name: 'ringing', answering: true })
     void call!.accept()
     expect(fake.socket.events()).toEqual(['1 call.accept', '2 call.accept'])
     fake.socket.replies('call.ack', { call_uuid: uuid(1), status: 'accepted' }, 'call.accept')
     expect(call!.state.name).toBe('accepted')
+  })
+
+  test('an accept without a network is asked until it has a reply, also in a new session', async () => {
+    const fake = await onlineFake({ reconnectMaxMs: 500 })
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    fake.socket.ends(1006)
+    const asked = failure(call!.accept())
+    await fake.pass(20_000)
+    expect((await asked).code).toBe('TIMEOUT')
+    expect(call!.state).toMatchObject({ name: 'ringing', answering: true })
+    const ringing = active(uuid(1), { status: 'ringing', direction: 'incoming', holds_place: false })
+    fake.socket.ok({ session_id: 's2', active_calls: [ringing] })
+    expect(fake.socket.events()).toEqual(['1 call.accept'])
+    fake.socket.fails('ACTION_NOT_ALLOWED')
+    expect(call!.state).toMatchObject({ name: 'ringing', answering: false })
+  })
+
+  test('that is declined while its accept waits for the network is not answered for a moment', async () => {
+    const fake = await onlineFake({ reconnectMaxMs: 500 })
+    fake.socket.says(rings(1))
+    const [call] = fake.client.calls
+    fake.socket.ends(1006)
+    const asked = failure(call!.accept())
+    void call!.reject()
+    expect(['CONNECTION_CLOSED', 'UNKNOWN_OUTCOME']).toContain((await asked).code)
+    await fake.pass(500)
+    fake.socket.ok({ recovered: true })
+    expect(fake.socket.events()).toEqual(['1 call.reject'])
+  })
+
+  test('a call before connect() is an error at once, one of a closed client is over at once', async () => {
+    const fake = fakeClient()
+    expect(() => fake.client.call(agent)).toThrow('Call connect() before call().')
+    fake.client.connect()
+    fake.client.close()
+    const call = fake.client.call(agent)
+    const states: unknown[] = []
+    call.on('state', (state) => states.push(state))
+    await turn()
+    expect(states).toMatchObject([{ name: 'over', reason: 'sdk.failed', error: { code: 'CONNECTION_CLOSED' } }])
+    expect((await failure(call.invited)).code).toBe('CONNECTION_CLOSED')
+  })
+
+  test('its signals are claimed by one at a time; it names its client, and can be printed', async () => {
+    const fake = await onlineFake()
+    const call = fake.client.call(agent)
+    const release = call.claimSignals()
+    expect(() => call.claimSignals()).toThrow('Something else negotiates')
+    release()
+    const again = call.claimSignals()
+    release()
+    expect(() => call.claimSignals()).toThrow('Something else negotiates')
+    again()
+    expect(call.client).toBe(fake.client)
+    expect(JSON.parse(JSON.stringify(call))).toMatchObject({ callUuid: call.callUuid })
   })
 
   test('[END1] hanging up never fails: not even a call that never was', async () => {

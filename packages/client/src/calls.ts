@@ -3,14 +3,16 @@ import type { CallInvited, CallRinging, PeerAbsence } from '@ringwire/protocol/e
 import { type CallPort, type CallSeed, createCall, isUnanswered, type LiveCall } from './call.ts'
 import { overFromWire } from './call-state.ts'
 import type { Environment } from './environment.ts'
-import { check, type RingwireError } from './error.ts'
+import { check, RingwireError } from './error.ts'
 import type { Listeners } from './listeners.ts'
 import type { Reply, Requests } from './requests.ts'
 import {
   type Call,
+  type CallClient,
   type CallOptions,
   type CallState,
   type ClientEvents,
+  type ConnectionState,
   type Direction,
   ownReasons,
   type Participant,
@@ -25,6 +27,9 @@ export interface CallsOptions {
   readonly listeners: Listeners<ClientEvents>
   readonly env: Pick<Environment, 'now' | 'uuid'>
   self(): Participant | null
+  client(): CallClient
+  rejected: CallPort['rejected']
+  connectionState(): ConnectionState
   /** The service's instant by this device's clock. */
   localTime(iso: string): number
 }
@@ -35,7 +40,7 @@ const callTypes = /^[a-z0-9_-]{1,32}$/
 const maxFinished = 128
 
 /** The calls of a client, from their first word to their last. */
-export function createCalls({ requests, listeners, env, self, localTime }: CallsOptions) {
+export function createCalls({ requests, listeners, env, self, localTime, ...options }: CallsOptions) {
   const live = new Map<string, LiveCall>()
   /** Calls of somebody whom this client is inviting at this moment: glare, if the service says so [INV6]. */
   const held = new Set<string>()
@@ -49,6 +54,8 @@ export function createCalls({ requests, listeners, env, self, localTime }: Calls
     ask: requests.ask,
     withdraw: requests.withdraw,
     self,
+    client: options.client,
+    rejected: options.rejected,
     changed(it, before) {
       live.delete(before)
       held.delete(before)
@@ -101,11 +108,13 @@ export function createCalls({ requests, listeners, env, self, localTime }: Calls
     return [...live.values()].some(({ call }) => isUnanswered(call) && isSame(call.peer, peer))
   }
 
-  function place(options: CallOptions): Call {
-    const { userId, role, callType = 'audio', onGlare = 'accept' } = options ?? {}
+  function place(wish: CallOptions): Call {
+    const { userId, role, callType = 'audio', onGlare = 'accept' } = wish ?? {}
     check(userId && role, 'userId, role', 'given')
     check(callTypes.test(callType), 'callType', `${callTypes}`)
-    const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, options))
+    const { name, why } = options.connectionState()
+    if (name === 'idle') throw new RingwireError('NOT_STARTED', 'Call connect() before call().')
+    const ringing = [...live.values()].find(({ call }) => call.state.name === 'ringing' && isSame(call.peer, wish))
     if (ringing?.call.direction === 'outgoing') return parked.get(ringing.call.callUuid)?.resume() ?? ringing.call
     if (ringing && onGlare === 'accept') {
       void ringing.accept()
@@ -114,15 +123,17 @@ export function createCalls({ requests, listeners, env, self, localTime }: Calls
     const it = add({
       callUuid: env.uuid(),
       direction: 'outgoing',
-      peer: { userId, role, displayName: options.displayName ?? null },
+      peer: { userId, role, displayName: wish.displayName ?? null },
       callType,
-      contextType: options.contextType,
-      contextId: options.contextId,
-      metadata: options.metadata,
+      contextType: wish.contextType,
+      contextId: wish.contextId,
+      metadata: wish.metadata,
       state: rings('outgoing', undefined),
     })
     refresh()
-    invite(it, options, onGlare)
+    if (name !== 'closed') invite(it, wish, onGlare)
+    // In a moment: whoever called has no listener yet.
+    else queueMicrotask(() => failed(it, onGlare, new RingwireError('CONNECTION_CLOSED', why.message)))
     return it.call
   }
 

@@ -19,8 +19,6 @@ import type {
 } from './types.ts'
 import type { Envelope, Push } from './wire.ts'
 
-export type * from './types.ts'
-
 type IceServersGiven = Pick<SessionToken, 'ice_servers' | 'ice_transport_policy'>
 
 /** Builds a client; `connect()` starts it. Throws INVALID_ARGUMENT without a `getToken`. */
@@ -32,9 +30,10 @@ export function createCallClient(options: CallClientOptions): CallClient {
 export function createClient(options: CallClientOptions, env: Environment): CallClient {
   check(typeof options?.getToken === 'function', 'getToken', 'a function')
   const { requestTimeoutMs = 10_000, connectTimeoutMs = 10_000 } = options
-  const listeners = createListeners<ClientEvents>(
-    listensTo('state', 'incoming', 'restored', 'restorable', 'calls', 'iceServers', 'error'),
-  )
+  const listeners = createListeners<ClientEvents>({
+    admit: listensTo('state', 'incoming', 'restored', 'restorable', 'calls', 'iceServers', 'error'),
+    rejected,
+  })
   const session = createSession()
   /** This page had no socket yet: what it finds in its session is new to it. */
   let isFresh = true
@@ -47,6 +46,15 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   let iceTransportPolicy: 'relay' | undefined
 
   const report = (error: RingwireError) => listeners.emit('error', error)
+
+  /** An expected failure that nobody listens for is no news. A bug of the application has to surface somewhere. */
+  function rejected(cause: unknown): boolean {
+    const isExpected = cause instanceof RingwireError
+    if (!isExpected && !listeners.has('error')) return false
+    report(isExpected ? cause : new RingwireError('LISTENER_FAILED', "A listener's promise was rejected.", { cause }))
+    return true
+  }
+
   const keeper = createKeeper(options.storage, options.storageKey ?? 'ringwire', (cause) =>
     report(new RingwireError('REQUEST_FAILED', 'The storage refused.', { cause })),
   )
@@ -60,6 +68,9 @@ export function createClient(options: CallClientOptions, env: Environment): Call
   const calls = createCalls({
     ...{ requests, listeners, env },
     self: () => connection.self() ?? null,
+    client: () => client,
+    rejected,
+    connectionState: () => connection.state(),
     localTime: tokens.localTime,
   })
 
@@ -168,7 +179,7 @@ export function createClient(options: CallClientOptions, env: Environment): Call
     },
   )
 
-  return {
+  const client: CallClient = {
     get state() {
       return connection.state()
     },
@@ -203,4 +214,5 @@ export function createClient(options: CallClientOptions, env: Environment): Call
       connection.close()
     },
   }
+  return client
 }

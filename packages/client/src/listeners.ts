@@ -1,12 +1,27 @@
 import type { Unsubscribe } from './types.ts'
 
+export interface ListenersOptions<Events extends object> {
+  /** Throws if `on` is called with something that it does not take. */
+  readonly admit?: ((event: keyof Events, call: unknown) => void) | undefined
+  /** Hears what rejected the promise of a listener; false if nobody takes it. Without it, such a rejection stays unhandled. */
+  readonly rejected?: ((cause: unknown) => boolean) | undefined
+}
+
 /**
- * Typed events. A listener that throws stops neither the others nor the client: its error surfaces on its own. `admit`
- * throws where `on` is called with something that it does not take.
+ * Typed events. A listener that throws stops neither the others nor the client: its error surfaces on its own. A listener
+ * may be async; `rejected` gets what its promise is rejected with.
  */
-export function createListeners<Events extends object>(admit?: (event: keyof Events, call: unknown) => void) {
-  type Listener = { readonly event: keyof Events; readonly call: (payload: never) => void }
+export function createListeners<Events extends object>({ admit, rejected }: ListenersOptions<Events> = {}) {
+  type Listener = { readonly event: keyof Events; readonly call: (payload: never) => unknown }
   let all: readonly Listener[] = []
+
+  async function run(call: () => unknown): Promise<void> {
+    try {
+      await call()
+    } catch (error) {
+      if (!rejected?.(error)) throw error
+    }
+  }
 
   return {
     on<E extends keyof Events>(event: E, call: (payload: Events[E]) => void): Unsubscribe {
@@ -20,13 +35,16 @@ export function createListeners<Events extends object>(admit?: (event: keyof Eve
     emit<E extends keyof Events>(event: E, payload: Events[E]): void {
       for (const listener of all) {
         if (listener.event !== event || !all.includes(listener)) continue
+        let returned: unknown
         try {
-          ;(listener.call as (payload: Events[E]) => void)(payload)
+          returned = (listener.call as (payload: Events[E]) => unknown)(payload)
         } catch (error) {
           queueMicrotask(() => {
             throw error
           })
         }
+        // A listener of `error` that fails would otherwise hear of itself for ever.
+        if (event !== 'error' && returned instanceof Object && 'then' in returned) void run(() => returned)
       }
     },
     has: (event: keyof Events): boolean => all.some((it) => it.event === event),

@@ -164,17 +164,17 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       }
     },
 
-    /** The invite of a call is not asked again. True where it had no effect for sure: it then never happened. */
-    withdraw(callUuid: string): boolean {
-      const entry = [...entries.values()].find(
-        ({ event, data }) => event === 'call.invite' && 'call_uuid' in data && data.call_uuid === callUuid,
+    /** The request about a call is not asked again. True if it had no effect for sure: it then never happened. */
+    withdraw(callUuid: string, event: 'call.invite' | 'call.accept' = 'call.invite'): boolean {
+      const asked = [...entries.values()].filter(
+        (it) => it.event === event && 'call_uuid' in it.data && it.data.call_uuid === callUuid,
       )
-      if (!entry) return false
-      entry.takenBack = true
-      // One that was sent in this session keeps its number until its reply comes [EXT4].
-      if (entry.n > 0) return false
-      giveUp(entry, 'taken back.')
-      return !entry.unsure
+      for (const entry of asked) {
+        entry.takenBack = true
+        // One that was sent in this session keeps its number until its reply comes [EXT4].
+        if (entry.n === 0) giveUp(entry, 'taken back.')
+      }
+      return asked.length > 0 && asked.every(({ n, unsure }) => n === 0 && !unsure)
     },
 
     pause(): void {
@@ -202,7 +202,7 @@ export function createRequests(env: Environment, { timeoutMs, transmit, renewTok
       replied = 0
       for (const entry of [...entries.values()]) {
         const isRepeatable = entry.event.startsWith('call.')
-        if (isRepeatable && (entry.waits || entry.insistent)) {
+        if (isRepeatable && !entry.takenBack && (entry.waits || entry.insistent)) {
           entry.unsure ||= entry.n > 0
           entry.n = 0
         } else giveUp(entry, 'the session was lost.', { retryable: entry.n === 0 })

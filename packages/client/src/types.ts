@@ -51,6 +51,12 @@ export const clientErrorCodes = {
   CALL_OVER: 'CALL_OVER',
   /** A REST request could not be made or was answered by something else. */
   REQUEST_FAILED: 'REQUEST_FAILED',
+  /** Thrown at once: `call()` before `connect()`. */
+  NOT_STARTED: 'NOT_STARTED',
+  /** Thrown at once: something else negotiates the media of this call already. */
+  SIGNALS_CLAIMED: 'SIGNALS_CLAIMED',
+  /** The promise that a listener returned was rejected; `cause` holds the reason. */
+  LISTENER_FAILED: 'LISTENER_FAILED',
 } as const
 export type ClientErrorCode = keyof typeof clientErrorCodes
 
@@ -164,7 +170,7 @@ export type CallState =
   | {
       readonly name: 'ringing'
       readonly direction: 'incoming'
-      /** `accept()` was called and is not through yet. */
+      /** `accept()` was called, and the service has not replied yet. A time-out does not end it: a reply does. */
       readonly answering: boolean
       readonly expiresAt: number
     }
@@ -273,11 +279,17 @@ export interface Call {
   /** What the caller passed on. Undefined after a reload, which does not keep it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly state: CallState
+  /** The client whose call it is. Not enumerable, so that a call can still be printed. */
+  readonly client: CallClient
   /** Outgoing: resolved when the service has the invite (or the waiting call was taken after glare). Incoming: resolved. */
   readonly invited: Promise<void>
 
   on<E extends keyof CallEvents>(event: E, listener: (payload: CallEvents[E]) => void): Unsubscribe
 
+  /**
+   * Answers. Without a reply in time the promise is rejected with TIMEOUT, but the client goes on asking while the call rings:
+   * `state.answering` stays true until the reply comes. Calling it again in the meantime does no harm.
+   */
   accept(): Promise<void>
   /** A reason matches [a-z0-9_]{1,64}. `busy` silences this session only. */
   reject(reason?: string): Promise<void>
@@ -297,6 +309,11 @@ export interface Call {
   sendAnswer(sdp: SessionDescription<'answer'>): Promise<void>
   /** Null, the end of candidates, is not sent. */
   sendCandidate(candidate: IceCandidate | null): Promise<void>
+  /**
+   * For code that negotiates the media of the call: of two at once, each would answer the peer's offers. Throws
+   * SIGNALS_CLAIMED until the earlier claim is released; the returned function releases this one. `createCallMedia` claims.
+   */
+  claimSignals(): Unsubscribe
 }
 
 export interface CallOptions {
@@ -352,7 +369,8 @@ export interface ClientEvents {
   iceServers: readonly IceServer[]
   /**
    * Something failed that nobody asked for: there is no token that can be used, the service refused the connection,
-   * storage refused. The client goes on, unless its state is `closed`.
+   * storage refused. Also what rejected the promise of a listener of the client or of a call: the RingwireError as it is,
+   * anything else as the `cause` of LISTENER_FAILED. The client goes on, unless its state is `closed`.
    */
   error: RingwireErrorShape
 }
@@ -379,7 +397,11 @@ export interface CallClient {
    * runtime has no WebSocket.
    */
   connect(): void
-  /** Invites. Throws INVALID_ARGUMENT without `userId` and `role`, or with a wrong `callType`. Works offline: the invite goes out when the connection is back, unless its time runs out. */
+  /**
+   * Invites. Throws INVALID_ARGUMENT without `userId` and `role`, or with a wrong `callType`, and NOT_STARTED before
+   * `connect()`. Works offline: the invite goes out when the connection is back, unless its time runs out. Of a client
+   * that is closed the call is over at once, with CONNECTION_CLOSED.
+   */
   call(options: CallOptions): Call
   /** A call of `calls` by its uuid. */
   find(callUuid: string): Call | undefined

@@ -5,6 +5,7 @@ import { createKeptMutes, pageStorage } from './kept-mutes.ts'
 import { createMediaState } from './media-state.ts'
 import { createNegotiation } from './negotiation.ts'
 import { createOpening } from './opening.ts'
+import { createPlaybacks } from './playback.ts'
 import { createReception, passing } from './reception.ts'
 import { createRecovery } from './recovery.ts'
 import { createReports } from './reports.ts'
@@ -23,7 +24,12 @@ export type {
   MediaKind,
   MediaStats,
   MediaStorage,
+  Playback,
+  PlaybackState,
+  SlotState,
 } from './types.ts'
+// biome-ignore lint/performance/noBarrelFile: errors are told apart by it
+export { MediaError, mediaErrorCodes } from './types.ts'
 
 /** While nothing flows yet, so that `connected` is told without delay. */
 const eagerLookMs = 100
@@ -34,9 +40,36 @@ function defaultMedia(call: Pick<Call, 'callType'>): MediaStreamConstraints {
   return call.callType === 'video' ? { audio: true, video: true } : { audio: true }
 }
 
-/** The media of one call: nothing happens before `start()`. */
-export function createCallMedia(call: Call, options: CallMediaOptions = {}): CallMedia {
-  const { client, configuration = {}, statsIntervalMs = 1000, earlyOffer = true } = options
+/** A call, or what an application puts in its place. */
+type CallOfMedia = Omit<Call, 'client' | 'claimSignals'> & Partial<Pick<Call, 'client' | 'claimSignals'>>
+
+/** The media part of each call that has one. */
+const parts = new WeakMap<CallOfMedia, { readonly media: CallMedia; readonly options: CallMediaOptions }>()
+
+function isSame(a: CallMediaOptions, b: CallMediaOptions): boolean {
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof CallMediaOptions>
+  return [...names].every((name) => a[name] === b[name])
+}
+
+/**
+ * The media of one call: nothing happens before `start()`. A call has one media part: until it is closed, the same options
+ * give it again, and others throw ALREADY_EXISTS.
+ */
+export function createCallMedia(call: CallOfMedia, options: CallMediaOptions = {}): CallMedia {
+  const part = parts.get(call)
+  if (part && part.media.state.name !== 'closed') {
+    if (isSame(part.options, options)) return part.media
+    throw new MediaError('ALREADY_EXISTS', 'This call has its media part already, made with other options.')
+  }
+  const media = createPart(call, options)
+  parts.set(call, { media, options })
+  return media
+}
+
+function createPart(call: CallOfMedia, options: CallMediaOptions): CallMedia {
+  const { configuration = {}, statsIntervalMs = 1000, earlyOffer = true } = options
+  const client = options.client ?? call.client
+  const releaseSignals = call.claimSignals?.()
   const environment = options.environment ?? browserEnvironment()
   const local = new environment.MediaStream()
   const remote = new environment.MediaStream()
@@ -63,7 +96,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
   }
 
   function rtcConfiguration(): RTCConfiguration {
-    const iceServers = (options.iceServers ?? client?.iceServers ?? []).map((server) => ({ ...server }))
+    const of = [...(options.iceServers ?? client?.iceServers ?? []), ...(configuration.iceServers ?? [])]
+    const iceServers = of.map((server) => ({ ...server }))
     // One transport carries everything. Its candidates are gathered while the peer is still asked; not of a connection that
     // replaces another, for where that is milliseconds old Chromium may gather from the pool for ever and find nothing.
     const policy = client?.iceTransportPolicy
@@ -89,6 +123,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     failed,
     process: options.process,
   })
+  const playbacks = createPlaybacks(remote, { failed, updated: () => change({ playback: playbacks.state() }) })
   const recovery = createRecovery({
     restartAfterMs: options.restartAfterMs ?? 1000,
     connectTimeoutMs: options.connectTimeoutMs ?? 6000,
@@ -132,6 +167,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     change(capture.state())
     kept.save(shown.get().muted)
     tell()
+    // A page that captures may play sound.
+    if (shown.get().playback === 'blocked') playbacks.retry()
   }
 
   /** The peer sees at once who is muted, or has no camera, or shows a screen [MEDIA1]. */
@@ -154,6 +191,7 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
       if (!isCurrent()) return
       for (const old of remote.getTracks()) if (old.kind === track.kind) remote.removeTrack(old)
       remote.addTrack(track)
+      playbacks.retry()
       shown.emit('remote', remote)
     })
     connection.addEventListener('connectionstatechange', () => {
@@ -245,6 +283,8 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     for (const unsubscribe of subscriptions.splice(0)) unsubscribe()
     negotiation.close()
     capture.close()
+    playbacks.close()
+    releaseSignals?.()
     for (const stream of [local, remote]) for (const track of stream.getTracks()) stream.removeTrack(track)
     const receiving = { audio: false, video: false }
     change({ name: 'closed', sharing: false, errors: {}, receiving, quality: 'unknown' })
@@ -296,6 +336,12 @@ export function createCallMedia(call: Call, options: CallMediaOptions = {}): Cal
     shareScreen: (wish = {}) => asked('shareScreen', () => capture.shareScreen(wish)),
     stopScreen: () => asked('stopScreen', capture.stopScreen),
     devices,
+    attach(element) {
+      const playback = playbacks.attach(element)
+      if (shown.isClosed()) playback.detach()
+      return playback
+    },
+    resume: () => asked('resume', playbacks.resume),
     setOutput: (element, deviceId) =>
       asked('setOutput', async () => {
         if (!element.setSinkId) throw new MediaError('NOT_SUPPORTED', 'No setSinkId here')

@@ -5,6 +5,7 @@ import {
   type MediaEnvironment,
   MediaError,
   type MediaKind,
+  type SlotState,
 } from './types.ts'
 
 type Wish = string | MediaTrackConstraints | MediaStreamTrack
@@ -186,10 +187,22 @@ export function createCapture({ environment, changed, updated, failed, ...option
     return track
   }
 
+  function slot(kind: MediaKind): SlotState {
+    const device = devices[kind]
+    if (device) return { name: 'live', own: own.has(device.source) }
+    const code = errors[kind]
+    return code ? { name: 'lost', code } : { name: 'empty' }
+  }
+
   return {
     /** Also one that is off. */
     device: (kind: MediaKind): MediaStreamTrack | null => devices[kind]?.sent ?? null,
-    state: (): Pick<CallMediaState, 'muted' | 'sharing' | 'errors'> => ({
+    state: (): Pick<CallMediaState, 'muted' | 'sharing' | 'errors' | 'slots'> => ({
+      slots: {
+        audio: slot('audio'),
+        video: slot('video'),
+        screen: screen ? { name: 'live', own: own.has(screen) } : { name: 'empty' },
+      },
       muted: { ...muted },
       sharing: screen !== undefined,
       errors: { ...errors },

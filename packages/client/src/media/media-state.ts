@@ -1,16 +1,27 @@
 import { createListeners } from '../listeners.ts'
-import type { CallMediaEvents, CallMediaState } from './types.ts'
+import { type CallMediaEvents, type CallMediaState, MediaError } from './types.ts'
 
 /** The streams stay the same for the whole call. */
 const contentOf = (state: CallMediaState): string => JSON.stringify({ ...state, local: 0, remote: 0 })
 
 /** What the application sees: snapshots and events. Nothing is told after the end. */
 export function createMediaState(local: MediaStream, remote: MediaStream) {
-  const listeners = createListeners<CallMediaEvents>()
+  const listeners = createListeners<CallMediaEvents>({
+    rejected(cause) {
+      if (!listeners.has('error')) return false
+      listeners.emit(
+        'error',
+        cause instanceof Error ? cause : new MediaError('FAILED', "A listener's promise was rejected", cause),
+      )
+      return true
+    },
+  })
+  const empty = { name: 'empty' } as const
   const none = { audio: false, video: false }
   let state: CallMediaState = {
     ...{ name: 'idle', local, remote, muted: none, sharing: false, errors: {} },
-    ...{ receiving: none, quality: 'unknown' },
+    ...{ receiving: none, quality: 'unknown', playback: 'playing' },
+    slots: { audio: empty, video: empty, screen: empty },
   }
 
   return {

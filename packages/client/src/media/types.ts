@@ -14,6 +14,8 @@ export const mediaErrorCodes = {
   NOT_SUPPORTED: 'NOT_SUPPORTED',
   /** The device ended and no other of its kind could be opened. */
   DEVICE_LOST: 'DEVICE_LOST',
+  /** The call has its media part already, made with other options: one call has one. */
+  ALREADY_EXISTS: 'ALREADY_EXISTS',
   /** A description could not be made or taken; media starts anew by itself. */
   NEGOTIATION_FAILED: 'NEGOTIATION_FAILED',
   /** `close()` was called, or the call is over. */
@@ -34,6 +36,30 @@ export class MediaError extends Error {
   }
 }
 
+/**
+ * Where a microphone, a camera or a screen stands. `empty`: there is none, or the camera is off. `opening`: it was asked
+ * for; what was sent before is sent until it is open. `live`: it is there; `own` if the SDK opened it, and not the
+ * application. `lost`: it could not be opened, or it ended; nothing of the kind is sent.
+ */
+export type SlotState =
+  | { readonly name: 'empty' }
+  | { readonly name: 'opening' }
+  | { readonly name: 'live'; readonly own: boolean }
+  | { readonly name: 'lost'; readonly code: MediaErrorCode }
+
+/** `blocked`: the browser plays nothing with sound until the user has done something. `playing`: anything else. */
+export type PlaybackState = 'playing' | 'blocked'
+
+/** An element that plays what the peer sends. */
+export interface Playback {
+  readonly state: PlaybackState
+  on(event: 'state', listener: (state: PlaybackState) => void): Unsubscribe
+  /** Plays, in the click of a button. Any click, key or touch in the page does it as well while it is blocked. */
+  resume(): Promise<void>
+  /** Takes the stream out of the element. */
+  detach(): void
+}
+
 /** Immutable: a change is a new object, so it can be the snapshot of an external store. */
 export interface CallMediaState {
   /**
@@ -50,6 +76,9 @@ export interface CallMediaState {
   readonly errors: Readonly<Partial<Record<MediaKind, MediaErrorCode>>>
   /** The screen is sent in place of the camera. */
   readonly sharing: boolean
+  readonly slots: Readonly<Record<MediaKind | 'screen', SlotState>>
+  /** Of all elements of `attach`: `blocked` if one of them is. */
+  readonly playback: PlaybackState
   /** Whether packets of the kind arrived in the last interval: false for a camera that the peer switched off. */
   readonly receiving: Readonly<Record<MediaKind, boolean>>
   /**
@@ -104,7 +133,7 @@ export interface CallMediaEvents {
 }
 
 export interface CallMediaOptions {
-  /** For ICE servers, fresh ones before a restart, and to know when the connection is back. */
+  /** For ICE servers, fresh ones before a restart, and to know when the connection is back. Default: the call's own client. */
   readonly client?: Pick<CallClient, 'iceServers' | 'freshIceServers' | 'state' | 'on'> &
     Partial<Pick<CallClient, 'iceTransportPolicy'>>
   /**
@@ -119,7 +148,10 @@ export interface CallMediaOptions {
    * noise. Both are stopped here. Where it fails, the kind is not sent (`FAILED`).
    */
   readonly process?: (track: MediaStreamTrack) => MediaStreamTrack | Promise<MediaStreamTrack>
-  /** Anything else for the RTCPeerConnection, as `iceTransportPolicy`; that of the client goes before it. */
+  /**
+   * Anything else for the RTCPeerConnection, as `iceTransportPolicy`; that of the client goes before it. Its `iceServers` are
+   * added to those of the client.
+   */
   readonly configuration?: RTCConfiguration
   /**
    * The caller's offer goes out while it still rings and waits at the service for the accept, which saves a round trip.
@@ -184,6 +216,13 @@ export interface CallMedia {
   stopScreen(): Promise<void>
   /** The devices of this machine; their labels are empty until one was opened. */
   devices(): Promise<readonly MediaDeviceInfo[]>
+  /**
+   * The element plays what the peer sends, from now until `detach()` or the end of the call. Where the browser refuses to play
+   * before the user has done something, `state.playback` is `blocked`.
+   */
+  attach(element: HTMLMediaElement): Playback
+  /** Plays what is blocked, in the click of a button. */
+  resume(): Promise<void>
   /** Where an element is heard (setSinkId). NOT_SUPPORTED where the browser has no choice of outputs. */
   setOutput(element: HTMLMediaElement, deviceId: string): Promise<void>
   /** Restarts ICE at once, with fresh ICE servers. */

@@ -1,3 +1,5 @@
+'use client'
+
 import { useCallback, useSyncExternalStore } from 'react'
 import type { CallMedia, CallMediaState } from '../media/call-media.ts'
 import type { Call, CallClient, CallState, ConnectionState, PeerState, RestorableCall } from '../types.ts'

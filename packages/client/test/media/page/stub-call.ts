@@ -75,6 +75,8 @@ export function createStubCalls(callType: string) {
       ...{ accept: nothing, reject: nothing, cancel: nothing, alerting: nothing, reported: 0 },
       peer: { userId: 'peer', role: 'peer', displayName: null },
       peerState: { away: null, media: null },
+      client: undefined as never,
+      claimSignals: () => () => {},
       sendMedia: nothing,
       sendStats: nothing,
       invited: Promise.resolve(),
