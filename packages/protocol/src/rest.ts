@@ -204,6 +204,8 @@ export const Health = Type.Object({
   database: Type.Enum(['ok', 'error', 'unchecked']),
   redis: Type.Enum(['ok', 'error', 'unchecked']),
   service_ready: Type.Boolean(),
+  /** There while file descriptors run out and newcomers are refused. */
+  descriptors: Type.Optional(Type.Literal('low')),
 })
 export type Health = Static<typeof Health>
 

@@ -66,7 +66,8 @@ export function launch({ program, main, args, env = process.env, links = linksTo
   })
   let isTold = false
   const tell = (signal) => {
-    isTold = true
+    // The service looks for a renewed certificate then, and goes on.
+    if (signal !== 'SIGHUP') isTold = true
     child.kill(signal)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, tell)

@@ -7,6 +7,7 @@ import type { Config, JwtSecret } from './config/config.ts'
 import { createHttpApp } from './http/app.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createIceServers, turnExpiry } from './ice/ice-servers.ts'
+import type { Descriptors } from './observability/descriptors.ts'
 import type { Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Sender } from './push/sender.ts'
@@ -42,12 +43,13 @@ export interface FrontDeps {
   readonly hooked: () => ReadonlySet<string>
   readonly journal: Journal
   readonly state: () => ServiceState
+  readonly descriptors: Descriptors
 }
 
 /** What clients, backends and probes meet: sockets and the REST API. */
 export function createFront(parts: FrontDeps) {
   const { config, logger, backend, domain, policies, recorder, sender, secrets } = parts
-  const { ringTickets, limits, webhooks, journal, state } = parts
+  const { ringTickets, limits, webhooks, journal, state, descriptors } = parts
   const { stores, clock } = backend
   const { calls, relay, quality, arrivals } = domain
   const localLimits = createLocalLimits(config, backend.localCounters)
@@ -115,6 +117,7 @@ export function createFront(parts: FrontDeps) {
       onAnswered: journal.request,
     }),
     state,
+    roomForNewcomer: descriptors.roomForNewcomer,
     leavesOnStop: backend.isShared,
     onError: (error) => journal.failed(error, 'a connection failed'),
   })
@@ -124,6 +127,7 @@ export function createFront(parts: FrontDeps) {
       redis: journal.watched('redis', backend.tryRedis),
     },
     state,
+    hasRoom: () => descriptors.room() === 'free',
   })
   const seenCalls = createSeenCalls({ calls: stores.calls })
   const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })

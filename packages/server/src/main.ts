@@ -1,6 +1,7 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import description from '../package.json' with { type: 'json' }
 import { backUp, countersOfProcess, openStore } from './backend.ts'
+import { claimPort } from './claim-port.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
 import { openLineConsole } from './cli/line-console.ts'
 import { runCommandLine } from './cli/program.ts'
@@ -8,15 +9,17 @@ import { answerQuestions } from './cli/questions.ts'
 import { serve } from './cli/serve.ts'
 import type { StopSignal } from './cli/stop-signal.ts'
 import { createTerminal } from './cli/terminal.ts'
-import { claimPort, endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
+import { endOfParent, giveSigns, launcherDescriptor, startWorkerProcess } from './cli/worker-process.ts'
 import { runWorkers } from './cli/workers.ts'
 import type { Config } from './config/config.ts'
 import { isExecutable } from './config/package-root.ts'
 import { listenForAdmin } from './http/admin.ts'
+import { ownDescriptors } from './observability/descriptors.ts'
 import { createJournal } from './observability/journal.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMachine, type Machine } from './observability/machine.ts'
 import { createMetrics, nobody } from './observability/metrics.ts'
+import { processFamilies } from './observability/process-metrics.ts'
 import { nodeOfWorker } from './ports/node-name.ts'
 import { createServer } from './server.ts'
 import { migrateToPostgres } from './services/migration.ts'
@@ -80,6 +83,7 @@ async function runService(config: Config, warnings: readonly string[], startedBy
       platform: process.platform,
       claimPort,
       startWorker,
+      onHangup: (listener) => void process.on('SIGHUP', listener),
       openForOperators: () => openForOperators(config, logger),
     })
   }
@@ -89,6 +93,7 @@ async function runService(config: Config, warnings: readonly string[], startedBy
     logger,
     worker: node === undefined ? undefined : { node, report: answerQuestions },
   })
+  process.on('SIGHUP', service.renewTls)
   const onListening = () => {
     if (worker !== undefined) giveSigns(surroundings.out)
   }
@@ -100,7 +105,9 @@ function openForOperators(config: Config, logger: Logger): Pick<Machine, 'joined
   if (config.adminPort === null) return { joined() {}, stop() {} }
   const meter = createMetrics({ node: config.nodeId, version: description.version, stores: [] })
   const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
-  const machine = createMachine({ workers: config.workers, ownCounts: () => meter.families(nobody) })
+  const descriptors = ownDescriptors()
+  const ownCounts = () => [...meter.families(nobody), ...processFamilies(descriptors)]
+  const machine = createMachine({ workers: config.workers, ownCounts })
   const admin = listenForAdmin({ config, status: machine.status, journal, counters: countersOfProcess() })
   logger.info({ url: admin?.url }, 'listening for operators')
   return {

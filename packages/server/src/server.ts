@@ -7,14 +7,18 @@ import { type Backend, finalsMs, openBackend, type Stores } from './backend.ts'
 import { type CallRef, callKey, isLive } from './call/call.ts'
 import { type Config, isLoopbackHost } from './config/config.ts'
 import { localNetworks } from './config/lan.ts'
+import { readTlsFiles, type TlsPaths } from './config/tls-files.ts'
+import { watchDescriptors } from './descriptor-watch.ts'
 import { createFront } from './front.ts'
 import { listenForAdmin } from './http/admin.ts'
 import type { HttpApp } from './http/app.ts'
 import { type Listener, listen } from './listen.ts'
+import { ownDescriptors } from './observability/descriptors.ts'
 import { createJournal, type Journal } from './observability/journal.ts'
 import type { Logger } from './observability/logger.ts'
 import { watchLoop } from './observability/loop-delay.ts'
 import { createMetrics, type Meter, type Present } from './observability/metrics.ts'
+import { processFamilies } from './observability/process-metrics.ts'
 import type { Status } from './observability/status.ts'
 import { createAddressGuard } from './outgoing/addresses.ts'
 import { createPost } from './outgoing/post.ts'
@@ -33,6 +37,7 @@ import { createWaking, type Waking } from './services/waking.ts'
 import { createWebhookEndpoints } from './services/webhook-endpoints.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import type { Gateway } from './signaling/gateway.ts'
+import { createTlsRenewal } from './tls-renewal.ts'
 
 export interface ServerDeps {
   readonly config: Config
@@ -51,6 +56,8 @@ export interface RingwireServer {
    * within RINGWIRE_DRAIN_MS; `atOnce` takes no time for that, also where a stop is under way.
    */
   stop(atOnce?: boolean): Promise<void>
+  /** Looks at once whether there is a renewed certificate on the disk [TLS1]. */
+  renewTls(): void
 }
 
 export interface WorkerOf {
@@ -72,10 +79,12 @@ export function createServer(deps: ServerDeps): RingwireServer {
     version: description.version,
     stores: config.redisUrl === null ? ['database'] : ['database', 'redis'],
   })
+  const descriptors = ownDescriptors()
   const journal = createJournal({ logger, isDebug: config.logLevel === 'debug', now: () => performance.now(), meter })
   let state: ServiceState = 'starting'
   let close: (atOnce: boolean) => Promise<void> = async () => {}
   let hurry: () => Promise<void> = async () => {}
+  let renewTls: () => void = () => {}
   let stopped: Promise<void> | undefined
 
   async function start(): Promise<{ url: string }> {
@@ -196,10 +205,11 @@ export function createServer(deps: ServerDeps): RingwireServer {
       hooked: webhooks.hearingPresence,
       journal,
       state: () => state,
+      descriptors,
     })
     const { gateway, app, health, clientAddress, revoked } = front
     const status: Status = {
-      families: () => meter.families(presentOf(gateway, domain, backend)),
+      families: () => [...meter.families(presentOf(gateway, domain, backend)), ...processFamilies(descriptors)],
       live: health.live,
       ready: health.ready,
     }
@@ -214,8 +224,14 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await Promise.all([revoked.start(), policies.start()])
     // Whoever comes back finds a call with its whole time: no lost clock runs before, and nothing is due [END3].
     await backend.serve()
-    const listener = listen({ config, clientAddress, gateway, app, demo, journal })
+    const tls = tlsPathsOf(config)
+    const pair = tls && readTlsFiles(tls)
+    const keepsIdle = () => descriptors.room() === 'free'
+    const listener = listen({ config, tls: pair, clientAddress, gateway, app, demo, journal, keepsIdle })
     const { url } = listener
+    const renewal = tls && pair && createTlsRenewal({ paths: tls, pair, renew: listener.renew, logger })
+    renewTls = () => renewal?.look()
+    const unwatch = watchDescriptors(descriptors, listener, logger)
     domain.deadlines.start()
     gateway.start()
     front.presence.start()
@@ -226,6 +242,8 @@ export function createServer(deps: ServerDeps): RingwireServer {
     hurry = () => gateway.closeAll(0)
     close = async (atOnce) => {
       clearInterval(watch)
+      renewal?.stop()
+      unwatch()
       revoked.stop()
       policies.stop()
       front?.presence.stop()
@@ -246,7 +264,11 @@ export function createServer(deps: ServerDeps): RingwireServer {
     await stopped
   }
 
-  return { start, stop }
+  return { start, stop, renewTls: () => renewTls() }
+}
+
+function tlsPathsOf({ tlsCert, tlsKey }: Config): TlsPaths | undefined {
+  return tlsCert === null || tlsKey === null ? undefined : { cert: tlsCert, key: tlsKey }
 }
 
 type Demo = ReturnType<typeof createDemo>

@@ -82,8 +82,3 @@ export async function endOfParent(pipe: ReadableStream<Uint8Array>): Promise<voi
     // Nothing is written to it.
   }
 }
-
-/** Somebody else who has the port is told from a worker, which would share it. */
-export function claimPort(hostname: string, port: number): void {
-  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true)
-}

@@ -31,6 +31,7 @@ function setUp(given: Partial<WorkersOptions> = {}) {
     }),
     platform: 'linux',
     claimPort() {},
+    onHangup() {},
     startWorker(worker): WorkerProcess {
       seen.started.push(worker)
       const ended = Promise.withResolvers<number | string>()

@@ -15,7 +15,7 @@ export interface WorkerProcess extends AskedWorker {
   readonly ended: Promise<number | string>
   /** When it gave its last sign of life, on the clock of performance.now(); a worker that listens gives one a second. */
   signAt(): number
-  signal(name: StopSignal | 'SIGKILL'): void
+  signal(name: StopSignal | 'SIGHUP' | 'SIGKILL'): void
 }
 
 export interface WorkersOptions extends StopSignalSource {
@@ -26,6 +26,8 @@ export interface WorkersOptions extends StopSignalSource {
   /** Throws where somebody else has the port. */
   claimPort(host: string, port: number): void
   startWorker(worker: number, port: number): WorkerProcess
+  /** Calls the listener for each SIGHUP. */
+  onHangup(listener: () => void): void
   /** Opens what operators ask; throws where that cannot be. */
   openForOperators(): Pick<Machine, 'joined' | 'stop'>
   out(text: string): void
@@ -60,6 +62,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     crew.signalAll('SIGKILL')
     options.exit(code)
   })
+  // Workers look for a renewed certificate then [TLS1]. One that is just starting reads it, and would end by the signal.
+  options.onHangup(crew.hangUp)
   void options.orphaned?.then(() => {
     logger.error({}, 'the process that started this one is gone: it ends')
     options.exit(exitCodes.failed)
@@ -150,6 +154,9 @@ function createCrew(
 
   return {
     signalAll,
+    hangUp(): void {
+      for (const worker of listening) running.get(worker)?.signal('SIGHUP')
+    },
     /**
      * Resolves when all listen; undefined where one does not. The first one is started alone: it brings the schema up to
      * date, and knows the port where any free one was asked for.

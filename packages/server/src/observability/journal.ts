@@ -24,6 +24,8 @@ export interface Journal {
   closing(who: Who, closeCode: number, cause: string, seconds: number): void
   /** A socket is closed before it was anybody's. */
   turnedAway(closeCode: number, cause: string, client: () => string | undefined): void
+  /** A newcomer is refused because file descriptors run out. */
+  full(): void
   /** A client closed its socket, or the network did. */
   left(closeCode: number): void
   /** A client came back to go on as a session. */
@@ -80,6 +82,7 @@ export function createJournal({ logger, isDebug, now, meter }: JournalOptions): 
       meter.closed(closeCode, cause)
       bounded.write('info', () => ({ closeCode, cause, address: client() }), 'socket refused')
     },
+    full: () => meter.limited('descriptors'),
     left: (closeCode) => meter.closed(closeCode, 'client'),
     resumed: meter.resumed,
     committed(step) {

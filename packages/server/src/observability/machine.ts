@@ -7,6 +7,7 @@
  *   machine.status           what the listener for operators answers
  *   machine.stop()
  */
+import type { Health } from '@ringwire/protocol/rest'
 import type { HealthReport } from '../services/health.ts'
 import { countsOf, type Family, sumOf } from './families.ts'
 import { gauge } from './series.ts'
@@ -133,8 +134,7 @@ function healthOf(ok: boolean, isServing: boolean, reports: readonly HealthRepor
     const said = new Set(reports.map(({ body }) => body[store]))
     return said.has('error') ? 'error' : said.has('ok') ? 'ok' : 'unchecked'
   }
-  return {
-    status: ok ? 200 : 503,
-    body: { ok, database: worst('database'), redis: worst('redis'), service_ready: isServing },
-  }
+  const body: Health = { ok, database: worst('database'), redis: worst('redis'), service_ready: isServing }
+  const isLow = reports.some(({ body }) => body.descriptors === 'low')
+  return { status: ok ? 200 : 503, body: isLow ? { ...body, descriptors: 'low' } : body }
 }

@@ -163,7 +163,16 @@ export function createMetrics({ node, version, stores: storeNames }: MetricsOpti
   const all = [ended, relays, relayBytes, requests, resumes, closes, limits, setup, stores, storeErrors, delays]
   const counted = [...all, pushes, hooks, operators]
   // A rate is known from the first one on where the series was there before: these are asked for by alerts, and by people.
-  for (const limit of ['messages', 'invites', 'pair_invites', 'ringing', 'connections', 'rest', 'operators']) {
+  for (const limit of [
+    'messages',
+    'invites',
+    'pair_invites',
+    'ringing',
+    'connections',
+    'rest',
+    'operators',
+    'descriptors',
+  ]) {
     limits.add(0, limit)
   }
   for (const store of storeNames) {

@@ -13,6 +13,8 @@ export interface HealthOptions {
   /** Each resolves when its dependency takes a write. A store that is in this process resolves at once. */
   readonly checks: { readonly database: () => Promise<void>; readonly redis: () => Promise<void> }
   readonly state: () => ServiceState
+  /** Whether newcomers get in: false while file descriptors run out [MET2]. */
+  readonly hasRoom?: () => boolean
   /** How long a check may take, and how long its result is good for. */
   readonly timeoutMs?: number
   readonly cacheMs?: number
@@ -32,7 +34,7 @@ export interface HealthChecks {
 type Result = 'ok' | 'error'
 
 export function createHealth(options: HealthOptions): HealthChecks {
-  const { state, timeoutMs = 1000, cacheMs = 1000, monotonic = () => performance.now() } = options
+  const { state, hasRoom = () => true, timeoutMs = 1000, cacheMs = 1000, monotonic = () => performance.now() } = options
   const { database: tryDatabase, redis: tryRedis } = options.checks
   const database = cached(oneAtATime(tryDatabase), timeoutMs, cacheMs, monotonic)
   const redis = cached(oneAtATime(tryRedis), timeoutMs, cacheMs, monotonic)
@@ -53,11 +55,10 @@ export function createHealth(options: HealthOptions): HealthChecks {
         }
       }
       const [databaseResult, redisResult] = await Promise.all([database.ask(), redis.ask()])
-      const ok = databaseResult === 'ok' && redisResult === 'ok' && state() === 'ready'
-      return {
-        status: ok ? 200 : 503,
-        body: { ok, database: databaseResult, redis: redisResult, service_ready: ok },
-      }
+      const isFull = !hasRoom()
+      const ok = databaseResult === 'ok' && redisResult === 'ok' && state() === 'ready' && !isFull
+      const body = { ok, database: databaseResult, redis: redisResult, service_ready: ok }
+      return { status: ok ? 200 : 503, body: isFull ? { ...body, descriptors: 'low' } : body }
     },
   }
 }

@@ -6,6 +6,7 @@ import type { SessionClaims, Tokens } from '../auth/tokens.ts'
 import { refOf } from '../call/call.ts'
 import type { Config } from '../config/config.ts'
 import { type IceServersOf, relayPolicy } from '../ice/ice-servers.ts'
+import type { Room } from '../observability/descriptors.ts'
 import type { Journal } from '../observability/journal.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
 import type { SessionLookup, SessionPushes, SessionSockets } from '../ports/sessions.ts'
@@ -62,9 +63,11 @@ export interface GatewayOptions {
   readonly turnExpiry: (now: number) => number | null
   readonly clock: { now(): number; monotonic(): number }
   readonly state: () => 'starting' | 'ready' | 'draining'
+  /** Whether one more socket may be opened [MET2]. */
+  readonly roomForNewcomer: () => Room
   /** Whether clients go on at other nodes when this one stops. */
   readonly leavesOnStop: boolean
-  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'left' | 'resumed' | 'answered' | 'request'>
+  readonly journal: Pick<Journal, 'closing' | 'turnedAway' | 'full' | 'left' | 'resumed' | 'answered' | 'request'>
   readonly onError: (error: unknown) => void
 }
 
@@ -370,7 +373,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     upgrade(request, query, server, clientAddress) {
       const subprotocols = readSubprotocols(request.headers.get('sec-websocket-protocol'))
-      if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered)
+      if (options.state() !== 'ready') return turnAway(request, server, subprotocols.offered, draining)
+      const room = options.roomForNewcomer()
+      if (room !== 'free') {
+        journal.full()
+        // A browser's socket holds its descriptor until the browser has closed it.
+        return room === 'low' ? turnAway(request, server, subprotocols.offered, full) : refusal(full.code, full.message)
+      }
       const admitted = admission.admit(request.headers, query, subprotocols, clientAddress)
       if (admitted.kind === 'turned away') {
         const { answer, isLate } = admitted
@@ -437,17 +446,28 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
+/** Why nobody is let in. */
+interface Shut {
+  readonly code: 'SERVICE_DRAINING' | 'SERVICE_UNAVAILABLE'
+  readonly reason: string
+  readonly message?: string
+}
+
+const draining: Shut = { code: 'SERVICE_DRAINING', reason: 'draining, try again' }
+const full: Shut = {
+  code: 'SERVICE_UNAVAILABLE',
+  reason: 'no room, try again',
+  message: 'The service has no file descriptor left for another connection. Try again later.',
+}
+
 /** A browser, which sends its Origin, would show a refused upgrade as 1006: it is let in to hear when to come back. */
-function turnAway(request: Request, server: Server<unknown>, offered: boolean): Response | undefined {
-  const data: Admission = {
-    kind: 'refused',
-    code: 1013,
-    reason: 'draining, try again',
-    error: errorBody('SERVICE_DRAINING'),
-  }
+function turnAway(request: Request, server: Server<unknown>, offered: boolean, shut: Shut): Response | undefined {
+  const { code, reason, message } = shut
+  const error = errorBody(code, message === undefined ? {} : { message })
+  const data: Admission = { kind: 'refused', code: 1013, reason, error }
   const isBrowser = request.headers.has('origin')
   if (isBrowser && server.upgrade(request, { data, headers: offered ? selected : none })) return undefined
-  return refusal('SERVICE_DRAINING')
+  return refusal(code, message)
 }
 
 function renewalAt(issuedAt: number, expiresAt: number | null): number {

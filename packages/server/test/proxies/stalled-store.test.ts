@@ -5,7 +5,7 @@ import type { Service } from '@ringwire/testkit/service'
 import { Deployment, person } from './deployment.ts'
 import { proxyFiles } from './proxy.ts'
 
-/** A proxy that takes a node out after each late answer has taken all of them out after so many. */
+/** After this number of late answers a proxy that believes each of them has taken the node out. */
 const lateAnswers = 6
 
 for (const name of ['nginx', 'haproxy'] as const) {

@@ -32,6 +32,13 @@ export const times = {
     'How long a node that stops takes to send its clients to other nodes; where there are none, all are closed at once.',
     { unit: 'ms' },
   ),
+  httpIdleMs: setting(
+    'RINGWIRE_HTTP_IDLE_MS',
+    integer(1_000, 255_000),
+    '75000',
+    'How long an HTTP connection may wait for its next request. Longer than the load balancer keeps its own, which is often 60 s.',
+    { unit: 'ms' },
+  ),
   pingIntervalMs: duration('RINGWIRE_PING_INTERVAL_MS', 25_000, 'How often a socket is pinged.'),
   pongTimeoutMs: duration('RINGWIRE_PONG_TIMEOUT_MS', 10_000, 'How long a pong may take before the socket is closed.'),
   probeTimeoutMs: duration(

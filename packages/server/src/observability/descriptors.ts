@@ -1,0 +1,99 @@
+/**
+ * The file descriptors of this process. Each socket is one. When none is left, the runtime accepts nothing and says nothing, so
+ * some are kept back for probes, operators, stores and outgoing requests [MET2].
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+
+/**
+ * `free`: newcomers get in. `low`: the rest is kept back, and newcomers are refused. `short`: too little is left to refuse
+ * them over a socket of their own. `out`: hardly any is left.
+ */
+export type Room = 'free' | 'low' | 'short' | 'out'
+
+export interface Descriptors {
+  /** How many the process may open; undefined where the system does not say. */
+  readonly limit: number | undefined
+  /** How many are open. */
+  open(): number
+  room(): Room
+  /** The same, for a newcomer who gets in where it is `free`. */
+  roomForNewcomer(): Room
+}
+
+export interface DescriptorsOptions {
+  readonly limit: number | undefined
+  readonly count: () => number
+  /** Hears of each newcomer: a count that is looked at now and then may be of before. */
+  readonly onNewcomer?: () => void
+}
+
+/** Of the limit an eighth is kept back, within these bounds. */
+const leastReserve = 16
+const mostReserve = 256
+/** With fewer left than this, nothing works that needs one. */
+const fewest = 5
+/** A limit under this is worth a warning [CONF1]. */
+export const fewDescriptors = 4_096
+
+export const reserveOf = (limit: number) => Math.min(mostReserve, Math.max(leastReserve, Math.round(limit / 8)))
+
+export function createDescriptors({ limit, count, onNewcomer }: DescriptorsOptions): Descriptors {
+  function room(): Room {
+    if (limit === undefined) return 'free'
+    const left = limit - count()
+    const reserve = reserveOf(limit)
+    if (left >= reserve) return 'free'
+    if (left >= reserve / 2) return 'low'
+    return left >= fewest ? 'short' : 'out'
+  }
+  return {
+    limit,
+    open: count,
+    room,
+    roomForNewcomer() {
+      onNewcomer?.()
+      return room()
+    },
+  }
+}
+
+/** Those of this process. Outside of Linux nothing is known, and everything counts as free. */
+export function ownDescriptors(): Descriptors {
+  const limit = descriptorLimit()
+  return createDescriptors({ limit, ...(limit === undefined ? { count: () => 0 } : createCount(limit)) })
+}
+
+/** The soft limit of this process; undefined where the system does not say, or has none. */
+export function descriptorLimit(): number | undefined {
+  try {
+    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return limit === undefined ? undefined : Number(limit)
+  } catch {
+    return undefined
+  }
+}
+
+const folder = '/proc/self/fd'
+const sampleMs = 1_000
+/** Reading the folder takes at most this share of the time. */
+const sampleShare = 0.01
+
+/** From version 6.2 on, Linux says how many entries the folder has. Before that it is read now and then. */
+function createCount(limit: number): Omit<DescriptorsOptions, 'limit'> {
+  if (statSync(folder).size > 0) return { count: () => statSync(folder).size }
+  let sampled = 0
+  let nextAt = Number.NEGATIVE_INFINITY
+  function count(): number {
+    const now = performance.now()
+    if (now < nextAt) return sampled
+    try {
+      sampled = readdirSync(folder).length
+    } catch {
+      // Reading takes a descriptor.
+      sampled = limit
+    }
+    nextAt = now + Math.max(sampleMs, (performance.now() - now) / sampleShare)
+    return sampled
+  }
+  return { count, onNewcomer: () => void sampled++ }
+}

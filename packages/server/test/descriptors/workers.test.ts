@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SharedStores } from '../support/stores.ts'
+import { arrive, type Newcomer, SmallService, tokensFor } from './crowd.ts'
+
+const files = 150
+const crowd = 360
+
+let stores: SharedStores
+let service: SmallService | undefined
+let there: Newcomer[] = []
+beforeAll(async () => {
+  stores = await SharedStores.start()
+})
+afterAll(async () => {
+  for (const each of there) each.leave()
+  await service?.dispose()
+  await stores.dispose()
+})
+
+test('[MET2] more clients than the descriptors of two workers: nobody waits for an answer, operators neither', async () => {
+  const env = { ...(await stores.next()), RINGWIRE_WORKERS: '2', RINGWIRE_NODE_ID: 'm', RINGWIRE_LOG_LEVEL: 'warn' }
+  service = await SmallService.start(files, env)
+  const small = service
+  const tokens = await tokensFor(small, crowd)
+  there = tokens.map((token, n) => arrive(small, token, n % 2 === 0))
+  const outcomes = await Promise.all(there.map(({ outcome }) => outcome))
+  const others = outcomes.filter((outcome) => outcome !== 'auth.ok')
+  expect(others.length).toBeGreaterThan(0)
+  const refused = ['HTTP 503 SERVICE_UNAVAILABLE', '1013 SERVICE_UNAVAILABLE']
+  expect(others.filter((outcome) => !refused.includes(outcome))).toEqual([])
+  for (const path of ['/healthz', '/metrics']) {
+    expect((await fetch(`${small.admin}${path}`, { keepalive: false })).status).toBe(200)
+  }
+  const ready = await fetch(`${small.admin}/readyz`, { keepalive: false })
+  expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ descriptors: 'low' })])
+  // Both workers say it: a connection goes to either of them.
+  expect(await small.metric('process_max_fds')).toBe(2 * files)
+  expect(await small.metric('ringwire_limited_total{limit="descriptors"}')).toBe(others.length)
+  expect(small.linesWith('file descriptors run out')).toBe(2)
+}, 120_000)
