@@ -1,5 +1,6 @@
 import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
+import { createMemoryWakes } from './adapters/memory/wakes.ts'
 import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
 import { createRedisBackend } from './adapters/redis/open.ts'
@@ -23,6 +24,7 @@ import type { ProductStore } from './ports/product-store.ts'
 import type { Sessions } from './ports/sessions.ts'
 import { StoreError } from './ports/store-error.ts'
 import type { TimelineStore } from './ports/timeline.ts'
+import type { Wakes } from './ports/wakes.ts'
 import type { WebhookStore } from './ports/webhooks.ts'
 import type { LocalCounters } from './services/limits.ts'
 import { createLocalUptime } from './services/uptime.ts'
@@ -44,6 +46,7 @@ export interface Stores {
 export interface Backend {
   readonly stores: Stores
   readonly sessions: Sessions
+  readonly wakes: Wakes
   /**
    * Resolves when everything that has changed in sessions until now is saved; undefined where there is nothing to wait for.
    */
@@ -153,6 +156,7 @@ async function openEmbedded(options: BackendOptions): Promise<Backend> {
   return {
     stores,
     sessions,
+    wakes: createMemoryWakes(clock.now),
     save: () => undefined,
     counters,
     localCounters: counters,
@@ -202,6 +206,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,
     fallback: localCounters,
+    ownWakes: createMemoryWakes(heartbeats.clock.now),
+    now: heartbeats.clock.now,
     isDead: (node) => heartbeats.isDead(node),
     owners: () => heartbeats.owners(),
     onCall,
@@ -226,7 +232,7 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
     await close()
     throw error
   }
-  const { sessions, save, counters, tell, told, tryWrite: tryRedis } = redis
+  const { sessions, wakes, save, counters, tell, told, tryWrite: tryRedis } = redis
   const { self, isDead, others, uptime, clock, serve } = heartbeats
   const nodes: Nodes = {
     ...{ self, isDead, others, tell, told },
@@ -238,5 +244,5 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   }
   const countAway = () => undefined
   const shared = { isShared: true, hasSessions, tryRedis, countAway, serve, close }
-  return { stores, sessions, save, counters, localCounters, nodes, uptime, clock, ...shared }
+  return { stores, sessions, wakes, save, counters, localCounters, nodes, uptime, clock, ...shared }
 }

@@ -139,7 +139,16 @@ export function createServer(deps: ServerDeps): RingwireServer {
       now: clock.now,
     }
     const known = (ref: CallRef) => domain?.delivery.known.get(callKey(ref))
-    const waking = createWaking({ ...waker, known, onNoDevice: observers.noDevice, onError })
+    const waking = createWaking({
+      ...waker,
+      wakes: backend.wakes,
+      known,
+      load: (ref) => stores.calls.load(ref),
+      hearsWakes: (product) => webhooks.hearsWakes(product),
+      onNoDevice: observers.noDevice,
+      onWokenAgain: (call, devices) => webhooks.wokenAgain(call, devices),
+      onError,
+    })
     const guard = createAddressGuard(config.webhookAllow)
     const webhooks = createWebhooks({
       store: stores.webhooks,
@@ -176,6 +185,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
         webhooks.committed(step)
       },
       onLeft: waking.committed,
+      onDoubt: waking.doubt,
       onQuiet: waking.isQuiet,
       onPassed: journal.relayed,
       recorder,

@@ -1,5 +1,5 @@
 import type { CallHookType, HookType, ParticipantHookType } from '@ringwire/protocol/backend'
-import { type Call, isLive, type Participant } from './call.ts'
+import { type Call, isLive, type Participant, type RingingCall } from './call.ts'
 import type { CallEvent, Step } from './effects.ts'
 import { callView } from './view.ts'
 
@@ -52,6 +52,12 @@ export function callHookBody(type: CallHookType, { call, event }: Step): string 
   const view = { ...callView(call, event.by), ...quality }
   const data = type === 'call.wake' ? { ...view, expires_at: new Date(call.ringExpiresAt).toISOString() } : view
   return hookBody(type, event.at, data)
+}
+
+/** The body of a repeated `call.wake`, which names the devices that fell asleep since the first one. */
+export function wakeAgainBody(call: RingingCall, at: number, devices: readonly object[]): string {
+  const expires_at = new Date(call.ringExpiresAt).toISOString()
+  return hookBody('call.wake', at, { ...callView(call, call.caller), expires_at, devices })
 }
 
 export function presenceHookBody(type: ParticipantHookType, at: number, { role, userId }: Participant): string {

@@ -5,6 +5,8 @@ export type Seen =
   /** A text of the ring was handed to a socket; and, the second, its client was proven to have received it. */
   | 'rung'
   | 'proven'
+  /** The client of a session where it rings did not answer a ping for 2 s [PING1]. */
+  | 'unsure'
   | 'alerting'
   | 'socket_lost'
   | 'socket_found'

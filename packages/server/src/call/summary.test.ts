@@ -66,6 +66,18 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
     "Agent ben's phone was offline; APNs has given its device up (410 Unregistered), no client came within 45 s.",
   ],
   [
+    'rung, no answer to the ping, woken',
+    call(),
+    [rung(), entry('unsure', 2_100, { session_id: 's1', device_id: 'phone' }), push('accepted', '201', 'webpush')],
+    "The ring was sent to agent ben's client (phone), which did not answer the ping; push accepted by Web Push after 0.2 s, no client came within 45 s.",
+  ],
+  [
+    'rung and received, asleep later, woken',
+    call(),
+    [rung(), proven(), entry('unsure', 9_000, { session_id: 's1', device_id: 'phone' }), push('accepted', '200')],
+    "The ring reached agent ben's client (phone), which never said that it alerts, and left a later ping without an answer; push accepted by FCM after 0.2 s; nobody answered within 45 s.",
+  ],
+  [
     'offline, no push came through',
     call(),
     [push('expired', 'timeout', 'webpush')],

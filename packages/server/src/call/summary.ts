@@ -76,7 +76,9 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
   const proven = entries.filter(({ what }) => what === 'proven')
   if (proven.length > 0) {
     const first = proven[0] as TimelineEntry
-    return `the ring reached ${b}'s client${at(first)}, which never said that it alerts`
+    const text = `the ring reached ${b}'s client${at(first)}, which never said that it alerts`
+    const isAsleep = unsureOf(entries, [first.session_id ?? '']) !== undefined
+    return isAsleep ? `${text}, and left a later ping without an answer${pushesOf(call, entries)}` : text
   }
   const rung = sessions(entries, 'rung')
   const pushes = pushesOf(call, entries)
@@ -88,9 +90,15 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
   }
   if (rung.length === 0) return `${b}'s phone was offline${pushes}`
   const lost = entries.find(({ what, session_id }) => what === 'socket_lost' && rung.includes(session_id ?? ''))
+  const unsure = unsureOf(entries, rung)
+  if (unsure !== undefined)
+    return `the ring was sent to ${b}'s client${at(unsure)}, which did not answer the ping${pushes}`
   if (lost === undefined) return `the ring was sent to ${b}, whose client was never proven to have received it${pushes}`
   return `${b}'s socket was dead, and found so ${seconds(call.started_at, lost.at)} later (${word(lost.detail.cause)})${pushes}`
 }
+
+const unsureOf = (entries: readonly TimelineEntry[], of: readonly string[]) =>
+  entries.find(({ what, session_id }) => what === 'unsure' && of.includes(session_id ?? ''))
 
 const isWake = ({ what, detail }: TimelineEntry) => what === 'push' && detail.type === 'call.wake'
 

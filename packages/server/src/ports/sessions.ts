@@ -61,6 +61,8 @@ export interface SeenSession extends Pick<SessionIdentity, 'sessionId' | 'device
   readonly appVersion: string | null
   /** In ms since the epoch. */
   readonly openedAt: number
+  /** A call rings there, and its client does not answer pings: it may be asleep [PING1]. */
+  readonly isUnsure: boolean
 }
 
 /** What a client says when it comes back [RES1]. */
@@ -134,6 +136,13 @@ export interface SessionSockets {
   renew(sessionId: string, expiresAt: number): MaybePromise<void>
   /** The client has received everything up to `seq`. */
   prove(sessionId: string, seq: number): MaybePromise<void>
+  /**
+   * The client leaves a ping without an answer for a while. It counts as unsure while a call rings there, until `trust`; answers
+   * the calls of which that was not said yet [PING1]. Resolves when other nodes see it.
+   */
+  doubt(sessionId: string): MaybePromise<readonly string[]>
+  /** It has answered a ping. */
+  trust(sessionId: string): void
   /** The client says that its media flows: it has the accept of the call and the peer's answer [PLACE5]. */
   acknowledge(sessionId: string, call: string): void
 }

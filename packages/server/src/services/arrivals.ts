@@ -8,6 +8,7 @@ import {
   type LiveCall,
   otherSide,
   placeOf,
+  type RingingCall,
   refOf,
   type Side,
   sideOf,
@@ -32,6 +33,7 @@ import type { Calls } from './calls.ts'
 import type { Delivery } from './delivery.ts'
 import type { ClientSession } from './request.ts'
 import type { Recorder } from './timeline.ts'
+import type { Doubt } from './waking.ts'
 
 export interface ArrivalsOptions {
   readonly store: CallSteps & LiveCallReads
@@ -42,6 +44,8 @@ export interface ArrivalsOptions {
   readonly clock: SteadyClock
   /** Of a side of a call, as it is now [PEER1]. */
   readonly absenceOf: (call: Call, side: Side) => PeerAbsence | undefined
+  /** A device of the callee lost a session while a call rings there, or does not answer there: it may sleep [PUSH2]. */
+  readonly onDoubt: (call: RingingCall, doubt: Doubt) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -76,6 +80,8 @@ export interface Arrivals {
   arrive(session: Arriving, sink: Sink, resume: ResumeRequest | undefined): MaybePromise<Arrival>
   /** The socket of a session is gone; resolves when its places are vacant, unless it has another socket [END3]. */
   leave(session: ClientSession, sink: Sink, loss: Loss): Promise<void>
+  /** The client of a session does not answer pings: calls that ring there may ring for nobody [PING1]. */
+  doubt(session: ClientSession): MaybePromise<void>
   /** The session has a new token: what began to ring since the last one was over rings there, too [WS5]. */
   renew(session: ClientSession, expiresAt: number): Promise<void>
 }
@@ -87,7 +93,7 @@ const retryMs = 500
 
 /** Sessions that come and go, and what they find: [PLACE2, PLACE4, WS4]. */
 export function createArrivals(options: ArrivalsOptions): Arrivals {
-  const { store, sessions, delivery, calls, recorder, clock, absenceOf, onError } = options
+  const { store, sessions, delivery, calls, recorder, clock, absenceOf, onDoubt, onError } = options
 
   /** Of the calls that it has to do with: those that ring there, and those in which its device has the place [TRACE1]. */
   function note(
@@ -351,6 +357,7 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     if (!(await sessions.detach(sessionId, sink, forGood, clock.now(), closed))) return
     const live = await store.liveCallsOf(session.participant)
     note(session, live, 'socket_lost', { cause })
+    for (const call of ringsOf(session, live)) onDoubt(call, { deviceId: session.deviceId, cause: 'lost' })
     // It came back meanwhile: its places are its own again.
     if (sessions.heldHere(sessionId) !== undefined) return
     await Promise.all(
@@ -360,7 +367,25 @@ export function createArrivals(options: ArrivalsOptions): Arrivals {
     )
   }
 
-  return { arrive, leave, renew }
+  function doubt(session: ClientSession): MaybePromise<void> {
+    return andThen(sessions.doubt(session.sessionId), (keys) => (keys.length === 0 ? undefined : notice(session, keys)))
+  }
+
+  async function notice(session: ClientSession, keys: readonly string[]): Promise<void> {
+    const { sessionId, deviceId } = session
+    for (const call of ringsOf(session, await store.liveCallsOf(session.participant))) {
+      if (!keys.includes(callKey(call))) continue
+      recorder.record(call, { what: 'unsure', side: 'callee', sessionId, deviceId: deviceId ?? undefined, detail: {} })
+      onDoubt(call, { deviceId, cause: 'unsure' })
+    }
+  }
+
+  return { arrive, leave, doubt, renew }
+}
+
+/** The calls of these that ring for the participant of a session. */
+function ringsOf({ participant }: Who, live: readonly LiveCall[]): RingingCall[] {
+  return live.filter((call): call is RingingCall => call.status === 'ringing' && sideOf(call, participant) === 'callee')
 }
 
 /** A call rings where the token was good when it began [WS5]. */

@@ -42,8 +42,8 @@ export interface DeadlinesOptions {
   readonly durations: CallDurations
   /** Resolves when it is committed: a deadline does not wait for who is told of another one. */
   readonly run: (ref: CallRef, command: CallCommand) => Promise<Decision>
-  /** More that is done with live calls at every look at them. */
-  readonly onPage: (live: readonly LiveCall[]) => void
+  /** More that is done with live calls at every look at them; `isAfterDeath`: the first one since a node died. */
+  readonly onPage: (live: readonly LiveCall[], isAfterDeath: boolean) => void
   /** All live calls were looked at, page by page: these. */
   readonly onRound: (now: number, live: ReadonlySet<string>) => void
   /** More that is done at every sweep, and that no sweep waits for. */
@@ -86,6 +86,8 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   let found = new Set<string>()
   /** A node died, and nobody has made up for it yet; and when the last one did, on the monotonic clock. */
   let isUrgent = false
+  /** The round under way is the first one since then. */
+  let isAfterDeath = false
   let diedAt = Number.NEGATIVE_INFINITY
   /** When rings that are due were looked at last, and all of them were run; a start looks at all that there are. */
   let ringsSeenAt = 0
@@ -218,7 +220,10 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
   /** One page at a time; where a node died all of them, now and for as long as others may have left their share. */
   async function lookAtPages(now: number): Promise<void> {
     const isFirst = isUrgent
-    if (isFirst) pages = undefined
+    if (isFirst) {
+      pages = undefined
+      isAfterDeath = true
+    }
     isUrgent = false
     try {
       do await lookAtPage(now)
@@ -236,11 +241,12 @@ export function createDeadlines(options: DeadlinesOptions): Deadlines {
     const { value: page, done } = await pages.next()
     if (done === true) {
       pages = undefined
+      isAfterDeath = false
       onRound(now, found)
       return
     }
     for (const call of page) found.add(callKey(call))
-    onPage(page)
+    onPage(page, isAfterDeath)
     const owing = page.flatMap((call) => {
       const command = owed(call, now)
       return command === undefined ? [] : [[call, command] as const]

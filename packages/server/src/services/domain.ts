@@ -11,7 +11,7 @@ import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import { createSteadyClock } from '../time/steady-clock.ts'
-import { type Arrivals, createArrivals } from './arrivals.ts'
+import { type Arrivals, type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { type Calls, type CallsOptions, createCalls } from './calls.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createDelivery, type Delivery } from './delivery.ts'
@@ -46,6 +46,8 @@ export interface DomainOptions {
   readonly onCommitted: CallsOptions['onCommitted']
   /** A step of a call that may ring, of which its own process has not told: nobody may have seen to what goes with it. */
   readonly onLeft: OutboxOptions['onLeft']
+  /** A device of the callee may have fallen asleep since the call rings [PUSH2]. */
+  readonly onDoubt: ArrivalsOptions['onDoubt']
   /** A call that is over or was answered, here or elsewhere; called again at each of its later versions. */
   readonly onQuiet: (ref: CallRef) => void
   readonly onPassed: RelayOptions['onPassed']
@@ -84,7 +86,7 @@ const qualityMs = 250
 
 export function createDomain(options: DomainOptions): Domain {
   const { config, backend, limits, finalsMs, onCommitted, onPassed, onError } = options
-  const { isRelayOnly, recorder, hearsEnds, onLeft, onQuiet } = options
+  const { isRelayOnly, recorder, hearsEnds, onLeft, onDoubt, onQuiet } = options
   const { stores, sessions, nodes, uptime } = backend
   const store = stores.calls
   const durations = {
@@ -159,10 +161,14 @@ export function createDomain(options: DomainOptions): Domain {
     clock,
     durations,
     run: calls.begin,
-    onPage(live) {
+    onPage(live, isAfterDeath) {
       // A node that wakes for a call, and holds no place of it, is not told that it was answered [PUSH2]. Nothing more is
       // learned here: what was sent before an accept that nobody has handed on has to go out first [REL2].
-      for (const call of live) if (call.status !== 'ringing') onQuiet(call)
+      for (const call of live) {
+        if (call.status !== 'ringing') onQuiet(call)
+        // Sessions of the callee may have been at the node that died.
+        else if (isAfterDeath) onDoubt(call, { cause: 'node_died' })
+      }
     },
     onRound(now, live) {
       for (const call of delivery.sweep(now, live)) {
@@ -183,6 +189,7 @@ export function createDomain(options: DomainOptions): Domain {
     recorder,
     clock,
     absenceOf: (call, side) => absenceOf(call, side, { ...durations, outages: uptime.outages() }),
+    onDoubt,
     onError,
   })
   return {

@@ -29,6 +29,8 @@ interface StoredWake {
     readonly call_uuid: string
     readonly callee: { readonly user_id: string; readonly role: string }
     readonly expires_at: string
+    /** Those that fell asleep since the call rings; else all that there are by now. */
+    readonly devices?: readonly WakeDevice[]
   }
 }
 
@@ -59,7 +61,7 @@ export function createWakeHook({ devices, sessions, sender, tickets, now }: Wake
     const { call_uuid: callUuid, callee, expires_at: expiresAt } = event.data
     const participant = { product, role: callee.role, userId: callee.user_id }
     const ticket = tickets.sign({ product, callUuid, ringExpiresAt: Date.parse(expiresAt) }, participant)
-    const data = { ...event.data, ring_ticket: ticket, devices: await devicesOf(participant) }
+    const data = { ...event.data, ring_ticket: ticket, devices: event.data.devices ?? (await devicesOf(participant)) }
     return { body: JSON.stringify({ ...event, data }), ticket }
   }
 }

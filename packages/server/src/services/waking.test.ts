@@ -1,5 +1,6 @@
 import { afterEach, expect, jest, test } from 'bun:test'
 import { accepted, created, ended, ringing } from '../../test/contracts/calls.ts'
+import { createMemoryWakes } from '../adapters/memory/wakes.ts'
 import type { Call, RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import type { Device, PushAddress } from '../ports/devices.ts'
@@ -33,7 +34,11 @@ function setUp(call: RingingCall, known: Call = call, { sender, ...parts }: Part
   const sent: string[] = []
   const waking = createWaking({
     devices: { of: () => devices },
-    sessions: { seen: () => [] },
+    sessions: { seen: () => [], heldHere: () => undefined },
+    wakes: createMemoryWakes(() => call.startedAt),
+    load: () => known,
+    hearsWakes: () => false,
+    onWokenAgain: async () => {},
     sender: {
       serves: () => true,
       servesAny: true,
@@ -79,6 +84,7 @@ function away(times: number, call: RingingCall) {
         left.reads--
         throw new StoreError('unavailable', 'away')
       },
+      heldHere: () => undefined,
     },
     now: () => call.startedAt + passed,
   }

@@ -1,70 +1,91 @@
+import type { WakeDevice } from '@ringwire/protocol/webhook-events'
 import type { RingTickets } from '../auth/ring-ticket.ts'
 import { deviceOfTicketSession } from '../auth/ring-ticket.ts'
 import { type Call, type CallRef, callKey, isLive, participantOf, type RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
 import { stopsRinging } from '../call/hook.ts'
 import type { Device, Devices } from '../ports/devices.ts'
+import type { MaybePromise } from '../ports/maybe.ts'
 import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Sender } from '../push/sender.ts'
+import type { Wakes } from '../ports/wakes.ts'
+import type { Sender, SentResult } from '../push/sender.ts'
 import { pause } from '../time/pause.ts'
 
 export interface WakingOptions {
   readonly devices: Pick<Devices, 'of'>
-  readonly sessions: Pick<Sessions, 'seen'>
+  readonly sessions: Pick<Sessions, 'seen' | 'heldHere'>
+  readonly wakes: Wakes
   readonly sender: Sender
   readonly tickets: Pick<RingTickets, 'sign'>
   readonly now: () => number
   /** The call as this node has heard of it last. */
   readonly known: (ref: CallRef) => Call | undefined
+  /** The call as it is stored. */
+  readonly load: (ref: CallRef) => MaybePromise<Call | undefined>
+  /** Whether a backend of the product wakes devices itself. */
+  readonly hearsWakes: (product: string) => boolean
   /** A call rings, and the callee has no device that could be woken. */
   readonly onNoDevice: (call: Call) => void
+  /** These devices fell asleep since the call rings. */
+  readonly onWokenAgain: (call: RingingCall, devices: readonly WakeDevice[]) => Promise<void>
   readonly onError: (error: unknown) => void
 }
+
+/** Why a device may have fallen asleep while a call rings [PUSH2]. */
+export type Doubt =
+  /** A session of it lost its socket, or does not answer pings there. */
+  | { readonly cause: 'lost' | 'unsure'; readonly deviceId: string | null }
+  /** Sessions of any device may have been at that node. */
+  | { readonly cause: 'node_died' }
 
 export interface Waking {
   /**
    * A version of a call that this node has committed, or that nobody else seems to see to; returns at once, whatever comes
-   * of it. Whom this node has woken for a call it does not wake again.
+   * of it.
    */
   committed(step: Step): void
+  /** Looks which devices of the callee sleep by now, and wakes those that were not woken for the call yet; returns at once. */
+  doubt(call: RingingCall, doubt: Doubt): void
   /** A call does not ring any more, whichever node saw to that: nobody is woken for it from now on. */
   isQuiet(ref: CallRef): void
   /** Waits a moment for what is under way, and gives up the rest; nobody is woken from then on. */
   stop(): Promise<void>
 }
 
+/** What this node does for a call that rings. */
+interface Ring {
+  readonly giveUp: AbortController
+  /** Looks and pushes. The cancellations wait for all of them. */
+  readonly underWay: Set<Promise<void>>
+  /** Devices whose push is on its way. */
+  readonly sending: Set<Device>
+  /** This node committed its end, and tells everybody. */
+  endsHere: boolean
+}
+
+/** A page that is loaded again is back within this time, and nobody is woken for it. In ms. */
+const reloadMs = 1_000
+
 /**
- * Wakes the devices of a callee that have no live session when a call begins to ring, and tells them when it stops before
- * it was answered there [PUSH2]. Beside the call: nothing of it waits for a push.
+ * Wakes the devices of a callee that sleep while a call rings, each once, and tells them when the ring is over [PUSH2].
+ * Beside the call: nothing of it waits for a push.
  */
 export function createWaking(options: WakingOptions): Waking {
-  const { devices, sessions, sender, tickets, now, known, onNoDevice, onError } = options
-  /** Of each call that rings, and for which this node wakes, its pushes: what comes next about the call comes after them. */
-  const ringing = new Map<string, { readonly giveUp: AbortController; readonly done: Promise<void> }>()
-  /** Pushes of both kinds. */
+  const { devices, sessions, wakes, sender, tickets, now, known, load, onError } = options
+  const rings = new Map<string, Ring>()
+  /** Of all calls. */
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
 
-  /** Undefined where none is registered that this process has a push service for. */
-  async function asleep(call: Call, except: string | null): Promise<readonly Device[] | undefined> {
-    const callee = participantOf(call, 'callee')
-    const registered = (await devices.of(callee, now())).filter(({ address }) => sender.serves(address.platform))
-    if (registered.length === 0) return undefined
-    const live = new Set((await sessions.seen(callee)).map(({ deviceId }) => deviceId))
-    return registered.filter(({ deviceId }) => deviceId !== except && !live.has(deviceId))
-  }
+  const isWanted = (product: string) => sender.servesAny || options.hearsWakes(product)
+  const isServed = ({ address }: Device) => sender.serves(address.platform)
 
-  /** Once everybody was told of a step no other node looks at it: while a store is away it is read again and again. */
-  async function asleepAtLast(
-    call: Call,
-    until: number,
-    signal: AbortSignal,
-    except: string | null,
-  ): Promise<readonly Device[] | undefined> {
+  /** While a store is away it is read again and again: no other node looks after the call's devices. */
+  async function atLast<T>(read: () => Promise<T>, until: number, signal: AbortSignal): Promise<T> {
     for (;;) {
       try {
-        return await asleep(call, except)
+        return await read()
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
         await pause(againMs, signal)
@@ -73,23 +94,95 @@ export function createWaking(options: WakingOptions): Waking {
     }
   }
 
-  async function wake(call: RingingCall, signal: AbortSignal): Promise<void> {
-    const { callUuid, ringExpiresAt: expiresAt } = call
+  /** The devices that are registered, and those with a session whose client is there as far as anybody knows. */
+  async function read(call: Call): Promise<{ registered: readonly Device[]; awake: ReadonlySet<string> }> {
     const callee = participantOf(call, 'callee')
-    const found = await asleepAtLast(call, expiresAt, signal, null)
-    if (found === undefined) return onNoDevice(call)
-    const sent = found.map((device) => {
-      const payload = {
-        ...headingOf(call, 'call.wake'),
-        expires_at: new Date(expiresAt).toISOString(),
-        ring_ticket: tickets.sign(call, callee, device.deviceId),
-      }
-      return sender.send(device, { type: 'call.wake', callUuid, payload, expiresAt }, signal)
-    })
-    await Promise.all(sent)
+    const registered = await devices.of(callee, now())
+    const seen = await sessions.seen(callee)
+    const awake = new Set(seen.flatMap(({ deviceId, isUnsure }) => (deviceId && !isUnsure ? [deviceId] : [])))
+    return { registered, awake }
   }
 
-  async function cancel(call: Call, except: string | null): Promise<void> {
+  function ringOf(call: CallRef): Ring {
+    const key = callKey(call)
+    const ring = rings.get(key) ?? {
+      giveUp: new AbortController(),
+      underWay: new Set(),
+      sending: new Set(),
+      endsHere: false,
+    }
+    rings.set(key, ring)
+    return ring
+  }
+
+  /** It was answered, or ended, as far as is known here. */
+  const isOver = (call: RingingCall) => (known(call) ?? call).status !== 'ringing'
+
+  /** The ring begins. */
+  async function wake(call: RingingCall, ring: Ring, signal: AbortSignal): Promise<void> {
+    const { ringExpiresAt: until } = call
+    const callee = participantOf(call, 'callee')
+    const { registered, live } = await atLast(
+      async () => ({
+        registered: await devices.of(callee, now()),
+        live: new Set((await sessions.seen(callee)).map(({ deviceId }) => deviceId)),
+      }),
+      until,
+      signal,
+    )
+    if (sender.servesAny && !registered.some(isServed)) options.onNoDevice(call)
+    // An unsure socket counts: it is just being asked about this call, too.
+    const asleep = registered.filter(({ deviceId }) => !live.has(deviceId))
+    const names = asleep.map(({ deviceId }) => deviceId)
+    await push(call, asleep, await wakes.add(callKey(call), names, until), ring, signal)
+  }
+
+  /** The ring goes on, and a device may have fallen asleep. */
+  async function look(call: RingingCall, doubt: Doubt, ring: Ring, signal: AbortSignal): Promise<void> {
+    if (doubt.cause === 'lost') await pause(reloadMs, signal)
+    if (signal.aborted || isOver(call)) return
+    const { registered, awake } = await atLast(() => read(call), call.ringExpiresAt, signal)
+    const named = doubt.cause !== 'node_died' && doubt.deviceId !== null ? [doubt.deviceId] : []
+    const names = new Set([...named, ...registered.map(({ deviceId }) => deviceId)].filter((name) => !awake.has(name)))
+    if (names.size === 0 || (await load(call))?.status !== 'ringing') return
+    const fresh = await wakes.add(callKey(call), [...names], call.ringExpiresAt)
+    const told = fresh.map((deviceId) => wakeDevice(deviceId, registered))
+    if (told.length > 0) options.onWokenAgain(call, told).catch(onError)
+    await push(call, registered, fresh, ring, signal)
+  }
+
+  function wakeDevice(deviceId: string, registered: readonly Device[]): WakeDevice {
+    const device = registered.find((each) => each.deviceId === deviceId)
+    const platform = device?.address.platform ?? null
+    return { device_id: deviceId, platform, reached: false, pushed: device !== undefined && isServed(device) }
+  }
+
+  async function push(
+    call: RingingCall,
+    of: readonly Device[],
+    names: readonly string[],
+    ring: Ring,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const due = of.filter((device) => names.includes(device.deviceId) && isServed(device))
+    await Promise.all(due.map((device) => pushOne(call, device, ring, signal)))
+  }
+
+  async function pushOne(call: RingingCall, device: Device, ring: Ring, signal: AbortSignal): Promise<void> {
+    const { callUuid, ringExpiresAt: expiresAt } = call
+    const payload = {
+      ...headingOf(call, 'call.wake'),
+      expires_at: new Date(expiresAt).toISOString(),
+      ring_ticket: tickets.sign(call, device.participant, device.deviceId),
+    }
+    ring.sending.add(device)
+    const result = await sender.send(device, { type: 'call.wake', callUuid, payload, expiresAt }, signal)
+    // Of others it is not known that the device heard nothing: it hears that the ring is over.
+    if (hasFailed(result)) await wakes.remove(callKey(call), device.deviceId)
+    if (!signal.aborted) ring.sending.delete(device)
+  }
+
+  async function cancel(call: Call, isTold: (device: Device) => boolean): Promise<void> {
     const { callUuid } = call
     // A device that was switched off meanwhile hears of neither: one takes the place of the other until the ring is over.
     const expiresAt = Math.max(call.ringExpiresAt, now() + leastMs)
@@ -98,25 +191,38 @@ export function createWaking(options: WakingOptions): Waking {
       status: call.status,
       end_reason: isLive(call) ? null : call.endReason,
     }
-    const found = (await asleepAtLast(call, expiresAt, stopping.signal, except)) ?? []
+    const registered = await atLast(
+      async () => devices.of(participantOf(call, 'callee'), now()),
+      expiresAt,
+      stopping.signal,
+    )
     // A VoIP push has to ring, whatever it says.
-    const told = found.filter(({ address }) => address.platform !== 'apns' || !address.voip)
+    const told = registered.filter((device) => isServed(device) && isTold(device) && !isVoip(device))
     await Promise.all(
       told.map((device) => sender.send(device, { type: 'call.wake_cancelled', callUuid, payload, expiresAt })),
     )
   }
 
-  function begin(call: RingingCall): void {
-    const key = callKey(call)
-    // It was answered, or ended, before the answer to its commit came.
-    if (ringing.has(key) || (known(call) ?? call).status !== 'ringing') return
-    const giveUp = new AbortController()
-    const done = wake(call, AbortSignal.any([giveUp.signal, stopping.signal])).catch((error) => {
-      // Nobody was woken, and it is too late for that.
-      ringing.delete(key)
-      onError(error)
-    })
-    ringing.set(key, { giveUp, done })
+  /** Everybody who was woken, but for the device that answered or rejected. */
+  async function cancelAll({ call, event }: Step, decided: string | null | undefined): Promise<void> {
+    const woken = await wakes.of(callKey(call))
+    const seen = woken !== undefined && decided !== undefined ? [] : await sessions.seen(participantOf(call, 'callee'))
+    const author = seen.find(({ sessionId }) => event.type === 'rejected' && sessionId === event.by?.sessionId)
+    const except = decided ?? author?.deviceId
+    // This process began after the ring: whoever is not there was woken.
+    const awake = new Set(seen.map(({ deviceId }) => deviceId))
+    const isWoken = ({ deviceId }: Device) => woken?.includes(deviceId) ?? !awake.has(deviceId)
+    await cancel(call, (device) => device.deviceId !== except && isWoken(device))
+  }
+
+  function begin(call: RingingCall, work: (ring: Ring, signal: AbortSignal) => Promise<void>): void {
+    if (isOver(call)) return
+    const ring = ringOf(call)
+    const done = work(ring, AbortSignal.any([ring.giveUp.signal, stopping.signal]))
+      // It is too late for that.
+      .catch(onError)
+      .finally(() => ring.underWay.delete(done))
+    ring.underWay.add(done)
     waitFor(done)
   }
 
@@ -125,32 +231,52 @@ export function createWaking(options: WakingOptions): Waking {
     void done.finally(() => underWay.delete(done))
   }
 
-  /** Answers when nothing more of it is under way. */
-  function end(ref: CallRef): Promise<void> | undefined {
-    const key = callKey(ref)
-    const pushes = ringing.get(key)
-    pushes?.giveUp.abort()
-    void pushes?.done.then(() => ringing.delete(key))
-    return pushes?.done
+  /** Answers what to wait for until nothing more of it is under way. */
+  function end(ref: CallRef): Promise<unknown> {
+    const ring = rings.get(callKey(ref))
+    ring?.giveUp.abort()
+    const done = Promise.all(ring?.underWay ?? [])
+    void done.then(() => rings.delete(callKey(ref)))
+    return done
+  }
+
+  /** The node that ended the ring may have read the woken devices before these were among them. */
+  async function cancelSent(ref: CallRef, ring: Ring, done: Promise<unknown>): Promise<void> {
+    await done
+    if (ring.endsHere || ring.sending.size === 0) return
+    const call = await load(ref)
+    if (call === undefined || call.status === 'ringing') return
+    const names = new Set([...ring.sending].map(({ deviceId }) => deviceId))
+    await cancel(call, ({ deviceId }) => names.has(deviceId) && deviceId !== deviceThatHasIt(call))
   }
 
   return {
     committed(step) {
       const { call, event } = step
-      if (!sender.servesAny || stopping.signal.aborted) return
+      if (!isWanted(call.product) || stopping.signal.aborted) return
       if (event.type === 'invited') {
         // Told late, it may be answered or over by now.
-        if (call.status === 'ringing') begin(call)
+        if (call.status === 'ringing') begin(call, (ring, signal) => wake(call, ring, signal))
       } else if (stopsRinging(step)) {
-        const except = event.type === 'accepted' ? deviceThatHasIt(call) : deviceOfTicketSession(event.by?.sessionId)
+        const ring = rings.get(callKey(call))
+        if (ring !== undefined) ring.endsHere = true
+        const decided = deviceThatDecided(step, sessions)
         waitFor(
-          Promise.resolve(end(call))
-            .then(() => (stopping.signal.aborted ? undefined : cancel(call, except)))
+          end(call)
+            .then(() => (stopping.signal.aborted ? undefined : cancelAll(step, decided)))
             .catch(onError),
         )
       }
     },
-    isQuiet: (ref) => void end(ref),
+    doubt(call, doubt) {
+      if (!isWanted(call.product) || stopping.signal.aborted) return
+      begin(call, (ring, signal) => look(call, doubt, ring, signal))
+    },
+    isQuiet(ref) {
+      const ring = rings.get(callKey(ref))
+      if (ring === undefined) return
+      waitFor(cancelSent(ref, ring, end(ref)).catch(onError))
+    },
     async stop() {
       await Promise.race([Promise.all(underWay), Bun.sleep(underWay.size > 0 ? graceMs : 0)])
       stopping.abort()
@@ -164,6 +290,20 @@ const leastMs = 30_000
 const againMs = 1_000
 /** A stop waits this long for what is under way, in ms. */
 const graceMs = 1_000
+
+/** For sure: the device was sent nothing, or nothing that it shows. */
+const failures: readonly SentResult[] = ['gone', 'refused', 'too_large', 'dropped']
+const hasFailed = (result: SentResult) => failures.includes(result)
+
+const isVoip = ({ address }: Device) => address.platform === 'apns' && address.voip
+
+/** The device that answered or rejected; null: none did. Undefined where it has to be looked up. */
+function deviceThatDecided({ call, event }: Step, sessions: Pick<Sessions, 'heldHere'>): string | null | undefined {
+  if (event.type === 'accepted') return deviceThatHasIt(call)
+  if (event.type !== 'rejected' || event.by === null) return null
+  const { sessionId } = event.by
+  return deviceOfTicketSession(sessionId) ?? sessions.heldHere(sessionId)?.deviceId
+}
 
 function deviceThatHasIt(call: Call): string | null {
   return call.status === 'ringing' ? null : (call.calleePlace?.deviceId ?? null)

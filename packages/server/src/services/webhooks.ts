@@ -1,9 +1,18 @@
 import { type HookType, participantHookTypes } from '@ringwire/protocol/backend'
+import type { WakeDevice } from '@ringwire/protocol/webhook-events'
+import type { RingingCall } from '../call/call.ts'
 import type { Step } from '../call/effects.ts'
+import { wakeAgainBody } from '../call/hook.ts'
 import type { Answer, Post } from '../outgoing/post.ts'
 import { signWebhook } from '../outgoing/signature.ts'
 import { StoreError } from '../ports/store-error.ts'
-import type { Attempted, Claimed, WebhookEndpoint, WebhookStore } from '../ports/webhooks.ts'
+import {
+  type Attempted,
+  type Claimed,
+  newDeliveryId,
+  type WebhookEndpoint,
+  type WebhookStore,
+} from '../ports/webhooks.ts'
 import { createLag } from './lag.ts'
 import { ringEndOf, type WakeHook } from './wake-hook.ts'
 
@@ -91,6 +100,10 @@ export interface Webhooks {
   start(): Promise<void>
   /** A step was committed by this process: who asked for it is told at once. */
   committed(step: Step): void
+  /** Whether an endpoint of the product hears call.wake, as far as this process knows. */
+  hearsWakes(product: string): boolean
+  /** Sends call.wake once more, for devices that fell asleep while the call rings [HOOK2]. */
+  wokenAgain(call: RingingCall, devices: readonly WakeDevice[]): Promise<void>
   /** Whether an endpoint of the product hears call.ended, as far as this process knows. */
   hearsEnds(product: string): boolean
   /** Products with an endpoint that hears who comes online; another set where they changed. */
@@ -303,6 +316,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
   }
 
+  function hearing(product: string, type: HookType): readonly WebhookEndpoint[] {
+    return ofProduct.get(product)?.filter(({ events }) => events === null || events.includes(type)) ?? []
+  }
+
   function lookAtAll(): Promise<void> {
     for (const id of endpoints.keys()) asked.add(id)
     return work()
@@ -336,8 +353,18 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       for (const { id } of told) asked.add(id)
       void work()
     },
-    hearsEnds: (product) =>
-      ofProduct.get(product)?.some(({ events }) => events === null || events.includes('call.ended')) === true,
+    hearsWakes: (product) => hearing(product, 'call.wake').length > 0,
+    async wokenAgain(call, devices) {
+      const told = hearing(call.product, 'call.wake')
+      if (told.length === 0) return
+      const at = now()
+      const event = { subject: call.callUuid, version: call.version, type: 'call.wake', createdAt: at }
+      const body = wakeAgainBody(call, at, devices)
+      await store.add(told.map(({ id }) => ({ ...event, id: newDeliveryId(), endpointId: id, body })))
+      for (const { id } of told) asked.add(id)
+      void work()
+    },
+    hearsEnds: (product) => hearing(product, 'call.ended').length > 0,
     hearingPresence: () => presence,
     async changed() {
       await refresh()

@@ -45,6 +45,8 @@ export interface Session {
   broken: boolean
   /** Calls that ring here. */
   ringing: Set<string> | undefined
+  /** The rings that were reported as unsure; undefined while its client answers pings [PING1]. */
+  unsure: Set<string> | undefined
   /** Calls in which it holds a place, and of those the ones that it took only by connecting. */
   places: Set<string> | undefined
   unsettled: Set<string> | undefined
@@ -113,6 +115,7 @@ export function createSession(
     closedByClient: false,
     broken: false,
     ringing: undefined,
+    unsure: undefined,
     places: undefined,
     unsettled: undefined,
     versions: undefined,
@@ -193,6 +196,7 @@ export function loseSocket(session: Session, clean: boolean, at: number, closed:
   // One that is quiet has nothing to wait for, and much that it keeps in memory.
   session.lostSink = session.sink?.isBusy ? session.sink : undefined
   session.sink = undefined
+  session.unsure = undefined
   session.ready = false
   session.lostAt = at
   session.isLostUnseen = false

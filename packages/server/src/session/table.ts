@@ -238,12 +238,13 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     seen: (participant) =>
       live
         .of(participantKey(participant))
-        .map(({ identity: { sessionId, deviceId, extended, appVersion }, openedAt }) => ({
+        .map(({ identity: { sessionId, deviceId, extended, appVersion }, openedAt, unsure }) => ({
           sessionId,
           deviceId,
           extended,
           openedAt,
           appVersion: appVersion ?? null,
+          isUnsure: unsure !== undefined,
         })),
     renew(sessionId, expiresAt) {
       const session = changing(sessionId)
@@ -264,6 +265,20 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     prove(sessionId, seq) {
       const session = changing(sessionId)
       if (session !== undefined) prove(session, seq)
+    },
+    doubt(sessionId) {
+      const session = sessions.get(sessionId)
+      const rings = [...(session?.ringing ?? [])].filter((call) => session?.unsure?.has(call) !== true)
+      if (session?.sink === undefined || rings.length === 0) return []
+      session.unsure = new Set([...(session.unsure ?? []), ...rings])
+      changed(session)
+      return rings
+    },
+    trust(sessionId) {
+      const session = sessions.get(sessionId)
+      if (session?.unsure === undefined) return
+      session.unsure = undefined
+      changed(session)
     },
     acknowledge(sessionId, call) {
       const session = sessions.get(sessionId)

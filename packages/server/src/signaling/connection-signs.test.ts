@@ -46,6 +46,30 @@ test('[WS6] a pong answers its ping and those before it; one that answers none p
   expect(world.wire).toEqual(['close 4408'])
 })
 
+test('[PING1] a client that leaves a ping without an answer for 2 s is silent, until it answers one', () => {
+  const it = connection()
+  it.tick(25_000)
+  it.tick(26_500)
+  expect(world.silent).toEqual([])
+  it.tick(27_000)
+  it.tick(27_500)
+  expect(world.silent).toEqual([true, true])
+  pong(it)
+  it.tick(28_000)
+  expect(world.silent).toEqual([true, true, false])
+  expect(world.wire).toEqual([])
+})
+
+test('[PING1] the time in which the process was busy is nobody’s silence', () => {
+  const it = connection()
+  it.tick(25_000)
+  it.allow(1_500)
+  it.tick(28_000)
+  expect(world.silent).toEqual([])
+  it.tick(28_500)
+  expect(world.silent).toEqual([true])
+})
+
 test('[WS6] the time in which the process was away is nobody’s silence', () => {
   const it = connection()
   it.tick(25_000)

@@ -31,6 +31,9 @@ export interface ConnectionContext {
   readonly hasMoved: (connection: Connection) => MaybePromise<boolean>
   /** The client of this session has received every call push up to `seq` [PLACE5]. */
   readonly onProven: (sessionId: string, seq: number) => void
+  /** The client has left a ping without an answer for 2 s, or has answered one since [PING1]. */
+  readonly onSilent: (session: SignalingSession) => void
+  readonly onHeard: (session: SignalingSession) => void
   /** A call, by its key, rings there: it was told, or, later, the client has received it [TRACE1]. */
   readonly onRung: (session: SignalingSession, call: string, isProven: boolean) => void
   /** It is closed, and not by its client [LOG2]. */
@@ -65,6 +68,7 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
   private malformed = 0
   /** Rings that it was told of, and is not proven to have received. */
   private rings: { readonly seq: number; readonly call: string }[] | undefined
+  private isSilent = false
   /** Why the service closed it. */
   private closedFor: string | undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
@@ -327,7 +331,18 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   /** Only the answer to a ping of ours proves anything; a pong that nobody asked for counts as a ping [WS7]. */
   pong(data: Uint8Array): void {
-    if (!this.outlet.pong(data)) this.pinged()
+    if (!this.outlet.pong(data)) {
+      this.pinged()
+      return
+    }
+    if (!this.isSilent) return
+    this.isSilent = false
+    this.context.onHeard(this.session)
+  }
+
+  onSilent(): void {
+    this.isSilent = true
+    this.context.onSilent(this.session)
   }
 
   onProven(seq: number): void {

@@ -99,6 +99,8 @@ export interface Gateway {
 /** Above our own limit of a message, so that it is we who close with 1009. */
 const nativeMaxBytes = 256 * 1024
 const tickMs = 500
+/** A tick that comes so much later says that this process was busy: no client answers for that time. In ms. */
+const lateMs = 100
 /** So long who is refused too often waits for the answer, and so many at once. */
 const tarpitMs = 1_000
 const maxInTarpit = 1_000
@@ -156,6 +158,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     isSaved: flushing.isSaved,
     hasMoved,
     onProven: (sessionId, seq) => soon(sessions.prove(sessionId, seq)),
+    onSilent: (session) => soon(arrivals.doubt(session)),
+    onHeard: ({ sessionId }) => sessions.trust(sessionId),
     onRung,
     onClosing: ({ session, openedAt }, code, cause) =>
       journal.closing(session, code, cause, (clock.monotonic() - openedAt) / 1_000),
@@ -310,7 +314,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     lastTick = now
     senders?.sweep(now)
     for (const [connection, admission] of connections) {
-      if (late > tickMs) connection.allow(late)
+      if (late > lateMs) connection.allow(late)
       connection.tick(now)
       if (wall > connection.session.expiresAt) soon(closeExpired(connection, admission, wall))
       const isGood = wall < connection.session.expiresAt

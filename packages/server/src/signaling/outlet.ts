@@ -29,6 +29,8 @@ export interface OutletOwner {
   onUnwritten(): void
   /** The client has received every push up to `seq` [PLACE5]. */
   onProven(seq: number): void
+  /** The client has not answered a ping for 2 s; told again and again, until it does [PING1]. */
+  onSilent(): void
   close(code: CloseCode, reason: string, cause?: string): void
 }
 
@@ -38,6 +40,8 @@ export const maxUnsentBytes = 1024 * 1024
 const proofIntervalMs = 1_000
 /** What is unproven stays in a log. Where that is much, each collection of garbage stops all relays for milliseconds. */
 const proofPushes = 32
+/** Without a pong for this long, a socket at which a call rings is unsure [PING1]. In ms. */
+const silentMs = 2_000
 /** After a timer that may have been late: time to read what came while the process was away, in ms. */
 const readingMs = 100
 /** Why a client was asked for a sign of life that did not come [LOG2]. */
@@ -231,7 +235,9 @@ export class Outlet {
     const oldest = this.pings?.[0]
     if (oldest !== undefined && now - oldest.sentAt >= this.timing.pongTimeoutMs)
       this.owner.close(4408, 'no pong', oldest.cause)
-    else if (now - this.lastPingAt >= this.timing.pingIntervalMs) this.ping(now, keepAlive)
+    else if (oldest !== undefined && now - oldest.sentAt >= silentMs) this.owner.onSilent()
+    if (!this.owner.isOpen) return
+    if (now - this.lastPingAt >= this.timing.pingIntervalMs) this.ping(now, keepAlive)
     else if (this.needsProof(now) && !this.isProofUnderWay()) this.ping(now, unprovenPush)
   }
 

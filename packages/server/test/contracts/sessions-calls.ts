@@ -168,14 +168,31 @@ export function registerLaterRules(given: () => SessionsHarness): void {
       const seen = await sessions().seen(participant)
       const openedAt = expect.any(Number)
       expect(seen).toEqual([
-        { sessionId: first.id, deviceId: 'phone', extended, openedAt, appVersion: '7.1' },
-        { sessionId: second.id, deviceId: null, extended, openedAt, appVersion: null },
+        { sessionId: first.id, deviceId: 'phone', extended, openedAt, appVersion: '7.1', isUnsure: false },
+        { sessionId: second.id, deviceId: null, extended, openedAt, appVersion: null, isUnsure: false },
       ])
       expect(await sessions().seen({ ...participant, product: 'bank' })).toEqual([])
       await sessions().detach(first.id, first.socket, false, 0)
       expect((await sessions().seen(participant)).map(({ sessionId }) => sessionId)).toEqual([second.id])
     })
   }
+
+  test('[PING1] a session that leaves pings without an answer is unsure while a call rings there', async () => {
+    const participant = somebody()
+    const seen = await openReady(sessions(), { participant, deviceId: 'phone' })
+    const unsure = async () => (await sessions().seen(participant)).map(({ isUnsure }) => isUnsure)
+    expect([await sessions().doubt(seen.id), await unsure()]).toEqual([[], [false]])
+    await sessions().ring(seen.id, 'c')
+    expect([await sessions().doubt(seen.id), await unsure()]).toEqual([['c'], [true]])
+    await sessions().ring(seen.id, 'd')
+    expect(await sessions().doubt(seen.id)).toEqual(['d'])
+    expect(await sessions().doubt(seen.id)).toEqual([])
+    sessions().trust(seen.id)
+    await given().settled()
+    expect([await unsure(), await sessions().doubt(seen.id)]).toEqual([[false], ['c', 'd']])
+    await sessions().detach(seen.id, seen.socket, false, 0)
+    expect(await sessions().doubt(seen.id)).toEqual([])
+  })
 
   test('[REL2] [PLACE2] a place that passes on with a gate: what waits goes along, and relays are held back', async () => {
     const participant = somebody()

@@ -134,6 +134,7 @@ export function startRest(options: RestOptions): RestService {
     onCommitted() {},
     onLeft() {},
     onQuiet() {},
+    onDoubt: () => {},
     isRelayOnly: () => false,
     onPassed() {},
     recorder,

@@ -7,6 +7,7 @@ import { registerBackendParticipants } from './backend/participants.ts'
 import { registerPolicies } from './backend/policies.ts'
 import { registerQuality } from './backend/quality.ts'
 import { registerTimelines } from './backend/timelines.ts'
+import { registerAsleep } from './calls/asleep.ts'
 import { registerProducts } from './calls/busy.ts'
 import { registerCallStates } from './calls/call-states.ts'
 import { type Composition, compositions } from './calls/composition.ts'
@@ -124,7 +125,10 @@ const registrations: Readonly<Record<Group, (composition: Composition) => void>>
   signs: ({ name, startLimited }) => registerSignsOfLifeScenarios(name, startLimited),
   upstream: ({ name, start }) => registerUpstream(name, start),
   timelines: ({ name, start }) => registerTimelines(name, start),
-  waking: ({ name, start }) => registerWaking(name, start),
+  waking({ name, start }) {
+    registerWaking(name, start)
+    registerAsleep(name, start)
+  },
 }
 
 function register(given: string | undefined): void {

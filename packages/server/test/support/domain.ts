@@ -99,6 +99,7 @@ export async function openDomain(options: DomainOptions = {}): Promise<Domain> {
     onCommitted() {},
     onLeft() {},
     onQuiet: options.onQuiet ?? (() => {}),
+    onDoubt: () => {},
     isRelayOnly: () => false,
     onPassed() {},
     hearsEnds: () => true,

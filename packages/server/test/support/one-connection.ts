@@ -33,6 +33,8 @@ interface World {
   now: number
   proven: number[]
   rung: string[]
+  /** Whether the client answers pings, each time that something was said of it. */
+  silent: boolean[]
   flushes: number
   isSaved: boolean
   causes: string[]
@@ -54,6 +56,7 @@ const fresh = (): World => ({
   now: 0,
   proven: [],
   rung: [],
+  silent: [],
   flushes: 0,
   isSaved: true,
   causes: [],
@@ -104,6 +107,8 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
     isSaved: () => world.isSaved,
     requestFlush: () => void world.flushes++,
     onProven: (_, seq) => void world.proven.push(seq),
+    onSilent: () => void world.silent.push(true),
+    onHeard: () => void world.silent.push(false),
     onRung: (_, call, isProven) => void world.rung.push(`${isProven ? 'proven' : 'told'} ${call}`),
     onClosing: (_, code, cause) => void world.causes.push(`${code} ${cause}`),
   })

@@ -26,6 +26,7 @@ export interface Live extends Pick<SessionIdentity, 'sessionId' | 'deviceId' | '
   readonly appVersion: string | null
   readonly openedAt: number
   readonly expiresAt: number
+  readonly isUnsure: boolean
 }
 
 /** What concerns several sessions of one participant, whose owners may be several nodes. */
@@ -192,14 +193,14 @@ export function createAround({ node, table, directory, owner, inbox, living, app
   }
 }
 
-function liveOfSession({ identity, openedAt }: Session): Live {
+function liveOfSession({ identity, openedAt, unsure }: Session): Live {
   const { sessionId, deviceId, extended, appVersion = null, expiresAt = Number.POSITIVE_INFINITY } = identity
-  return { sessionId, deviceId, extended, appVersion, openedAt, expiresAt }
+  return { sessionId, deviceId, extended, appVersion, openedAt, expiresAt, isUnsure: unsure !== undefined }
 }
 
-function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt }: Row): Live {
+function liveOfRow({ sessionId, device, extended, appVersion, openedAt, expiresAt, isUnsure }: Row): Live {
   const version = appVersion === '' ? null : appVersion
-  return { sessionId, deviceId: deviceOf(device), extended, appVersion: version, openedAt, expiresAt }
+  return { sessionId, deviceId: deviceOf(device), extended, appVersion: version, openedAt, expiresAt, isUnsure }
 }
 
 /** Whether what waits in a session is for the device of another one. */

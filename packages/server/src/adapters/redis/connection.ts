@@ -148,7 +148,19 @@ export interface Master {
 /** What scripts answer: texts and numbers, and lists of texts. */
 export type Reply = (string | number | string[])[]
 
-const scriptNames = ['claim', 'consume', 'nodes', 'post', 'refund', 'renew', 'row', 'rows', 'save', 'written'] as const
+const scriptNames = [
+  'claim',
+  'consume',
+  'nodes',
+  'post',
+  'refund',
+  'renew',
+  'row',
+  'rows',
+  'save',
+  'wakes',
+  'written',
+] as const
 export type ScriptName = (typeof scriptNames)[number]
 
 interface Pending {

@@ -26,6 +26,8 @@ export interface Row {
   readonly turn: string
   /** Whose it is. */
   readonly hash: string
+  /** A call rings there, and its client does not answer pings [PING1]. */
+  readonly isUnsure: boolean
 }
 
 /** A copy of a session, for the node that takes it over. */
@@ -69,7 +71,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
   async function rowsOf(hash: string): Promise<Row[]> {
     const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tagOfHash(hash)}}:o:`])) as string[]
     const rows: Row[] = []
-    for (let i = 0; i < all.length; i += 13) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 13)))
+    for (let i = 0; i < all.length; i += 14) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 14)))
     return rows
   }
 
@@ -112,7 +114,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
 function rowOf(sessionId: string, fields: readonly string[]): Row {
   const [owner = '', fence = '', socket, device = '', isNotOf = '', extended, openedAt, expiresAt, appVersion = ''] =
     fields
-  const [last, turn = '', hash = ''] = fields.slice(9)
+  const [last, turn = '', hash = '', unsure] = fields.slice(9)
   return {
     ...{ sessionId, owner, fence, device, isNotOf, appVersion, turn, hash },
     hasSocket: socket === '1',
@@ -120,6 +122,7 @@ function rowOf(sessionId: string, fields: readonly string[]): Row {
     openedAt: Number(openedAt),
     expiresAt: expiresAt === '' ? Number.POSITIVE_INFINITY : Number(expiresAt),
     hasLast: last === '1',
+    isUnsure: unsure === '1',
   }
 }
 
@@ -142,6 +145,8 @@ export function rowFields(session: Session, isWhole: boolean): (string | number)
     hasLast(session) ? '1' : '0',
     't',
     turn,
+    'u',
+    session.unsure === undefined ? '0' : '1',
   ]
   if (!isWhole) return now
   const about = ['d', deviceField(identity), 'n', identity.isNotOf ?? '', 'x', extended ? '1' : '0', 'op', openedAt]

@@ -3,13 +3,18 @@ import type { Counters } from '../../ports/counters.ts'
 import { connectionName, idOf } from '../../ports/node-name.ts'
 import type { Sessions } from '../../ports/sessions.ts'
 import { StoreError } from '../../ports/store-error.ts'
+import type { OwnWakes, Wakes } from '../../ports/wakes.ts'
 import { createStore, type Store } from './connection.ts'
 import { createRedisCounters } from './limits.ts'
 import { createRedisSessions, type RedisSessionsOptions } from './sessions.ts'
+import { createRedisWakes } from './wakes.ts'
 
 export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
   /** What counts while Redis is away. */
   readonly fallback: Counters
+  readonly ownWakes: OwnWakes
+  /** The clock that calls go by. */
+  readonly now: () => number
   readonly onLimitsAway: (error: unknown) => void
   readonly onLimitsBack: () => void
   /** Hears how long an answer takes, and hands it on [MET1]. */
@@ -19,6 +24,7 @@ export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
 export interface RedisBackend {
   readonly sessions: Sessions
   readonly counters: Counters
+  readonly wakes: Wakes
   /** See `RedisSessions`. */
   save(): Promise<void> | undefined
   /** See `Nodes`. */
@@ -53,6 +59,7 @@ export function createRedisBackend(options: RedisOptions): RedisBackend {
   return {
     sessions,
     counters,
+    wakes: createRedisWakes({ store, own: options.ownWakes, now: options.now }),
     save,
     tell,
     told,

@@ -344,6 +344,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     ring: (id, call) => run('ring', id, call),
     prove: table.prove,
     acknowledge: table.acknowledge,
+    doubt(id) {
+      const rings = table.doubt(id)
+      return rings.length === 0 ? rings : andThen(saves.settle(), () => rings)
+    },
+    trust: table.trust,
     keep: (id, push) => run('keep', id, push),
     takeKept: (id, call) => run('takeKept', id, call),
     hold: (id, call, settled, gate = false, version = newestVersion) => run('hold', id, call, settled, gate, version),

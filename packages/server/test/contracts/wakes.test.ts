@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createMemoryWakes } from '../../src/adapters/memory/wakes.ts'
+import { createStore, type Store } from '../../src/adapters/redis/connection.ts'
+import { createRedisWakes } from '../../src/adapters/redis/wakes.ts'
+import type { Wakes } from '../../src/ports/wakes.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+
+let server: RedisServer
+let stores: Store[]
+beforeAll(async () => {
+  server = await startRedis()
+  stores = [0, 1].map(() => createStore(server.url, () => {}))
+  await Promise.all(stores.map((store) => store.ready()))
+})
+afterAll(async () => {
+  for (const store of stores) store.close()
+  await server.stop()
+})
+
+let now = 1_000
+const clock = () => now
+const onRedis = (store: Store) => createRedisWakes({ store, own: createMemoryWakes(clock), now: clock })
+/** Of one process, and of two nodes of which each asks the other one. */
+const adapters: Readonly<Record<string, () => readonly [Wakes, Wakes]>> = {
+  memory() {
+    const wakes = createMemoryWakes(clock)
+    return [wakes, wakes]
+  },
+  redis: () => [onRedis(stores[0]!), onRedis(stores[1]!)],
+}
+
+for (const [name, open] of Object.entries(adapters)) {
+  test(`[PUSH2] ${name}: each device of a call is woken once, by whichever node`, async () => {
+    const [one, two] = open()
+    const call = crypto.randomUUID()
+    const ends = now + 45_000
+    const added = await Promise.all([one.add(call, ['a', 'b'], ends), two.add(call, ['b', 'a', 'c'], ends)])
+    expect(added.flat().sort()).toEqual(['a', 'b', 'c'])
+    expect(await two.add(call, ['c'], ends)).toEqual([])
+    expect([...((await one.of(call)) ?? [])].sort()).toEqual(['a', 'b', 'c'])
+    expect(await one.add(`${call} another`, ['a'], ends)).toEqual(['a'])
+  })
+
+  test(`[PUSH2] ${name}: a device whose push failed may be woken again`, async () => {
+    const [one] = open()
+    const call = crypto.randomUUID()
+    await one.add(call, ['a', 'b'], now + 45_000)
+    await one.remove(call, 'a')
+    expect(await one.of(call)).toEqual(['b'])
+    expect(await one.add(call, ['a', 'b'], now + 45_000)).toEqual(['a'])
+  })
+}
+
+test('[PUSH2] of one process it is known which calls it has not heard of, and what is over is forgotten', () => {
+  const wakes = createMemoryWakes(clock)
+  expect(wakes.of('call')).toBeUndefined()
+  wakes.add('call', [], now + 1_000)
+  expect(wakes.of('call')).toEqual([])
+  now += 70_000
+  wakes.add('another', [], now + 1_000)
+  expect(wakes.of('call')).toBeUndefined()
+})
+
+test('[PUSH2] a Redis that was emptied takes nothing from what this node did, and one that is away holds nobody up', async () => {
+  const redis = await startRedis()
+  const store = createStore(redis.url, () => {})
+  await store.ready()
+  const wakes = onRedis(store)
+  await wakes.add('call', ['a'], now + 45_000)
+  await store.client.flushall()
+  expect(await wakes.add('call', ['a', 'b'], now + 45_000)).toEqual(['b'])
+  expect([...((await wakes.of('call')) ?? [])].sort()).toEqual(['a', 'b'])
+  await redis.stop()
+  expect(await wakes.add('call', ['b', 'c'], now + 45_000)).toEqual(['c'])
+  expect(await wakes.of('call')).toEqual(['a', 'b', 'c'])
+  store.close()
+})
