@@ -94,8 +94,8 @@ export interface RevocationStore {
   /** What was written at an instant or later. */
   revocations(since: number): MaybePromise<readonly Revocation[]>
   /**
-   * Removes those of tokens that were issued before an instant, but for the one that was written last: what is written after it
-   * is found after it, also by a clock that went back. Answers how many.
+   * Removes some of those of tokens that were issued before an instant, but for the one that was written last: what is written
+   * after it is found after it, also by a clock that went back. Answers how many, 0 when none is left.
    */
   pruneRevocations(before: number): MaybePromise<number>
 }

@@ -45,10 +45,12 @@ export interface Claimed extends Delivery {
   readonly isAskedFor: boolean
 }
 
-/** Ids of one process grow with time; those of several nearly do (RFC 9562 section 5.7). */
-export function newDeliveryId(): string {
-  return `msg_${Bun.randomUUIDv7().replaceAll('-', '')}`
+/** Of a delivery that was made at an instant: later ones of one process are greater (RFC 9562 section 5.7). */
+export function newDeliveryId(at: number): string {
+  return `msg_${Bun.randomUUIDv7('hex', Math.trunc(at)).replaceAll('-', '')}`
 }
+/** Less than the id of everything that is made at an instant or later, and greater than the others. */
+export const deliveryIdAt = (at: number) => `msg_${Math.max(0, Math.trunc(at)).toString(16).padStart(12, '0')}`
 export const isDeliveryId = (text: string) => /^msg_[0-9a-f]{32}$/.test(text)
 
 export interface Taken {
@@ -95,7 +97,10 @@ export interface EndpointStore {
   addEndpoint(endpoint: WebhookEndpoint): MaybePromise<void>
   /** The endpoint as it is then; undefined where there is none. */
   changeEndpoint(product: string, id: string, changes: EndpointChanges): MaybePromise<WebhookEndpoint | undefined>
-  /** With all of its deliveries. False where there is none. */
+  /**
+   * With its deliveries. If there are thousands, the rest of them goes later: nobody can list those of an endpoint that is not
+   * there. False if there is no such endpoint.
+   */
   removeEndpoint(product: string, id: string): MaybePromise<boolean>
 }
 
@@ -117,7 +122,7 @@ export interface DeliveryStore {
   retry(endpointId: string, id: string): MaybePromise<boolean>
   /** Blanks what names a participant in what is kept for endpoints of its product [SRV2], and what was answered; answers in how many, step by step and in all. */
   erase(participant: Participant, onErased?: (count: number) => MaybePromise<unknown>): Promise<number>
-  /** Removes some of what ended before these instants; answers how many, 0 when none is left. */
+  /** Removes some of what ended before these instants, or was for a removed endpoint; answers how many, 0 when none is left. */
   prune(deliveredBefore: number, failedBefore: number): MaybePromise<number>
 }
 

@@ -1,6 +1,6 @@
 /**
  * Everything that is kept of a participant, as JSON in pieces [SRV2]: a page of its calls is in memory at once, however many
- * there are.
+ * there are, and sockets have their turn after each call.
  *
  *   const exportOf = createParticipantExport({ participants, revoked, calls, timeline, timelines, now })
  *   for await (const text of exportOf(participant)) …
@@ -11,6 +11,7 @@ import { timelineOf } from '../call/timeline.ts'
 import { callView } from '../call/view.ts'
 import type { CallStore, Position } from '../ports/call-store.ts'
 import type { RefusedAt, TimelineStore } from '../ports/timeline.ts'
+import { macrotask } from './macrotask.ts'
 import type { Participants } from './participants.ts'
 import type { Revoked } from './revoked.ts'
 import type { Timelines } from './timelines.ts'
@@ -60,6 +61,7 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
       const page = await calls.list({ product, participant, statuses: undefined, since: 0, limit: pageSize, after })
       for (const { call, by } of page.calls) {
         yield { call: callView(call, by), entries: await entriesOf(participant, call.callUuid) }
+        await macrotask()
       }
       after = page.next
     }
@@ -74,6 +76,7 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
       }
       before = page.at(-1)
       isLast = page.length < pageSize
+      await macrotask()
     }
   }
 

@@ -42,6 +42,8 @@ export interface Revoked {
 const lookMs = 300
 /** So often it is removed what no token can be of any more, in ms. */
 const pruneMs = 10 * 60_000
+/** Between two steps of that, in ms. */
+const pauseMs = 10
 
 export function createRevoked({ products, now, onRevoked, onError }: RevokedOptions): Revoked {
   const known = new Map<string, number>()
@@ -68,7 +70,7 @@ export function createRevoked({ products, now, onRevoked, onError }: RevokedOpti
     prunedAt = performance.now()
     const gone = now() - revocationKeptMs
     for (const [participant, before] of known) if (before < gone) known.delete(participant)
-    await products.pruneRevocations(gone)
+    while ((await products.pruneRevocations(gone)) > 0) await Bun.sleep(pauseMs)
   }
 
   return {

@@ -103,8 +103,8 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
     /** Sends a `webhook.test`, also to one that is disabled as soon as it is enabled; answers its `webhook-id`. */
     async test(product: string, id: string): Promise<string | undefined> {
       if ((await find(product, id)) === undefined) return undefined
-      const deliveryId = newDeliveryId()
       const createdAt = now()
+      const deliveryId = newDeliveryId(createdAt)
       const body = hookBody('webhook.test', createdAt, { webhook_id: id })
       const delivery = {
         id: deliveryId,

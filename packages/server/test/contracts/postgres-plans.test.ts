@@ -34,7 +34,14 @@ import {
   pruneRefusedSql,
   refusedSql,
 } from '../../src/adapters/postgres/timeline.ts'
-import { claimSql as claimHooksSql, deliveriesSql, putOffSql, settleSql } from '../../src/adapters/postgres/webhooks.ts'
+import {
+  claimSql as claimHooksSql,
+  deliveriesSql,
+  dropSql,
+  pruneSql as pruneHooksSql,
+  putOffSql,
+  settleSql,
+} from '../../src/adapters/postgres/webhooks.ts'
 import { policiesSql } from '../../src/adapters/sql/policies.ts'
 import { type Databases, openDatabases } from '../support/postgres.ts'
 import { callLife } from './call-life.ts'
@@ -127,7 +134,10 @@ describe('every read finds its rows through an index', () => {
     ['[HOOK3] webhooks that are due', claimHooksSql, ['[{"endpoint_id":"e","count":10}]', 30_000]],
     ['[HOOK3] webhooks that were attempted', settleSql, ['[{"id":"msg_1","outcome":"pending","after_ms":1,"at":1}]']],
     ['[HOOK3] webhooks that wait behind another', putOffSql, ['["e"]']],
-    ['[HOOK1] webhooks of an endpoint', deliveriesSql, ['e', '~', '', 50]],
+    ['[HOOK1] webhooks of an endpoint', deliveriesSql(), ['e', '~', 50]],
+    ['[HOOK1] webhooks of one status', deliveriesSql('failed'), ['e', '~', 50]],
+    ['[HOOK1] webhooks of a removed endpoint', dropSql, ['e']],
+    ['[HOOK3] webhooks that are old enough', pruneHooksSql, [1, 1, 'msg_1']],
     ['[TRACE1] calls that are not to be written meanwhile', lockCallsSql([1, 2, 3]), []],
     ['[TRACE1] what is added to timelines', addSql, ['[{"product":"clinic","call_uuid":"u","id":"a"}]']],
   ]

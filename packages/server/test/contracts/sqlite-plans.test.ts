@@ -23,7 +23,16 @@ import {
   refusedSql,
   replaceSql,
 } from '../../src/adapters/sqlite/timeline.ts'
-import { claimSql, deliveriesSql, followSql, pruneSql, putOffSql } from '../../src/adapters/sqlite/webhooks.ts'
+import {
+  claimSql,
+  deliveriesSql,
+  dropSql as dropHooksSql,
+  followSql,
+  forgetRemovalsSql,
+  pruneLeftSql,
+  pruneSql,
+  putOffSql,
+} from '../../src/adapters/sqlite/webhooks.ts'
 import { temporaryDataDir } from './sqlite-harness.ts'
 
 /** What SQLite says it will do for each read. */
@@ -97,9 +106,9 @@ describe('every read finds its rows through an index', () => {
         `SEARCH calls USING INDEX calls_by_${side} (${where} AND (started_at,call_uuid)>(?,?))`,
       ])
     }
-    expect(plan(keptHooksSql)).toEqual([
-      'SEARCH webhook_deliveries USING INDEX webhook_deliveries_list (endpoint_id=? AND id>?)',
-    ])
+    const part =
+      'SEARCH webhook_deliveries USING INDEX webhook_deliveries_by_status (endpoint_id=? AND status=? AND id>?)'
+    expect(plan(keptHooksSql).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([part, part, part])
   })
 
   test('[HOOK3] webhooks: what is due at an endpoint, what stands before it in its call, lists, what is old enough', () => {
@@ -121,10 +130,14 @@ describe('every read finds its rows through an index', () => {
       search('webhook_deliveries USING COVERING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?'),
       head,
     ])
-    expect(plan(deliveriesSql)).toEqual([
-      search('webhook_deliveries USING INDEX webhook_deliveries_list', 'endpoint_id=? AND id<?'),
-    ])
-    expect(plan(pruneSql).filter((step) => step.startsWith('SCAN'))).toEqual([])
+    const listed = search(
+      'webhook_deliveries USING INDEX webhook_deliveries_by_status',
+      'endpoint_id=? AND status=? AND id<?',
+    )
+    expect(plan(deliveriesSql('failed'))).toEqual([listed])
+    expect(plan(deliveriesSql()).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([listed, listed, listed])
+    for (const sql of [pruneSql, pruneLeftSql, dropHooksSql, forgetRemovalsSql])
+      expect(plan(sql).filter((step) => /^SCAN (?!webhook_removals)/.test(step))).toEqual([])
   })
 
   test('[SRV2] lists: along one index in its order, a participant along two', () => {

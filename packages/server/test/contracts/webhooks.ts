@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { callHookTypes } from '@ringwire/protocol/backend'
+import { dropSize, dropSteps } from '../../src/adapters/sql/kept-deliveries.ts'
 import type { LiveCall, RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
@@ -7,11 +8,12 @@ import {
   type Attempted,
   type Claimed,
   claimMs,
+  newDeliveryId,
   type WebhookEndpoint,
   type WebhookStore,
 } from '../../src/ports/webhooks.ts'
 import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
-import { accepted, created, ended, ringing, there, touched } from './calls.ts'
+import { accepted, created, ended, participant, ringing, there, touched } from './calls.ts'
 
 /** What the suite needs of an adapter besides its ports. */
 export interface WebhooksHarness {
@@ -439,6 +441,31 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       expect(await hooks().removeEndpoint('another', one.id)).toBe(false)
       expect(await hooks().removeEndpoint(product, one.id)).toBe(true)
       expect([await pending(one.id), await hooks().endpointsOf(product)]).toEqual([[], []])
+    })
+
+    test('an endpoint with very many deliveries is removed at once, and they go in steps', async () => {
+      const [one, other] = [endpoint(), endpoint()]
+      await add(one, other)
+      const count = (dropSteps + 1) * dropSize + 1
+      const made = (endpointId: string, n: number) => ({
+        ...{ id: newDeliveryId(n), endpointId, subject: crypto.randomUUID(), version: 1, type: 'webhook.test' },
+        ...{ body: '{}', createdAt: n },
+      })
+      await hooks().add(Array.from({ length: count }, (_, n) => made(one.id, n)))
+      await hooks().add([made(other.id, 1)])
+      const left = async () => {
+        const page = { endpointId: one.id, status: 'pending' as const, limit: count, before: undefined }
+        return (await hooks().deliveries(page)).length
+      }
+      expect(await hooks().removeEndpoint(product, one.id)).toBe(true)
+      expect([(await hooks().endpointsOf(product)).map(({ id }) => id), await left()]).toEqual([
+        [other.id],
+        dropSize + 1,
+      ])
+      expect(await hooks().prune(0, 0)).toBe(dropSize)
+      // Whoever is erased may be named in the rest.
+      await hooks().erase(participant('nobody'))
+      expect([await left(), await pending(other.id)]).toEqual([0, ['webhook.test']])
     })
 
     test('what ended is removed, each in its time, and what no endpoint waits for', async () => {

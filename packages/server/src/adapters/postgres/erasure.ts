@@ -9,6 +9,7 @@ import {
   type LookedThrough,
   lookedThrough,
 } from '../sql/erasure.ts'
+import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { Connections } from './connections.ts'
 
 export const callsSql = (side: Side) => `
@@ -47,8 +48,12 @@ export const blankCallsSql = (side: Side, ids: readonly number[]) => `
   ) SELECT 1 FROM blanked`
 
 export const deliveriesSql = `
-  SELECT id, CASE WHEN strpos(body, $3) > 0 THEN body END AS body FROM webhook_deliveries
-  WHERE endpoint_id = $1 AND id > $2 ORDER BY id LIMIT ${lookedThrough}`
+  SELECT id, CASE WHEN strpos(body, $3) > 0 THEN body END AS body
+  FROM (${ofStatuses(
+    (status) => `(
+    SELECT id, body FROM webhook_deliveries WHERE endpoint_id = $1 AND status = '${status}' AND id > $2
+    ORDER BY id LIMIT ${lookedThrough})`,
+  )}) AS kept ORDER BY id LIMIT ${lookedThrough}`
 export const blankDeliveriesSql = `
   UPDATE webhook_deliveries AS d SET body = given.body, response = NULL
   FROM json_to_recordset($1::text::json) AS given (id text, was text, body text)

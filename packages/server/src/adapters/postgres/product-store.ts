@@ -8,6 +8,9 @@ import {
 import { policiesOf, policiesSql } from '../sql/policies.ts'
 import type { Connections, Row, SqlParameter } from './connections.ts'
 
+/** Revocations that are removed at once. */
+const pruneSize = 500
+
 /** The secrets that are valid at an instant, the current one first. */
 const keysSql = (where: string) => `
   SELECT product_keys.key_id, products, disabled, origin, created_at::float8 AS created_at, secret_hash
@@ -72,9 +75,11 @@ const revocationsSql = `
   FROM revocations WHERE changed_at >= $1::float8::bigint`
 /** A node's own clock may be wrong: what is young by the database's stays. */
 const pruneRevocationsSql = `
-  DELETE FROM revocations
-  WHERE not_before < least($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000 - ${revocationKeptMs})::bigint
-    AND changed_at < (SELECT max(changed_at) FROM revocations)
+  DELETE FROM revocations WHERE participant IN (
+    SELECT participant FROM revocations
+    WHERE not_before < least($1::float8, extract(epoch FROM statement_timestamp())::float8 * 1000 - ${revocationKeptMs})::bigint
+      AND changed_at < (SELECT max(changed_at) FROM revocations)
+    ORDER BY not_before LIMIT ${pruneSize})
   RETURNING 1`
 
 interface SettingsRow {

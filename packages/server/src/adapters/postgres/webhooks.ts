@@ -1,6 +1,14 @@
 import { mentionOf } from '../../call/erase.ts'
-import { claimMs, type WebhookStore } from '../../ports/webhooks.ts'
+import { claimMs, deliveryIdAt, type WebhookStore } from '../../ports/webhooks.ts'
 import { eraseDeliveries } from '../sql/erasure.ts'
+import {
+  type DeliveryStatus,
+  dropInSteps,
+  dropSize,
+  dropSteps,
+  ofStatuses,
+  removalKeptMs,
+} from '../sql/kept-deliveries.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -38,11 +46,12 @@ const rowsType = 'id text, endpoint_id text, subject text, version integer, type
 export const addSql = `
   INSERT INTO webhook_deliveries (${deliveryColumns})
   SELECT ${deliveryColumns} FROM json_to_recordset($1::text::json) AS h (${rowsType}) ON CONFLICT (id) DO NOTHING`
+/** An index is only read up to a time that stands still while the statement runs, which clock_timestamp() does not. */
 export const claimSql = `
   WITH due AS MATERIALIZED (
     SELECT d.id FROM json_to_recordset($1::text::json) AS wanted (endpoint_id text, count integer), LATERAL (
       SELECT one.id FROM webhook_deliveries one
-      WHERE one.endpoint_id = wanted.endpoint_id AND one.status = 'pending' AND one.due_at <= clock_timestamp()
+      WHERE one.endpoint_id = wanted.endpoint_id AND one.status = 'pending' AND one.due_at <= statement_timestamp()
         AND (one.claimed_until IS NULL OR one.claimed_until <= clock_timestamp()) AND NOT EXISTS (
           SELECT FROM webhook_deliveries older
           WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
@@ -78,7 +87,7 @@ export const putOffSql = `
     SELECT one.id, head.due_at AS behind
     FROM json_array_elements_text($1::text::json) AS wanted (endpoint_id), LATERAL (
       SELECT d.id, d.endpoint_id, d.subject, d.version FROM webhook_deliveries d
-      WHERE d.endpoint_id = wanted.endpoint_id AND d.status = 'pending' AND d.due_at <= clock_timestamp()
+      WHERE d.endpoint_id = wanted.endpoint_id AND d.status = 'pending' AND d.due_at <= statement_timestamp()
       ORDER BY d.due_at LIMIT ${putOffSize}
     ) one, LATERAL (
       SELECT older.due_at, older.attempts FROM webhook_deliveries older
@@ -92,23 +101,38 @@ export const putOffSql = `
     WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() FOR UPDATE OF d SKIP LOCKED
   )
   UPDATE webhook_deliveries u SET due_at = free.behind FROM free WHERE u.id = free.id RETURNING 1`
-export const deliveriesSql = `
-  SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
-  WHERE d.endpoint_id = $1 AND d.id < $2 AND ($3 = '' OR d.status = $3) ORDER BY d.id DESC LIMIT $4::int`
+const listedSql = (status: DeliveryStatus) => `
+  (SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
+   WHERE d.endpoint_id = $1 AND d.status = '${status}' AND d.id < $2 ORDER BY d.id DESC LIMIT $3::int)`
+export const deliveriesSql = (status?: DeliveryStatus) =>
+  `SELECT * FROM (${ofStatuses(listedSql, status)}) AS listed ORDER BY id DESC LIMIT $3::int`
 const retrySql = `
   UPDATE webhook_deliveries SET status = 'pending', due_at = clock_timestamp()
   WHERE endpoint_id = $1 AND id = $2 AND status <> 'pending' RETURNING id`
-/** What is pending and ended before has another attempt, which somebody asked for. */
+const removeSql = `
+  WITH gone AS (DELETE FROM webhook_endpoints WHERE product = $1 AND id = $2 RETURNING id)
+  INSERT INTO webhook_removals (endpoint_id) SELECT id FROM gone RETURNING endpoint_id`
+const removalsSql = 'SELECT endpoint_id FROM webhook_removals'
+export const dropSql = `
+  DELETE FROM webhook_deliveries WHERE id IN (
+    SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 LIMIT ${dropSize}
+  ) RETURNING 1`
+export const forgetRemovalsSql = `
+  DELETE FROM webhook_removals r WHERE removed_at < clock_timestamp() - ${removalKeptMs} * interval '1 ms'
+    AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = r.endpoint_id)`
+/**
+ * What is pending and ended before has another attempt, which somebody asked for. What is pending and older than anything that
+ * failed is found by its id.
+ */
 export const pruneSql = `
   DELETE FROM webhook_deliveries WHERE id IN (
     (SELECT id FROM webhook_deliveries WHERE status = 'delivered' AND ended_at < $1::float8::bigint LIMIT ${pruneSize})
     UNION ALL
     (SELECT id FROM webhook_deliveries WHERE status = 'failed' AND ended_at < $2::float8::bigint LIMIT ${pruneSize})
     UNION ALL
-    (SELECT d.id FROM webhook_deliveries d WHERE d.status = 'pending' AND (
+    (SELECT d.id FROM webhook_deliveries d WHERE d.id < $3 AND d.status = 'pending' AND
        CASE WHEN d.ended_at IS NULL THEN d.created_at < $2::float8::bigint
-         ELSE d.due_at < to_timestamp($2::float8 / 1000) END
-       OR NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = d.endpoint_id)) LIMIT ${pruneSize})
+         ELSE d.due_at < to_timestamp($2::float8 / 1000) END LIMIT ${pruneSize})
   ) RETURNING 1`
 
 /** Endpoints and deliveries of several processes. A claim is a time in the row, which others leave alone. */
@@ -119,6 +143,16 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     connections.run(text, values, { repeatable: false })
   const endpoints = async (text: string, values: readonly SqlParameter[]) =>
     ((await run(text, values)) as EndpointRow[]).map(endpointOf)
+
+  const drop = async (endpointId: string) => (await run(dropSql, [endpointId])).length
+
+  /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
+  async function dropRemoved(most?: number): Promise<number> {
+    let count = 0
+    for (const { endpoint_id } of await run(removalsSql, [])) count += await dropInSteps(() => drop(endpoint_id), most)
+    await run(forgetRemovalsSql, [])
+    return count
+  }
 
   return {
     async refresh() {
@@ -148,13 +182,9 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
       return changed
     },
     async removeEndpoint(product, id) {
-      const rows = await once(
-        `WITH gone AS (DELETE FROM webhook_endpoints WHERE product = $1 AND id = $2 RETURNING id),
-           deliveries AS (DELETE FROM webhook_deliveries WHERE endpoint_id IN (SELECT id FROM gone))
-         SELECT id FROM gone`,
-        [product, id],
-      )
-      return rows.length > 0
+      if ((await once(removeSql, [product, id])).length === 0) return false
+      await dropInSteps(() => drop(id), dropSteps)
+      return true
     },
     async add(deliveries) {
       await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
@@ -181,11 +211,12 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
       if (endpointIds.length === 0) return false
       return (await run(putOffSql, [JSON.stringify(endpointIds)])).length > 0
     },
-    async deliveries({ endpointId, status = '', limit, before = '~' }) {
-      return ((await run(deliveriesSql, [endpointId, before, status, limit])) as DeliveryRow[]).map(recordOf)
+    async deliveries({ endpointId, status, limit, before = '~' }) {
+      return ((await run(deliveriesSql(status), [endpointId, before, limit])) as DeliveryRow[]).map(recordOf)
     },
     retry: async (endpointId, id) => (await run(retrySql, [endpointId, id])).length > 0,
     async erase(participant, onErased = () => {}) {
+      await dropRemoved()
       const of = await endpoints(endpointsSql('WHERE w.product = $1'), [participant.product])
       const rows = createDeliveryRows(connections, mentionOf(participant))
       return eraseDeliveries(
@@ -195,7 +226,10 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
         onErased,
       )
     },
-    prune: async (deliveredBefore, failedBefore) => (await run(pruneSql, [deliveredBefore, failedBefore])).length,
+    async prune(deliveredBefore, failedBefore) {
+      const old = await run(pruneSql, [deliveredBefore, failedBefore, deliveryIdAt(failedBefore)])
+      return old.length + (await dropRemoved(1))
+    },
   }
 }
 

@@ -49,7 +49,7 @@ export function onlineHooks(
     const body = presenceHookBody(type, at, participant)
     const subject = subjectOf(participant)
     return endpoints.map(({ id }) => ({
-      ...{ n, id: newDeliveryId(), endpoint_id: id, subject, type, body, created_at: at },
+      ...{ n, id: newDeliveryId(at), endpoint_id: id, subject, type, body, created_at: at },
     }))
   })
 }

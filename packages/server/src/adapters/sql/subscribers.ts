@@ -33,7 +33,7 @@ export function createSubscribers(): Subscribers {
         if (wanting.length === 0) return none
         const body = callHookBody(type, step)
         return wanting.map(({ id }) => ({
-          id: newDeliveryId(),
+          id: newDeliveryId(event.at),
           endpointId: id,
           subject: call.callUuid,
           version: call.version,

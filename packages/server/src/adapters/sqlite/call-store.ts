@@ -222,6 +222,8 @@ async function* overPagesOf(reads: CallReads, since: number): AsyncGenerator<rea
     const { ended, next } = await attempt(() => reads.overPage(from))
     after = next
     yield ended
+    // Each page was read at once: sockets have their turn before the next one.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type LookedThrough,
   lookedThrough,
 } from '../sql/erasure.ts'
+import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { SqlValue } from './connection.ts'
 
 /** What the writer thread does for an erasure. */
@@ -37,8 +38,11 @@ const eventsSql = (count: number) => `
   SELECT call_id, version, by_user_id, by_role, notices FROM call_events
   WHERE call_id IN (?${', ?'.repeat(count - 1)})`
 export const deliveriesSql = `
-  SELECT id, CASE WHEN instr(body, ?) > 0 THEN body END AS body FROM webhook_deliveries
-  WHERE endpoint_id = ? AND id > ? ORDER BY id LIMIT ${lookedThrough}`
+  ${ofStatuses(
+    (status) => `
+  SELECT id, CASE WHEN instr(body, ?1) > 0 THEN body END AS body FROM webhook_deliveries
+  WHERE endpoint_id = ?2 AND status = '${status}' AND id > ?3`,
+  )} ORDER BY id LIMIT ${lookedThrough}`
 
 /** What was seen of a side of a call. */
 export const entriesSql = (side: Side) => `DELETE FROM call_timeline WHERE call_id = ? AND side = '${side}'`

@@ -79,12 +79,12 @@ function writesBeside(db: Database): HookWrites & TimelineWrites & EraseWrites &
   return {
     hooks: async (errand) => {
       // What a command reads or removes is all of it.
-      if (errand.type === 'settle' && errand.attempted.length === 0) {
+      if ((errand.type === 'settle' && errand.attempted.length === 0) || errand.type === 'dropHooks') {
         try {
-          const isMore = write(errand)
+          const written = write(errand)
           // The writer of the service has its turn.
-          if (isMore === 1) await Bun.sleep(turnMs)
-          return isMore
+          if (written > 0) await Bun.sleep(turnMs)
+          return written
         } catch (error) {
           throw sqlFailure(error)
         }

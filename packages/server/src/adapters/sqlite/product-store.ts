@@ -28,6 +28,9 @@ interface SettingsRow {
   presence: ProductSettings['presence']
 }
 
+/** Revocations that are removed at once. */
+const pruneSize = 200
+
 /** The secrets that are valid at an instant, the current one first. */
 const keysSql = (where: string) => `
   SELECT product_keys.key_id, products, disabled, origin, created_at, secret_hash
@@ -45,8 +48,11 @@ const revokeSql = `
   ON CONFLICT (participant) DO UPDATE SET not_before = max(not_before, excluded.not_before), changed_at = excluded.changed_at`
 const revocationsSql =
   'SELECT participant, not_before AS "before", changed_at AS changedAt FROM revocations WHERE changed_at >= ?'
-const pruneRevocationsSql =
-  'DELETE FROM revocations WHERE not_before < ? AND changed_at < (SELECT max(changed_at) FROM revocations)'
+export const pruneRevocationsSql = `
+  DELETE FROM revocations WHERE participant IN (
+    SELECT participant FROM revocations WHERE not_before < ? AND changed_at < (SELECT max(changed_at) FROM revocations)
+    LIMIT ${pruneSize}
+  )`
 
 export function createProductStore(db: Database): ProductStore {
   const findKey = db.query<KeyRow, [string, number]>(keysSql('product_keys.key_id = ? AND'))

@@ -1,8 +1,23 @@
 import type { Database } from 'bun:sqlite'
 import { mentionOf } from '../../call/erase.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { type Attempted, type Claimed, claimMs, type Delivery, type WebhookStore } from '../../ports/webhooks.ts'
+import {
+  type Attempted,
+  type Claimed,
+  claimMs,
+  type Delivery,
+  deliveryIdAt,
+  type WebhookStore,
+} from '../../ports/webhooks.ts'
 import { eraseDeliveries } from '../sql/erasure.ts'
+import {
+  type DeliveryStatus,
+  dropInSteps,
+  dropSize,
+  dropSteps,
+  ofStatuses,
+  removalKeptMs,
+} from '../sql/kept-deliveries.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -27,6 +42,9 @@ export type HookErrand =
   | { readonly type: 'settle'; readonly attempted: readonly SettledRow[]; readonly spreads: boolean }
   | { readonly type: 'putOff'; readonly endpointId: string; readonly now: number }
   | { readonly type: 'pruneHooks'; readonly deliveredBefore: number; readonly failedBefore: number }
+  /** Deliveries of an endpoint that is gone, `dropSize` at the most. */
+  | { readonly type: 'dropHooks'; readonly endpointId: string }
+  | { readonly type: 'forgetRemovals'; readonly now: number }
 
 /** Why it is asked for: `outcome` with the time of the next attempt. */
 type SettledRow = Omit<Attempted, 'afterMs'> & { readonly dueAt: number }
@@ -81,13 +99,32 @@ export const putOffSql = `
       ORDER BY due_at LIMIT ?3
     ) AS one
   ) AS late WHERE webhook_deliveries.id = late.id AND late.behind > ?2`
-export const deliveriesSql = `
-  SELECT ${recordColumns} FROM webhook_deliveries WHERE endpoint_id = ? AND id < ? AND (? = '' OR status = ?)
-  ORDER BY id DESC LIMIT ?`
+export const deliveriesSql = (status?: DeliveryStatus) => `
+  ${ofStatuses(
+    (one) => `
+  SELECT ${recordColumns} FROM webhook_deliveries WHERE endpoint_id = ?1 AND status = '${one}' AND id < ?2`,
+    status,
+  )} ORDER BY id DESC LIMIT ?3`
 export const pruneSql = `
-  DELETE FROM webhook_deliveries WHERE id IN (
-    SELECT id FROM webhook_deliveries WHERE status = ? AND status <> 'pending' AND ended_at < ? LIMIT ?
+  DELETE FROM webhook_deliveries WHERE rowid IN (
+    SELECT rowid FROM webhook_deliveries WHERE status = ? AND status <> 'pending' AND ended_at < ? LIMIT ?
   )`
+/**
+ * What is pending and ended before has another attempt, which somebody asked for. What is pending and older than anything that
+ * failed is found by its id.
+ */
+export const pruneLeftSql = `
+  DELETE FROM webhook_deliveries WHERE rowid IN (
+    SELECT rowid FROM webhook_deliveries WHERE id < ?1 AND status = 'pending' AND iif(ended_at IS NULL, created_at, due_at) < ?2
+    LIMIT ?3
+  )`
+export const dropSql = `
+  DELETE FROM webhook_deliveries WHERE rowid IN (
+    SELECT rowid FROM webhook_deliveries WHERE endpoint_id = ? LIMIT ${dropSize}
+  )`
+export const forgetRemovalsSql = `
+  DELETE FROM webhook_removals WHERE removed_at < ?
+    AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.endpoint_id = webhook_removals.endpoint_id)`
 
 /** What a commit writes of a step, as cheaply as it can be had. */
 export function stagedText(deliveries: readonly Delivery[]): string {
@@ -119,10 +156,12 @@ export function createWebhookStore(
   const removeEndpoint = db.query<unknown, [string, string]>(
     'DELETE FROM webhook_endpoints WHERE product = ? AND id = ?',
   )
-  const removeDeliveries = db.query<unknown, [string]>('DELETE FROM webhook_deliveries WHERE endpoint_id = ?')
+  const noteRemoval = db.query<unknown, [string, number]>(
+    'INSERT INTO webhook_removals (endpoint_id, removed_at) VALUES (?, ?)',
+  )
+  const removals = db.query<{ endpoint_id: string }, []>('SELECT endpoint_id FROM webhook_removals')
   const insert = db.query<unknown, SqlValue[]>(insertDeliverySql)
   const due = db.query<ClaimedRow, [string, number, number]>(claimSql)
-  const listed = db.query<DeliveryRow, [string, string, string, string, number]>(deliveriesSql)
   const retry = db.query<unknown, [number, string, string]>(
     `UPDATE webhook_deliveries SET status = 'pending', due_at = ?
      WHERE endpoint_id = ? AND id = ? AND status <> 'pending'`,
@@ -169,6 +208,15 @@ export function createWebhookStore(
     }
   }
 
+  /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
+  async function dropRemoved(most?: number): Promise<number> {
+    let count = 0
+    for (const { endpoint_id: endpointId } of await attempt(() => removals.all()))
+      count += await dropInSteps(() => writes.hooks({ type: 'dropHooks', endpointId }), most)
+    await writes.hooks({ type: 'forgetRemovals', now: clock.now() })
+    return count
+  }
+
   function claimNow(wanted: ReadonlyMap<string, number>): Claimed[] {
     const now = clock.now()
     for (const [id, { until }] of claimed) if (until <= now) claimed.delete(id)
@@ -207,14 +255,14 @@ export function createWebhookStore(
       }),
     async removeEndpoint(product, id) {
       await spreadAll()
-      return attempt(() => {
-        const remove = db.transaction(() => {
-          if (removeEndpoint.run(product, id).changes === 0) return false
-          removeDeliveries.run(id)
-          return true
-        })
-        return remove.immediate()
+      const remove = db.transaction(() => {
+        if (removeEndpoint.run(product, id).changes === 0) return false
+        noteRemoval.run(id, clock.now())
+        return true
       })
+      if (!(await attempt(() => remove.immediate()))) return false
+      await dropInSteps(() => writes.hooks({ type: 'dropHooks', endpointId: id }), dropSteps)
+      return true
     },
     add: (deliveries) =>
       attempt(() => {
@@ -251,21 +299,26 @@ export function createWebhookStore(
         count += await writes.hooks({ type: 'putOff', endpointId, now: clock.now() })
       return count > 0
     },
-    async deliveries({ endpointId, status = '', limit, before = '~' }) {
+    async deliveries({ endpointId, status, limit, before = '~' }) {
       // A list is read also while nothing can be written.
       await spreadAll().catch(() => {})
-      return attempt(() => listed.all(endpointId, before, status, status, limit).map(recordOf))
+      return attempt(() => {
+        const listed = db.query<DeliveryRow, [string, string, number]>(deliveriesSql(status))
+        return listed.all(endpointId, before, limit).map(recordOf)
+      })
     },
     retry: (endpointId, id) => attempt(() => retry.run(clock.now(), endpointId, id).changes > 0),
     async erase(participant, onErased = () => {}) {
       await spreadAll()
+      await dropRemoved()
       const ids = ofProduct.all(participant.product).map(({ id }) => id)
       return eraseDeliveries(createDeliveryRows(db, writes, mentionOf(participant)), ids, participant, onErased)
     },
     async prune(deliveredBefore, failedBefore) {
       // Also what is for endpoints that are gone.
       await spreadAll()
-      return writes.hooks({ type: 'pruneHooks', deliveredBefore, failedBefore })
+      const old = await writes.hooks({ type: 'pruneHooks', deliveredBefore, failedBefore })
+      return old + (await dropRemoved(1))
     },
   }
 }
@@ -313,13 +366,9 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
   const follow = db.query<unknown, [number, string]>(followSql)
   const release = db.query<unknown, [number, string]>('UPDATE webhook_deliveries SET due_at = ? WHERE id = ?')
   const prune = db.query<unknown, [string, number, number]>(pruneSql)
-  // What ended before has another attempt, which somebody asked for.
-  const pruneLeft = db.query<unknown, [number, number]>(
-    `DELETE FROM webhook_deliveries WHERE id IN (
-       SELECT id FROM webhook_deliveries WHERE status = 'pending'
-         AND (iif(ended_at IS NULL, created_at, due_at) < ? OR endpoint_id NOT IN (SELECT id FROM webhook_endpoints)) LIMIT ?
-     )`,
-  )
+  const pruneLeft = db.query<unknown, [string, number, number]>(pruneLeftSql)
+  const drop = db.query<unknown, [string]>(dropSql)
+  const forgetRemovals = db.query<unknown, [number]>(forgetRemovalsSql)
 
   function settleOne({ id, outcome, dueAt, at, responseStatus, response }: SettledRow): void {
     const isOver = outcome !== 'pending'
@@ -334,10 +383,13 @@ export function createHookWriter(db: Database): (errand: HookErrand) => number {
       return errand.spreads && spread() ? 1 : 0
     }
     if (errand.type === 'putOff') return putOff.run(errand.endpointId, errand.now, putOffSize).changes
+    if (errand.type === 'dropHooks') return drop.run(errand.endpointId).changes
+    if (errand.type === 'forgetRemovals') return forgetRemovals.run(errand.now - removalKeptMs).changes
+    const { failedBefore } = errand
     return (
       prune.run('delivered', errand.deliveredBefore, pruneSize).changes +
-      prune.run('failed', errand.failedBefore, pruneSize).changes +
-      pruneLeft.run(errand.failedBefore, pruneSize).changes
+      prune.run('failed', failedBefore, pruneSize).changes +
+      pruneLeft.run(deliveryIdAt(failedBefore), failedBefore, pruneSize).changes
     )
   })
   return (errand) => run.immediate(errand)

@@ -78,6 +78,8 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
     case 'settle':
     case 'putOff':
     case 'pruneHooks':
+    case 'dropHooks':
+    case 'forgetRemovals':
       return counted(({ writeHooks }) => writeHooks(data))
     case 'timeline':
     case 'forgetSide':

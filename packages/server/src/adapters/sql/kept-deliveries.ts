@@ -1,0 +1,32 @@
+/*
+ * What the SQL adapters share of deliveries that are kept: lists of them, and how they go with their endpoint [HOOK1].
+ */
+
+export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/** One statement made of a part for each status: an index has the deliveries of an endpoint by status and id. */
+export function ofStatuses(part: (status: DeliveryStatus) => string, status?: DeliveryStatus): string {
+  return (status === undefined ? deliveryStatuses : [status]).map(part).join(' UNION ALL ')
+}
+
+/** Deliveries of a removed endpoint go in steps of so many rows. */
+export const dropSize = 500
+/** Whoever removes an endpoint waits for so many steps. The rest goes when old deliveries are removed. */
+export const dropSteps = 20
+/** A process that has not heard of a removal may write for the endpoint meanwhile, in ms. */
+export const removalKeptMs = 60_000
+
+/** Takes steps until one of them removed less than it could; answers how many rows went. */
+export async function dropInSteps(
+  step: () => Promise<number>,
+  most: number = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  let count = 0
+  for (let n = 0; n < most; n++) {
+    const dropped = await step()
+    count += dropped
+    if (dropped < dropSize) break
+  }
+  return count
+}
