@@ -360,7 +360,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       const at = now()
       const event = { subject: call.callUuid, version: call.version, type: 'call.wake', createdAt: at }
       const body = wakeAgainBody(call, at, devices)
-      await store.add(told.map(({ id }) => ({ ...event, id: newDeliveryId(), endpointId: id, body })))
+      await store.add(told.map(({ id }) => ({ ...event, id: newDeliveryId(at), endpointId: id, body })))
       for (const { id } of told) asked.add(id)
       void work()
     },
