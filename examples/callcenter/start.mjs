@@ -1,5 +1,6 @@
 // `npm start`: the service, with a key that is made for this run, and the call centre on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, KEY_ID, SECRET, WEBHOOK_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are set, it uses that service.
+// Where RINGWIRE_URL, RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET, WEBHOOK_SECRET and RINGWIRE_VAPID_PUBLIC_KEY are set, it uses
+// that service.
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,7 +12,10 @@ import { build } from 'esbuild'
 import { createBackend } from './backend.mjs'
 import { openBook, steps } from './book.mjs'
 
-const { RINGWIRE_URL, KEY_ID = 'callcenter', SECRET = randomBytes(32).toString('hex'), PORT = '3000' } = process.env
+const { RINGWIRE_URL, PORT = '3000' } = process.env
+// KEY_ID and SECRET are the names of before.
+const keyId = process.env.RINGWIRE_KEY_ID ?? process.env.KEY_ID ?? 'callcenter'
+const secret = process.env.RINGWIRE_KEY_SECRET ?? process.env.SECRET ?? randomBytes(32).toString('hex')
 const here = (path) => fileURLToPath(new URL(path, import.meta.url))
 const data = process.env.RINGWIRE_DATA_DIR ?? here('data')
 mkdirSync(data, { recursive: true })
@@ -25,7 +29,7 @@ await build({
 })
 const vapid = vapidKeys()
 const serviceUrl = RINGWIRE_URL ?? (await startService())
-const ringwire = createRingwire({ url: serviceUrl, keyId: KEY_ID, secret: SECRET })
+const ringwire = createRingwire({ url: serviceUrl, keyId, secret })
 const book = openBook(`${data}/calls.jsonl`)
 
 const files = {
@@ -102,7 +106,7 @@ function startService() {
     RINGWIRE_VAPID_SUBJECT: 'mailto:calls@example.com',
     ...process.env,
     RINGWIRE_DATA_DIR: data,
-    RINGWIRE_BOOTSTRAP_KEYS: `${KEY_ID}:${SECRET}:callcenter`,
+    RINGWIRE_BOOTSTRAP_KEYS: `${keyId}:${secret}:callcenter`,
     RINGWIRE_VAPID_PRIVATE_KEY: vapid.privateKey,
     RINGWIRE_VAPID_PUBLIC_KEY: vapid.publicKey,
     // This backend has no name and no TLS: on one machine that may be.

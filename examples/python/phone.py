@@ -1,6 +1,6 @@
 """A phone in the terminal that speaks Ringwire's protocol without the SDK: it calls, answers, ends and comes back.
 
-    KEY_ID=… SECRET=… python3 phone.py --user ann --role customer --peer-role agent
+    RINGWIRE_KEY_ID=… RINGWIRE_KEY_SECRET=… python3 phone.py --user ann --role customer --peer-role agent
 
 Then type: invite ben · accept · reject · cancel · end · quit. It carries no sound: webrtc.* messages are shown alone.
 """
@@ -22,6 +22,9 @@ from websocket import Closed, connect
 FINAL = {4400, 4403, 4409}
 # The same again until somebody corrects something (docs/guide/backend-developers.md).
 WRONG = {400, 401, 403, 404}
+# KEY_ID and SECRET are the names of before.
+KEY_ID = os.environ.get("RINGWIRE_KEY_ID") or os.environ.get("KEY_ID")
+KEY_SECRET = os.environ.get("RINGWIRE_KEY_SECRET") or os.environ.get("SECRET")
 OVER = {"call.ended", "call.rejected", "call.cancelled", "call.missed"}
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 
@@ -59,8 +62,8 @@ def ask_for_token(options):
     }
     headers = {
         "Content-Type": "application/json",
-        "X-SVC-Product-Key-ID": os.environ["KEY_ID"],
-        "X-SVC-Product-Secret": os.environ["SECRET"],
+        "X-SVC-Product-Key-ID": KEY_ID,
+        "X-SVC-Product-Secret": KEY_SECRET,
     }
     url = f"{options.url}/v1/call/session-token"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
@@ -177,8 +180,8 @@ if __name__ == "__main__":
     parser.add_argument("--peer-role", required=True, help="the role that you may call")
     parser.add_argument("--name", help="what others see; your user ID if it is left out")
     arguments = parser.parse_args()
-    if not (os.environ.get("KEY_ID") and os.environ.get("SECRET")):
-        print("KEY_ID and SECRET have to be in the environment: make them with ringwire keys create", file=sys.stderr)
+    if not (KEY_ID and KEY_SECRET):
+        print("Set RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET: ringwire keys create prints both", file=sys.stderr)
         sys.exit(2)
     code = 0
     try:

@@ -1,5 +1,6 @@
 // `npm start`: the service, with a key that is made for this run, and the application on http://127.0.0.1:3000.
-// Where RINGWIRE_URL, KEY_ID and SECRET are set, it uses that service: RINGWIRE_URL is where browsers reach it, too.
+// Where RINGWIRE_URL, RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET are set, it uses that service: RINGWIRE_URL is where browsers
+// reach it, too.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -8,7 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { callToken, signIn } from './backend.mjs'
 
-const { RINGWIRE_URL, KEY_ID = 'quickstart', SECRET = randomBytes(32).toString('hex'), PORT = '3000' } = process.env
+const { RINGWIRE_URL, PORT = '3000' } = process.env
+// KEY_ID and SECRET are the names of before.
+const keyId = process.env.RINGWIRE_KEY_ID ?? process.env.KEY_ID ?? 'quickstart'
+const secret = process.env.RINGWIRE_KEY_SECRET ?? process.env.SECRET ?? randomBytes(32).toString('hex')
 
 await build({
   entryPoints: ['plain/main.ts', 'react/main.tsx', 'ui/main.tsx'],
@@ -17,7 +21,7 @@ await build({
   // The packages as they are installed here, whatever a tsconfig.json above this folder says.
   tsconfigRaw: {},
 })
-const service = { url: RINGWIRE_URL ?? (await startService()), keyId: KEY_ID, secret: SECRET }
+const service = { url: RINGWIRE_URL ?? (await startService()), keyId, secret }
 
 const files = {
   '/': ['index.html', 'text/html'],
@@ -66,7 +70,7 @@ server.listen(Number(PORT), '127.0.0.1', () =>
 /** Resolves with the URL of the service when it listens. It ends with this process. */
 function startService() {
   // Any port that is free: the demo of the clone may have 8080.
-  const env = { RINGWIRE_PORT: '0', ...process.env, RINGWIRE_BOOTSTRAP_KEYS: `${KEY_ID}:${SECRET}:quickstart` }
+  const env = { RINGWIRE_PORT: '0', ...process.env, RINGWIRE_BOOTSTRAP_KEYS: `${keyId}:${secret}:quickstart` }
   const ringwire = fileURLToPath(new URL('node_modules/.bin/ringwire', import.meta.url))
   const child = spawn(ringwire, ['serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   process.on('exit', () => child.kill())

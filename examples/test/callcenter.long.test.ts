@@ -40,7 +40,12 @@ let ringwire: ReturnType<typeof createRingwire>
 beforeAll(async () => {
   push = await startWebPushServer(publicKey)
   application = await startExample('callcenter', {
-    ...{ KEY_ID: key.keyId, SECRET: key.secret, RINGWIRE_PORT: '0', RINGWIRE_RING_TIMEOUT_MS: '20000' },
+    ...{
+      RINGWIRE_KEY_ID: key.keyId,
+      RINGWIRE_KEY_SECRET: key.secret,
+      RINGWIRE_PORT: '0',
+      RINGWIRE_RING_TIMEOUT_MS: '20000',
+    },
     ...{ RINGWIRE_VAPID_PUBLIC_KEY: publicKey, RINGWIRE_VAPID_PRIVATE_KEY: privateKey, RINGWIRE_VAPID_URL: push.url },
   })
   // The browser with tabs, that shows notifications itself: those of a desktop need one.

@@ -5,7 +5,7 @@ import { productKey, Service } from '@ringwire/testkit/service'
 import { requireSystem } from '../../scripts/system.mjs'
 
 const file = join(import.meta.dir, '..', 'python', 'phone.py')
-const key = { KEY_ID: productKey.id, SECRET: productKey.secret }
+const key = { RINGWIRE_KEY_ID: productKey.id, RINGWIRE_KEY_SECRET: productKey.secret }
 const service = new Service()
 const phones: { stop(): void }[] = []
 
@@ -103,7 +103,7 @@ test('what the service refuses is shown with its code; a verb without a call is 
 }, 240_000)
 
 test('with a wrong secret it says why, with the code and once, and ends', async () => {
-  const phone = startPhone('fay', 'customer', 'agent', { ...key, SECRET: `${key.SECRET}x` })
+  const phone = startPhone('fay', 'customer', 'agent', { ...key, RINGWIRE_KEY_SECRET: 'wrong' })
   expect(await phone.rest()).toBe(
     'no token: PRODUCT_AUTH_INVALID_SECRET (The product secret is incorrect): not again\n',
   )
@@ -111,11 +111,12 @@ test('with a wrong secret it says why, with the code and once, and ends', async 
 })
 
 test('without a key in the environment it says in one line what is missing, and ends with 2', () => {
-  for (const environment of [{}, { KEY_ID: key.KEY_ID }, { SECRET: key.SECRET }]) {
+  const { RINGWIRE_KEY_ID, RINGWIRE_KEY_SECRET } = key
+  for (const environment of [{}, { RINGWIRE_KEY_ID }, { RINGWIRE_KEY_SECRET }]) {
     const { exitCode, stdout, stderr } = Bun.spawnSync(command('fay', 'customer', 'agent'), {
       env: { PATH: process.env.PATH ?? '', ...environment },
     })
     expect([exitCode, stdout.toString()]).toEqual([2, ''])
-    expect(stderr.toString()).toMatch(/^KEY_ID and SECRET have to be in the environment: .+\n$/)
+    expect(stderr.toString()).toMatch(/^Set RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET: .+\n$/)
   }
 })

@@ -73,7 +73,7 @@ async function session(key: { id: string; secret: string }, person: 'ann' | 'ben
       .replace('"user_id": "ann", "role": "customer"', '"user_id": "ben", "role": "agent"')
       .replace('"allowed_peer_role": "agent"', '"allowed_peer_role": "customer"')
   }
-  return JSON.parse(await shell(command, { KEY_ID: key.id, SECRET: key.secret }))
+  return JSON.parse(await shell(command, { RINGWIRE_KEY_ID: key.id, RINGWIRE_KEY_SECRET: key.secret }))
 }
 
 /** With `callee` it calls in the same moment, before its socket can be open. */
@@ -139,8 +139,8 @@ test('[README] a phone that needs nothing but WebSocket: a call with picture, an
 
 test("[guide] a page of one's own: a call with picture, which goes on when a page is loaded again", async () => {
   const key = await makeKey()
-  expect(block(appGuide, 'sh', 'With its ID and secret in the environment')).toBe('npx bun server.ts\n')
-  const env = { KEY_ID: key.id, SECRET: key.secret, RINGWIRE_URL: url, PORT: '0' }
+  expect(block(appGuide, 'sh', 'Put its ID and secret into the environment')).toBe('npx bun server.ts\n')
+  const env = { RINGWIRE_KEY_ID: key.id, RINGWIRE_KEY_SECRET: key.secret, RINGWIRE_URL: url, PORT: '0' }
   const server = startProcess([process.execPath, `${data.path}/server.ts`], env)
   const [, ofAnn = '', ofBen = ''] = await server.waitFor(/Open (\S+) here, and (\S+) in a private window/)
   expect((await fetch(new URL('/call-token', ofAnn), { method: 'POST' })).status).toBe(401)
@@ -180,7 +180,7 @@ test('[README] a token without a backend opens a socket', async () => {
 test('[guide] the route of a backend gives a token to whoever is signed in, and to nobody else', async () => {
   const key = await makeKey(block(backendGuide, 'sh', 'Make a key'))
   const port = await freePort()
-  const env = { KEY_ID: key.id, SECRET: key.secret, RINGWIRE_URL: url, PORT: String(port) }
+  const env = { RINGWIRE_KEY_ID: key.id, RINGWIRE_KEY_SECRET: key.secret, RINGWIRE_URL: url, PORT: String(port) }
   expect(block(backendGuide, 'sh', 'Start it with')).toBe('npx bun backend.ts\n')
   const backend = startProcess([process.execPath, `${data.path}/backend.ts`], env)
   await backend.waitFor(/The backend listens/)
@@ -191,7 +191,7 @@ test('[guide] the route of a backend gives a token to whoever is signed in, and 
   const route = `http://127.0.0.1:${port}/call-token`
   expect((await fetch(route, { method: 'POST' })).status).toBe(401)
   await backend.stop()
-  const wrong = startProcess([process.execPath, `${data.path}/backend.ts`], { ...env, SECRET: 'wrong' })
+  const wrong = startProcess([process.execPath, `${data.path}/backend.ts`], { ...env, RINGWIRE_KEY_SECRET: 'wrong' })
   await wrong.waitFor(/The backend listens/)
   expect((await fetch(route, { method: 'POST', headers: { Cookie: 'user=ann' } })).status).toBe(502)
   await wrong.stop()

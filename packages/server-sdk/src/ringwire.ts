@@ -2,13 +2,14 @@
 /**
  * Ringwire for application backends, on Node 20 and newer and on Bun.
  *
- *   const ringwire = createRingwire({ url, keyId, secret })
+ *   const ringwire = createRingwire()                          RINGWIRE_URL, RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET, or options
  *   await ringwire.token({ user_id, role, display_name, … })   → a session token for a client
  *   await ringwire.calls.end(call_uuid)
  *   await ringwire.webhooks.create({ url })                    → an endpoint, and its secret
  *   webhooks.verify({ payload, headers, secret })              → the event, or an error
  */
 import { RingwireError } from './error.ts'
+import { checkOptions, type RingwireOptions } from './options.ts'
 import type {
   Call,
   CallFilter,
@@ -32,24 +33,11 @@ import type {
 import { verify } from './webhooks.ts'
 
 export { RingwireError } from './error.ts'
+export type { RingwireOptions } from './options.ts'
 export type * from './types.ts'
 export type * from './webhook-events.ts'
 export { type VerifyOptions, WebhookVerificationError } from './webhooks.ts'
 export const webhooks = { verify } as const
-
-export interface RingwireOptions {
-  /** Where the service is, as `https://calls.example.com`. */
-  readonly url: string
-  /** The product key. Both belong to the backend: no client has any business with them. */
-  readonly keyId: string
-  readonly secret: string
-  /** Required where the key has several products. */
-  readonly product?: string
-  /** So long a request may take, in ms; 10 s where it is not given. */
-  readonly timeoutMs?: number
-  /** The runtime's own, where it is not given. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-}
 
 /** Every method rejects with a `RingwireError`. */
 export interface Ringwire {
@@ -106,9 +94,9 @@ export interface Ringwire {
   }
 }
 
-export function createRingwire(options: RingwireOptions): Ringwire {
-  const { keyId, secret, product, timeoutMs = 10_000, fetch: ask = fetch } = options
-  const base = options.url.replace(/\/+$/, '')
+/** Throws a `RingwireError` (INVALID_ARGUMENT) that names the option that is missing or wrong, and its environment variable. */
+export function createRingwire(options: RingwireOptions = {}): Ringwire {
+  const { base, keyId, secret, product, timeoutMs, ask } = checkOptions(options)
   const headers = { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret, 'Content-Type': 'application/json' }
 
   async function send<T>(
@@ -131,11 +119,11 @@ export function createRingwire(options: RingwireOptions): Ringwire {
       response = await ask(`${base}${path}${queryText(query)}`, init)
       text = await response.text()
     } catch (cause) {
-      throw new RingwireError('NETWORK', 'The service could not be asked.', { cause })
+      throw new RingwireError('NETWORK', noAnswer(base, cause, limitMs), { cause })
     }
     const answer = method === 'DELETE' && response.status === 204 ? {} : read(text)
     if (response.ok && answer !== undefined) return answer as T
-    throw errorOf(response, answer)
+    throw errorOf(base, response, answer)
   }
 
   const server = <T>(method: string, path: string, query: Query = {}, body?: object, limitMs?: number) =>
@@ -262,12 +250,27 @@ function read(text: string): object | undefined {
   }
 }
 
-function errorOf(response: Response, answer: object | undefined): RingwireError {
+function noAnswer(base: string, cause: unknown, limitMs: number): string {
+  const { origin } = new URL(base)
+  if (cause instanceof Error && cause.name === 'TimeoutError') return `${origin} did not answer within ${limitMs} ms.`
+  // Node has the reason in the cause of its error, and Bun in the error itself.
+  const codes = [cause, (cause as { cause?: unknown } | undefined)?.cause].map(
+    (one) => (one as { code?: unknown })?.code,
+  )
+  const code = codes.find((one) => typeof one === 'string')
+  return `No service answers at ${origin}${code === undefined ? '' : ` (${code})`}. Start it, or give another url (RINGWIRE_URL).`
+}
+
+function errorOf(base: string, response: Response, answer: object | undefined): RingwireError {
   const { status } = response
   const { code, message } = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error ?? {}
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
   if (typeof code !== 'string' || typeof message !== 'string')
-    return new RingwireError('UNEXPECTED_ANSWER', `The answer, ${status}, is not of Ringwire.`, { status })
+    return new RingwireError(
+      'UNEXPECTED_ANSWER',
+      `${new URL(base).origin} answered ${status}, but not as Ringwire does. Look whether url (RINGWIRE_URL) names the service.`,
+      { status },
+    )
   return new RingwireError(code, message, { status, retryAfterMs })
 }

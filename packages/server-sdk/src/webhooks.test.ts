@@ -117,6 +117,11 @@ test('[HOOK2] what was changed, is signed by somebody else, or is old, is refuse
   expect(ask({ now: (at + 300) * 1000 }).id).toBe('msg_1')
   for (const none of ['', 'whsec_', 'abc']) expect(() => ask({ secret: none })).toThrow(TypeError)
   expect(() => ask({ secret: [] })).toThrow(TypeError)
+  // As an environment variable that is not set.
+  for (const none of [undefined, [undefined]]) {
+    expect(() => ask({ secret: none as unknown as string })).toThrow(/^secret is missing: give the whsec_/)
+  }
+  expect(() => ask({ payload: JSON.parse(payload) })).toThrow(/^payload must be the body as it came/)
 })
 
 test('[HOOK2] it agrees with the library of Standard Webhooks, which signs for it and verifies beside it', () => {

@@ -29,14 +29,16 @@ const toleranceS = 5 * 60
  * than 5 min away, or the body is no event; a `TypeError` where a secret is none.
  */
 export function verify({ payload, headers, secret, now = Date.now() }: VerifyOptions): WebhookEvent {
-  const keys = (typeof secret === 'string' ? [secret] : secret).map(keyOf)
-  if (keys.length === 0) throw new TypeError('verify needs a secret')
+  const keys = (Array.isArray(secret) ? secret : [secret]).map(keyOf)
+  if (keys.length === 0) throw new TypeError('secret is an empty list: give the whsec_… secret of the endpoint')
   const id = headerOf(headers, 'webhook-id')
   const timestamp = headerOf(headers, 'webhook-timestamp')
   const signatures = headerOf(headers, 'webhook-signature').split(' ')
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp is not a number of seconds')
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp must be a number of seconds')
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceS)
-    throw new WebhookVerificationError('webhook-timestamp is more than 5 minutes away')
+    throw new WebhookVerificationError('webhook-timestamp is more than 5 minutes from the clock of this machine')
+  if (typeof payload !== 'string' && !(payload instanceof Uint8Array))
+    throw new TypeError('payload must be the body as it came, a text or bytes: parsed JSON cannot be verified')
   const body = Buffer.from(payload as Uint8Array)
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body])
   const expected = keys.map((key) => createHmac('sha256', key).update(signed).digest())
@@ -45,14 +47,20 @@ export function verify({ payload, headers, secret, now = Date.now() }: VerifyOpt
   const matches = expected.flatMap((one) =>
     given.map((other) => one.length === other.length && timingSafeEqual(one, other)),
   )
-  if (!matches.includes(true)) throw new WebhookVerificationError('no signature matches')
+  if (!matches.includes(true))
+    throw new WebhookVerificationError(
+      'no signature matches: is secret that of this endpoint, and payload the body before anything parsed it?',
+    )
   return eventOf(id, body.toString())
 }
 
-function keyOf(secret: string): Buffer {
+/** No message holds the secret. */
+function keyOf(secret: unknown): Buffer {
+  const what = 'give the whsec_… secret of the endpoint: ringwire webhooks create prints it'
+  if (typeof secret !== 'string' || secret === '') throw new TypeError(`secret is missing: ${what}`)
   const encoded = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : ''
   const key = Buffer.from(encoded, 'base64')
-  if (key.length === 0) throw new TypeError('a webhook secret is whsec_ and base64')
+  if (key.length === 0) throw new TypeError(`secret must be whsec_ and base64: ${what}`)
   return key
 }
 

@@ -293,6 +293,24 @@ test('[SRV1] what fails says why, and never the secret', async () => {
   expect(await failure(answers(nothing).webhooks.list())).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 204 })
 })
 
+test('an error says what did not answer, and what to look at', async () => {
+  const options = { url: service.url, keyId: productKey.id, secret: productKey.secret }
+  const messageOf = async (more: object) => {
+    const error = await failure(createRingwire({ ...options, ...more }).calls.list())
+    return (error as RingwireError).message
+  }
+  expect(await messageOf({ url: 'http://127.0.0.1:1/below' })).toMatch(
+    /^No service answers at http:\/\/127.0.0.1:1 .*RINGWIRE_URL/,
+  )
+  const answer = async () => new Response('<h1>Bad gateway</h1>', { status: 502 })
+  expect(await messageOf({ fetch: answer })).toStartWith(`${service.url} answered 502`)
+  const silent = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Promise<Response>(() => {}) })
+  expect(await messageOf({ url: silent.url.href, timeoutMs: 50 })).toBe(
+    `${silent.url.origin} did not answer within 50 ms.`,
+  )
+  await silent.stop(true)
+})
+
 test('it runs on Node', async () => {
   const built = await Bun.build({
     entrypoints: [new URL('../src/ringwire.ts', import.meta.url).pathname],

@@ -211,8 +211,8 @@ for (const runtime of ['Bun', 'Node'] as const) {
       env: {
         PATH: process.env.PATH ?? '',
         RINGWIRE_URL: service.url,
-        KEY_ID: productKey.id,
-        SECRET: productKey.secret,
+        RINGWIRE_KEY_ID: productKey.id,
+        RINGWIRE_KEY_SECRET: productKey.secret,
       },
       stdout: 'pipe',
     })

@@ -90,7 +90,10 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
     ['Secret', secret],
     ['Products', products.join(', ')],
   ])
-  surroundings.err('The secret is not shown again. Keep it in the application backend, never in a client.\n')
+  surroundings.err(
+    'The secret is not shown again. Keep it in the application backend, never in a client. The environment of the backend has\n' +
+      'them as RINGWIRE_KEY_ID and RINGWIRE_KEY_SECRET.\n',
+  )
 }
 
 async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {

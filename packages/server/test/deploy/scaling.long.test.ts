@@ -17,7 +17,7 @@ const clone = ['node_modules', 'deploy', 'package.json', 'packages']
 const running: Terminal[] = []
 const ports = new Map<string, string>()
 let postgres: Postgres
-let key = { KEY_ID: '', SECRET: '' }
+let key = { RINGWIRE_KEY_ID: '', RINGWIRE_KEY_SECRET: '' }
 
 /** How long is waited for what should come. A bound for failures, never a pace. */
 const patienceMs = 60_000
@@ -141,7 +141,8 @@ function heardBy(call: Terminal): number {
 test('one process, then two nodes: a call goes on while its nodes go and come', async () => {
   // What is there before: five minutes of the README.
   const made = await run('npx ringwire keys create --product shop')
-  key = { KEY_ID: /Key ID\s+(\S+)/.exec(made)?.[1] ?? '', SECRET: /Secret\s+(\S+)/.exec(made)?.[1] ?? '' }
+  const field = (name: string) => new RegExp(`${name}\\s+(\\S+)`).exec(made)?.[1] ?? ''
+  key = { RINGWIRE_KEY_ID: field('Key ID'), RINGWIRE_KEY_SECRET: field('Secret') }
   await run('npx ringwire token --product shop --user ann --role customer --peer-role agent')
 
   const [redis = ''] = blocks(1)

@@ -182,7 +182,7 @@ test('an application of the guide, beside what was installed: its page is bundle
   writeFileSync(join(project, 'index.html'), block(guide, 'html', '## Your own page'))
   writeFileSync(join(project, 'server.ts'), block(guide, 'ts', '## Your own page'))
   writeFileSync(join(project, 'phone.ts'), block('README.md', 'ts', '**3. Call**'))
-  const command = block(guide, 'sh', 'as `KEY_ID` and `SECRET`')
+  const command = block(guide, 'sh', 'as `RINGWIRE_KEY_ID` and')
   const child = spawn('sh', ['-c', command], {
     cwd: project,
     detached: true,
