@@ -15,8 +15,9 @@ import type { Config } from './config/config.ts'
 import { isExecutable } from './config/package-root.ts'
 import { listenForAdmin } from './http/admin.ts'
 import { ownDescriptors } from './observability/descriptors.ts'
+import { holdLines } from './observability/held.ts'
 import { createJournal } from './observability/journal.ts'
-import { createLogger, type Logger } from './observability/logger.ts'
+import { createLogger, createStderr, type Logger } from './observability/logger.ts'
 import { createMachine, type Machine } from './observability/machine.ts'
 import { createMetrics, nobody } from './observability/metrics.ts'
 import { processFamilies } from './observability/process-metrics.ts'
@@ -49,12 +50,17 @@ const surroundings: Surroundings = {
 
 async function runService(config: Config, warnings: readonly string[], startedBy: StartedBy): Promise<number> {
   const { worker } = startedBy
-  const logger = createLogger({ level: config.logLevel, participants: config.logParticipants }).child({
-    nodeId: config.nodeId,
-  })
+  // The demo is started by a person: its address comes before the log.
+  const held = config.demo === false ? undefined : holdLines(createStderr(), heldMs)
+  const logger = createLogger({
+    level: config.logLevel,
+    participants: config.logParticipants,
+    destination: held ?? createStderr(),
+  }).child({ nodeId: config.nodeId })
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (error) => {
       logger.error({ error }, 'a bug: the process ends')
+      held?.release()
       process.exit(1)
     })
   }
@@ -64,6 +70,7 @@ async function runService(config: Config, warnings: readonly string[], startedBy
     logger,
     out: surroundings.out,
     err: surroundings.err,
+    held: held && { ...held, release: () => afterOutput(held.release) },
     onSignal,
     exit: (code: number) => process.exit(code),
     monotonic: () => performance.now(),
@@ -98,6 +105,14 @@ async function runService(config: Config, warnings: readonly string[], startedBy
     if (worker !== undefined) giveSigns(surroundings.out)
   }
   return serve({ ...surrounded, service, onListening })
+}
+
+/** How long the log waits for the address, in ms. */
+const heldMs = 5_000
+
+/** Standard output and the log may be one pipe, and only the log is written at once. */
+function afterOutput(action: () => void): void {
+  process.stdout.write('', () => action())
 }
 
 /** The listener for operators of a machine with several workers: this process tells of all of them [ADM1]. */

@@ -2,7 +2,7 @@
  * The commands as data: what --help lists, what a slip is compared with, and what a shell completes.
  *
  *   tableOf(program)            → every command that can be run, with its options
- *   findSlip(program, args)     → the first word of the command line that is neither command nor option, or undefined
+ *   findSlip(program, args, variables) → the first word of the command line that is neither command nor option, or undefined
  */
 import type { Command, Option } from 'commander'
 import { nearest } from './nearest.ts'
@@ -48,9 +48,13 @@ export interface Slip {
 
 /**
  * Commander looks at options that are missing before those that are unknown, and gives what it does not know to a default
- * command: so `token --usr ann` would be told that --user is missing.
+ * command: so `token --usr ann` would be told that --user is missing. `variables`: the settings, which some type as options.
  */
-export function findSlip(program: Command, args: readonly string[]): Slip | undefined {
+export function findSlip(
+  program: Command,
+  args: readonly string[],
+  variables: readonly string[] = [],
+): Slip | undefined {
   let at = program
   for (let index = 0; index < args.length; index++) {
     const word = args[index] ?? ''
@@ -58,7 +62,7 @@ export function findSlip(program: Command, args: readonly string[]): Slip | unde
     if (word.startsWith('-') && word !== '-') {
       const [flag = ''] = word.split('=')
       const option = optionsOf(at).find(({ long, short }) => long === flag || short === flag)
-      if (option === undefined) return unknownOption(at, flag)
+      if (option === undefined) return unknownOption(at, flag, variables)
       if (option.required && !word.includes('=')) index++
       continue
     }
@@ -77,10 +81,27 @@ function optionsOf(command: Command): readonly Option[] {
   return [...command.options, ...(fallback?.options ?? [])]
 }
 
-function unknownOption(at: Command, flag: string): Slip {
+/** `--port` and `--ringwire-port` mean RINGWIRE_PORT, `--database-url` DATABASE_URL: settings are no options. */
+function settingHint(flag: string, variables: readonly string[], isOption: boolean): string | undefined {
+  const words = flag.replace(/^-+/, '').replaceAll('-', '_').toUpperCase()
+  const find = (text: string) => variables.find((name) => name === text || name === `RINGWIRE_${text}`)
+  const all = 'ringwire config list explains all of them.'
+  const variable = find(words)
+  if (variable !== undefined) return `That is a setting: set ${variable} in the environment. ${all}`
+  const near = isOption
+    ? undefined
+    : nearest(
+        words,
+        variables.map((name) => name.replace(/^RINGWIRE_/, '')),
+      )
+  return near && `Did you mean the setting ${find(near)}? It is set in the environment; ${all}`
+}
+
+function unknownOption(at: Command, flag: string, variables: readonly string[]): Slip {
   const shown = optionsOf(at).filter(({ hidden }) => !hidden)
   const names = [...shown.flatMap(({ long }) => long ?? []), '--help']
-  const hint = hintOf(nearest(flag, names), `Options: ${names.join(', ')}`)
+  const meant = nearest(flag, names)
+  const hint = settingHint(flag, variables, meant !== undefined) ?? hintOf(meant, `Options: ${names.join(', ')}`)
   return { message: `error: unknown option '${shorten(flag)}'\n(${hint})`, at }
 }
 

@@ -117,6 +117,12 @@ describe('help and usage', () => {
       ['nonsense', "unknown command 'nonsense'\n(Commands: serve, keys, products, webhooks, token,"],
       ['keys create --prodct shop', "unknown option '--prodct'\n(Did you mean --product?)"],
       ['token --product shop --usr ann', "unknown option '--usr'\n(Did you mean --user?)"],
+      ['serve --port 9000', "unknown option '--port'\n(That is a setting: set RINGWIRE_PORT in the environment."],
+      ['serve --port=9000', "unknown option '--port'\n(That is a setting: set RINGWIRE_PORT in"],
+      ['serve --ringwire-port 9000', "unknown option '--ringwire-port'\n(That is a setting: set RINGWIRE_PORT in"],
+      ['serve --database-url postgres://x', "unknown option '--database-url'\n(That is a setting: set DATABASE_URL in"],
+      ['keys list --data-dir x', "unknown option '--data-dir'\n(That is a setting: set RINGWIRE_DATA_DIR in"],
+      ['serve --prot 9000', "unknown option '--prot'\n(Did you mean the setting RINGWIRE_PORT?"],
       ['keys list --nonsense', "unknown option '--nonsense'\n(Options: --json, --help)"],
       ['config check --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
     ] as const) {

@@ -5,6 +5,7 @@
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import description from '../../package.json' with { type: 'json' }
+import { settings } from '../config/settings.ts'
 import { StoreError } from '../ports/store-error.ts'
 import { addBackupCommand } from './backup.ts'
 import { addCallCommands } from './call.ts'
@@ -43,6 +44,8 @@ Settings are environment variables: ringwire config list explains them, ringwire
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such key or token not valid.
 `
 
+const settingNames = Object.values<{ readonly name: string }>(settings).map(({ name }) => name)
+
 interface ServeFlags {
   readonly workers?: string
   readonly lan?: boolean
@@ -60,7 +63,7 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
       surroundings.err(program.helpInformation() + help)
       return exitCodes.usage
     }
-    const slip = findSlip(program, args)
+    const slip = findSlip(program, args, settingNames)
     if (slip !== undefined) slip.at.error(slip.message, { code: 'ringwire.slip', exitCode: exitCodes.usage })
     await program.parseAsync([...args], { from: 'user' })
     return exitCode

@@ -1,8 +1,11 @@
 /** `ringwire serve`: from start to the signal that ends it. */
 import type { Config } from '../config/config.ts'
 import { localNetworks } from '../config/lan.ts'
+import type { HeldLog } from '../observability/held.ts'
 import type { Logger } from '../observability/logger.ts'
-import { exitCodes } from './command.ts'
+import { StoreError } from '../ports/store-error.ts'
+import { exitCodes, visible } from './command.ts'
+import { findPortHolder } from './port-holder.ts'
 import { listenForStop, type StopSignalSource } from './stop-signal.ts'
 
 export interface RunningService {
@@ -22,6 +25,8 @@ export interface ServeOptions extends StopSignalSource {
   exit(code: number): void
   /** Resolves when the process that started this one, and that it ends with, is gone. */
   readonly orphaned?: Promise<void> | undefined
+  /** Holds log lines back until the address was printed; undefined where they are written at once. */
+  readonly held?: HeldLog | undefined
   /** It listens, and has said so. */
   readonly onListening?: () => void
 }
@@ -39,6 +44,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     if (url === undefined) return exitCodes.failed
     logger.info({ url }, 'listening')
     options.out(listensText(url, options.config))
+    options.held?.release()
     options.onListening?.()
     const ended = stop.first.then(async (signal) => {
       logger.info({ signal }, 'stopping')
@@ -48,6 +54,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     const orphaned = options.orphaned?.then(() => endOrphaned(options))
     return await Promise.race(orphaned === undefined ? [ended] : [ended, orphaned])
   } finally {
+    options.held?.release()
     stop.forget()
   }
 }
@@ -82,10 +89,17 @@ async function startOrSay(options: ServeOptions): Promise<string | undefined> {
     return (await service.start()).url
   } catch (error) {
     logger.error({ error }, 'the service did not start')
+    // The line below says the same to whoever watches.
+    if (isOfThisMachine(config, error)) options.held?.drop()
+    else options.held?.release()
     await service.stop().catch(() => {})
     options.err(didNotStart(config, error))
     return undefined
   }
+}
+
+function isOfThisMachine(config: Config, error: unknown): boolean {
+  return error instanceof StoreError || listenProblem(config, error) !== undefined
 }
 
 export function didNotStart(config: Config, error: unknown): string {
@@ -93,10 +107,18 @@ export function didNotStart(config: Config, error: unknown): string {
   return `Ringwire did not start on ${config.host}:${config.port}: ${reason}\n`
 }
 
+function portInUse(port: number): string {
+  const holder = findPortHolder(port)
+  const by = holder === undefined ? '' : ` by ${visible(holder.program)} (pid ${holder.pid})`
+  return `port ${port} is in use${by}. Stop that process, or set RINGWIRE_PORT to another port (0: any free one).`
+}
+
 /** The runtime says each of these in two ways, of which one leaves out the port. */
 function listenProblem({ host, port }: Config, error: unknown): string | undefined {
   if (!(error instanceof Error && 'syscall' in error && error.syscall === 'listen' && 'code' in error)) return undefined
-  if (error.code === 'EADDRINUSE') return `port ${port} is in use (RINGWIRE_PORT)`
-  if (error.code === 'EADDRNOTAVAIL') return `${host} is no address of this machine (RINGWIRE_HOST)`
-  return error.code === 'EACCES' ? `this account may not listen on port ${port} (RINGWIRE_PORT)` : undefined
+  if (error.code === 'EADDRINUSE') return portInUse(port)
+  if (error.code === 'EADDRNOTAVAIL')
+    return `${host} is not an address of this machine. Set RINGWIRE_HOST to one, or to 0.0.0.0 for all.`
+  if (error.code !== 'EACCES') return undefined
+  return `this account may not listen on port ${port}. Set RINGWIRE_PORT to one above 1023.`
 }

@@ -105,7 +105,7 @@ const busyPauseMs = 5
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 /** A line that cannot be written, because the disk is full or nobody reads, is lost. Nothing else is. */
-function createStderr(): LogDestination {
+export function createStderr(): LogDestination {
   /** Nobody reads: until a line is through again, none is waited for. */
   let isStuck = false
   return {

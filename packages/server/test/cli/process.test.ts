@@ -118,7 +118,13 @@ describe('beside a running service', () => {
     try {
       const { code, out, err } = await other.run('serve', { env: { RINGWIRE_PORT: new URL(service.url).port } })
       expect([code, out]).toEqual([1, ''])
-      expect(err).toMatch(/^Ringwire did not start on 127\.0\.0\.1:(\d+): port \1 is in use \(RINGWIRE_PORT\)$/m)
+      const by = process.platform === 'linux' ? ` by \\S+ \\(pid ${service.pid}\\)` : ''
+      expect(err).toMatch(
+        new RegExp(
+          `^Ringwire did not start on 127\\.0\\.0\\.1:(\\d+): port \\1 is in use${by}\\. .*RINGWIRE_PORT`,
+          'm',
+        ),
+      )
     } finally {
       await other.clean()
     }
@@ -176,8 +182,40 @@ describe('beside a running service', () => {
     const service = await box.serve()
     const second = await box.run('serve')
     expect([second.code, second.out]).toEqual([1, ''])
-    expect(second.err).toMatch(/^Ringwire did not start on /m)
+    const why = `Another ringwire process (pid ${service.pid}) uses ${box.dataDir}/.`
+    expect(second.err).toContain(`Ringwire did not start on 127.0.0.1:0: ${why} Stop it, or set RINGWIRE_DATA_DIR to `)
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+    // Near the folder of the command its name is short.
+    const near = await box.run('serve', { program: ['env', '-C', join(box.dataDir, '..'), ...direct] })
+    expect(near.err).toContain(`(pid ${service.pid}) uses ${box.dataDir.split('/').at(-1)}/. Stop it`)
+    // After kill -9 the number stays behind, and names nobody.
+    service.signal('SIGKILL')
+    await service.ended
+    const third = await box.serve()
+    expect((await box.run('serve')).err).toContain(`(pid ${third.pid})`)
+  })
+
+  test('the demo prints its address before any line of the log, and a start that fails no such line', async () => {
+    const command = (port: string) =>
+      Bun.spawn(['sh', '-c', 'exec "$@" 2>&1', 'sh', ...direct, 'serve'], {
+        env: { PATH: process.env.PATH ?? '', RINGWIRE_DATA_DIR: box.dataDir, RINGWIRE_PORT: port, RINGWIRE_DEMO: '1' },
+        stdin: 'ignore',
+        stdout: 'pipe',
+      })
+    const first = command('0')
+    let said = ''
+    for await (const bytes of first.stdout.pipeThrough(new TextDecoderStream())) {
+      said += bytes
+      if (said.includes('"listening"')) break
+    }
+    const [address = '', open = '', ...log] = said.split('\n')
+    expect(address).toMatch(/^Ringwire listens on http:/)
+    expect(open).toMatch(/^Open http:.* in two browser tabs/)
+    expect(log.filter(Boolean).map((line) => typeof JSON.parse(line))).toContain('object')
+    const second = await new Response(command('0').stdout).text()
+    expect(second).toMatch(/^Ringwire did not start on [^\n]+\(pid \d+\)[^\n]+\n$/)
+    first.kill('SIGKILL')
+    await first.exited
   })
 })
 

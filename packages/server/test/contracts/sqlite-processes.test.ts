@@ -60,7 +60,7 @@ describe('one data directory', () => {
     const lines = linesOf(serving)
     expect((await lines.next()).value).toBe('open')
     const refusal = openSqlite({ dataDir: dir.path, synchronous, exclusive: true })
-    await expect(refusal).rejects.toThrow('Another process serves this data directory')
+    await expect(refusal).rejects.toThrow(`Another ringwire process (pid ${serving.pid}) uses ${dir.path}/`)
     serving.kill('SIGKILL')
     await serving.exited
     const stores = await openSqlite({ dataDir: dir.path, synchronous, exclusive: true })
@@ -71,7 +71,7 @@ describe('one data directory', () => {
     dir = temporaryDataDir()
     const options = { dataDir: dir.path, synchronous, exclusive: true } as const
     const first = await openSqlite(options)
-    await expect(openSqlite(options)).rejects.toThrow('Another process serves this data directory')
+    await expect(openSqlite(options)).rejects.toThrow(`Another ringwire process (pid ${process.pid})`)
     await first.calls.tryWrite()
     await first.close()
     const second = await openSqlite(options)

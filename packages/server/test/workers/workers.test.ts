@@ -214,7 +214,7 @@ describe('the start', () => {
     try {
       const env = { ...(await stores().next()), RINGWIRE_HOST: '192.0.2.1', RINGWIRE_PORT: '18080' }
       const line =
-        'Ringwire did not start on 192.0.2.1:18080: 192.0.2.1 is no address of this machine (RINGWIRE_HOST)\n'
+        'Ringwire did not start on 192.0.2.1:18080: 192.0.2.1 is not an address of this machine. Set RINGWIRE_HOST to one, or to 0.0.0.0 for all.\n'
       for (const command of ['serve', 'serve --workers 2']) {
         const { code, out, err } = await box.run(command, { env: { ...env, RINGWIRE_LOG_LEVEL: 'silent' } })
         expect([command, code, out, err]).toEqual([command, 1, '', line])

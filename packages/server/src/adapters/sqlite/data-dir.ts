@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
-import { accessSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, closeSync, constants, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { StoreError } from '../../ports/store-error.ts'
 import { fileFailure, isBusy } from './connection.ts'
 
@@ -52,7 +52,52 @@ export function lockDataDir(dir: DataDir): { release(): void } {
   } catch (error) {
     db.close()
     if (!isBusy(error)) throw fileFailure(error, dir.lock)
-    throw new StoreError('unavailable', `Another process serves this data directory: it holds ${dir.lock}.`)
+    throw new StoreError('unavailable', inUse(dir))
   }
-  return { release: () => db.close() }
+  writePid(dir)
+  return {
+    release() {
+      rmSync(pidFile(dir), { force: true })
+      db.close()
+    },
+  }
+}
+
+/** Beside the lock: SQLite's locks are lost when another descriptor of the same file is closed. */
+const pidFile = (dir: DataDir) => join(dirname(dir.lock), 'serve.pid')
+
+/** Only for the message below: where it cannot be written, the message has no number. */
+function writePid(dir: DataDir): void {
+  try {
+    rmSync(pidFile(dir), { force: true })
+    writeFileSync(pidFile(dir), `${process.pid}\n`, { mode: 0o600 })
+  } catch {
+    // The disk may be full; the lock is held all the same.
+  }
+}
+
+function inUse(dir: DataDir): string {
+  const path = dirname(resolve(dir.lock))
+  const near = relative(process.cwd(), path)
+  const shown = near === '' ? '.' : near.startsWith('..') ? path : near
+  const pid = readPid(dir)
+  const which = pid === undefined ? '' : ` (pid ${pid})`
+  return `Another ringwire process${which} uses ${shown}/. Stop it, or set RINGWIRE_DATA_DIR to another folder.`
+}
+
+/** The process that holds the lock; undefined where its number is not known, or no longer true. */
+function readPid(dir: DataDir): number | undefined {
+  let pid: number
+  try {
+    pid = Number(/^[1-9]\d{0,9}(?=\n$)/.exec(readFileSync(pidFile(dir), 'utf8'))?.[0])
+  } catch {
+    return undefined
+  }
+  try {
+    // Signal 0 only asks whether there is such a process.
+    process.kill(pid, 0)
+    return pid
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? pid : undefined
+  }
 }
