@@ -1,6 +1,7 @@
 // `npm run pack`: the packages as npm would publish them, into packed/; `npm run pack -- FOLDER` into another folder.
+// Further arguments go to `npm pack`, whose answer is then printed as it is.
 import { mkdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { withLock } from './lock.mjs'
 import { root, run, setup } from './setup.mjs'
 
@@ -12,7 +13,33 @@ const target = folder === undefined ? join(root, 'packed') : resolve(process.env
 mkdirSync(target, { recursive: true })
 setup()
 const workspaces = packages.flatMap((name) => ['--workspace', `packages/${name}`])
+const isQuiet = more.length === 0
+const quiet = isQuiet ? ['--silent'] : []
 // What is built for a package stands in its folder meanwhile.
-process.exit(
-  withLock(join(root, 'packages'), () => run('npm', ['pack', ...workspaces, '--pack-destination', target, ...more])),
+const code = withLock(join(root, 'packages'), () =>
+  run('npm', ['pack', ...workspaces, '--pack-destination', target, ...quiet, ...more], {
+    stdio: ['inherit', isQuiet ? 'ignore' : 'inherit', 'inherit'],
+  }),
 )
+if (code === 0 && isQuiet) console.log(summary())
+process.exit(code)
+
+/** Where they are, and what to install for what, as it can be typed in any folder. */
+function summary() {
+  const near = relative(process.env.INIT_CWD ?? process.cwd(), target)
+  const shown = near.startsWith('..') || near === '' ? target : near
+  const names = (...some) => some.map((name) => `${shell(target)}/${name}-*.tgz`).join(' ')
+  return `${packages.length} packages are in ${shown}. In the folder of your application:
+
+  everything, also the service:  npm install ${shell(target)}/*.tgz
+  the SDK:                       npm install ${names('ringwire-protocol', 'ringwire-client')}
+  React components, and the SDK: npm install ${names('ringwire-protocol', 'ringwire-client', 'ringwire-ui')}
+  the SDK for backends:          npm install ${names('ringwire-server-sdk')}
+
+docs/guide/app-developers.md goes on from there.`
+}
+
+/** As a shell reads it as one word, before a wildcard. */
+function shell(path) {
+  return /^[\w./:@%+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+}

@@ -68,7 +68,17 @@ function installCommands(name: string): readonly string[] {
 const shell = (directory: string, command = '') => run(directory, ['sh', '-ec', command])
 
 test('the first command packs what a package needs, and nothing else', async () => {
-  await shell(root, installCommands('server')[0])
+  const { out } = await shell(root, installCommands('server')[0])
+  // npm adds the name of the script. Where they are, and how each is installed.
+  expect(out.trim().split('\n').filter(Boolean).length).toBeLessThanOrEqual(10)
+  expect(out).toContain(`${Object.keys(packages).length} packages are in ${tarballs}.`)
+  for (const name of [
+    '/\\*.tgz',
+    '/ringwire-server-sdk-\\*.tgz',
+    '/ringwire-protocol-\\*.tgz .*/ringwire-ui-\\*.tgz',
+  ]) {
+    expect(out).toMatch(new RegExp(`npm install ${tarballs}${name}$`, 'm'))
+  }
   expect(readdirSync(tarballs)).toHaveLength(Object.keys(packages).length)
   for (const [name, title] of Object.entries(packages)) {
     const listed = await run(tarballs, ['sh', '-c', `tar -tzf ${title}-[0-9]*.tgz`])
