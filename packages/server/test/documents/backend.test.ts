@@ -10,9 +10,15 @@ import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/workers.ts'
 
 /** docs/backend.md: each command is run, in the order of the page. */
-const commands = blocks('docs/backend.md')
-  .filter(({ language }) => language === 'sh')
-  .map(({ text }) => text)
+const page = blocks('docs/backend.md')
+const commands = page.filter(({ language }) => language === 'sh').map(({ text }) => text)
+/** The answer that the page shows below a command, by the route of the command. */
+const shown = new Map(
+  page.flatMap(({ language, text }, index) => {
+    const next = page[index + 1]
+    return language === 'sh' && next?.language === 'json' ? [[routeOf(text), JSON.parse(next.text) as unknown]] : []
+  }) as [string, unknown][],
+)
 const [
   prepare = '',
   token = '',
@@ -77,7 +83,30 @@ async function sh(text: string): Promise<string> {
   if ((await shell.exited) !== 0) throw new Error(`${text}\n${out}${err}`)
   return out
 }
-const ask = async (text: string) => JSON.parse(await sh(text))
+/** Asks the service. The answer has to have the shape that the page shows. */
+async function ask(text: string) {
+  const answer = JSON.parse(await sh(text))
+  const route = routeOf(text)
+  if (shown.has(route)) expect([route, differences(shown.get(route), answer)]).toEqual([route, []])
+  return answer
+}
+
+/** Fields that only one of the two has, and fields whose types differ. A null fits any type. */
+function differences(page: unknown, real: unknown, at = ''): string[] {
+  if (page === null || real === null) return []
+  if (Array.isArray(page) && Array.isArray(real)) {
+    return page.length === 0 || real.length === 0 ? [] : differences(page[0], real[0], `${at}[0]`)
+  }
+  if (typeof page !== 'object' || typeof real !== 'object') {
+    return typeof page === typeof real ? [] : [`${at}: ${typeof page}, really ${typeof real}`]
+  }
+  const [ofPage, ofReal] = [page as Record<string, unknown>, real as Record<string, unknown>]
+  const names = new Set([...Object.keys(ofPage), ...Object.keys(ofReal)])
+  return [...names].flatMap((name) => {
+    if (!(name in ofPage)) return [`${at}.${name} is not on the page`]
+    return name in ofReal ? differences(ofPage[name], ofReal[name], `${at}.${name}`) : [`${at}.${name} is only there`]
+  })
+}
 
 test('the page has these commands, and this file runs all of them', () => {
   expect(commands).toHaveLength(24)
@@ -95,6 +124,9 @@ test('[SRV1] [SRV2] [HOOK1] each request that a backend may make is on the page'
   const backends = Object.values(endpoints).filter(({ tag }) => tag === 'server' || tag === 'tokens')
   const routes = backends.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
   expect([...made].sort()).toEqual(routes.sort())
+  // Each with what it answers; one has no body.
+  const without = routes.filter((route) => !shown.has(route))
+  expect(without).toEqual(['DELETE /v1/server/webhooks/{}'])
 })
 
 test('[TOK1] [KEY1] a session token, with which a client asks, and the public keys', async () => {
