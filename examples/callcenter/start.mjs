@@ -13,7 +13,7 @@ import { createBackend } from './backend.mjs'
 import { openBook, steps } from './book.mjs'
 
 const { RINGWIRE_URL, PORT = '3000' } = process.env
-// KEY_ID and SECRET are the names of before.
+// KEY_ID and SECRET are earlier names of the same.
 const keyId = process.env.RINGWIRE_KEY_ID ?? process.env.KEY_ID ?? 'callcenter'
 const secret = process.env.RINGWIRE_KEY_SECRET ?? process.env.SECRET ?? randomBytes(32).toString('hex')
 const here = (path) => fileURLToPath(new URL(path, import.meta.url))

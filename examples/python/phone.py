@@ -22,7 +22,7 @@ from websocket import Closed, connect
 FINAL = {4400, 4403, 4409}
 # The same again until somebody corrects something (docs/guide/backend-developers.md).
 WRONG = {400, 401, 403, 404}
-# KEY_ID and SECRET are the names of before.
+# KEY_ID and SECRET are earlier names of the same.
 KEY_ID = os.environ.get("RINGWIRE_KEY_ID") or os.environ.get("KEY_ID")
 KEY_SECRET = os.environ.get("RINGWIRE_KEY_SECRET") or os.environ.get("SECRET")
 OVER = {"call.ended", "call.rejected", "call.cancelled", "call.missed"}

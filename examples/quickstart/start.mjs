@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import { callToken, signIn } from './backend.mjs'
 
 const { RINGWIRE_URL, PORT = '3000' } = process.env
-// KEY_ID and SECRET are the names of before.
+// KEY_ID and SECRET are earlier names of the same.
 const keyId = process.env.RINGWIRE_KEY_ID ?? process.env.KEY_ID ?? 'quickstart'
 const secret = process.env.RINGWIRE_KEY_SECRET ?? process.env.SECRET ?? randomBytes(32).toString('hex')
 

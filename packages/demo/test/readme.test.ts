@@ -73,7 +73,10 @@ async function session(key: { id: string; secret: string }, person: 'ann' | 'ben
       .replace('"user_id": "ann", "role": "customer"', '"user_id": "ben", "role": "agent"')
       .replace('"allowed_peer_role": "agent"', '"allowed_peer_role": "customer"')
   }
-  return JSON.parse(await shell(command, { RINGWIRE_KEY_ID: key.id, RINGWIRE_KEY_SECRET: key.secret }))
+  const variables = block('README.md', 'sh', 'reads it from these two variables')
+  const [id, secret] = [`RINGWIRE_KEY_ID='${key.id}'`, `RINGWIRE_KEY_SECRET='${key.secret}'`]
+  const set = variables.replace('RINGWIRE_KEY_ID=…', id).replace('RINGWIRE_KEY_SECRET=…', secret)
+  return JSON.parse(await shell(`${set}\n${command}`))
 }
 
 /** With `callee` it calls in the same moment, before its socket can be open. */

@@ -27,7 +27,17 @@ import { migrateToPostgres } from './services/migration.ts'
 
 const out = (text: string) => void process.stdout.write(text)
 const err = (text: string) => void process.stderr.write(text)
-const terminal = createTerminal(process.stdout.isTTY === true, process.env)
+const isTerminal = process.stdout.isTTY === true
+const terminal = createTerminal(isTerminal, process.env)
+const errorTerminal = createTerminal(process.stderr.isTTY === true, process.env)
+
+function openConsole(words: readonly string[]) {
+  const shown = isTerminal ? terminal : undefined
+  return openLineConsole({
+    ...{ input: process.stdin, output: process.stdout, terminal: shown, words },
+    ...{ out, err },
+  })
+}
 
 const surroundings: Surroundings = {
   env: process.env,
@@ -40,8 +50,16 @@ const surroundings: Surroundings = {
     return Bun.stdin.text()
   },
   terminal,
-  openConsole: (words) =>
-    openLineConsole({ ...{ input: process.stdin, output: process.stdout, terminal, words }, ...{ out, err } }),
+  errorTerminal,
+  async ask(question) {
+    if (process.stdin.isTTY !== true || !isTerminal) return undefined
+    const console = openConsole([])
+    const line = await console.nextLine(question)
+    console.close()
+    return line ?? ''
+  },
+  openConsole,
+  stopped: () => new Promise((resolve) => onSignal(resolve)),
   openStore,
   backUp,
   migrate: migrateToPostgres,

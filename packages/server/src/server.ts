@@ -153,6 +153,7 @@ export function createServer(deps: ServerDeps): RingwireServer {
     const webhooks = createWebhooks({
       store: stores.webhooks,
       post: createPost({ guard }),
+      postHere: createPost({ guard: createAddressGuard(['127.0.0.1']) }),
       wakeHook: createWakeHook(waker),
       now: clock.now,
       onResult(result, attempt) {

@@ -7,6 +7,8 @@ import { certificateProblem } from './untrusted.ts'
 export interface AskOptions {
   readonly product: string
   readonly key?: string
+  /** Read already. */
+  readonly secret?: string
   readonly url?: string
 }
 
@@ -29,8 +31,30 @@ interface Asked {
   /** Below /v1/server/. */
   readonly path: string
   readonly body?: object
+  readonly query?: Readonly<Record<string, string>>
   /** How long the service may take, in ms. */
   readonly limitMs?: number
+}
+
+type WithKey<Options> = Options & { readonly key: string; readonly secret: string }
+
+/** The options with the product key and its secret: standard input can be read once. */
+export async function withKey<Options extends AskOptions>(
+  { env, readInput }: Surroundings,
+  options: Options,
+): Promise<WithKey<Options>> {
+  const key = options.key ?? env.RINGWIRE_KEY_ID
+  if (!key) {
+    throw new CommandFailure(exitCodes.usage, 'Give --key, or set RINGWIRE_KEY_ID: ringwire keys list shows the keys.')
+  }
+  const secret = options.secret ?? env.RINGWIRE_KEY_SECRET ?? (await readInput()).trim()
+  if (secret === '') {
+    throw new CommandFailure(
+      exitCodes.usage,
+      `Set RINGWIRE_KEY_SECRET to the secret of ${key}, or write it to standard input.`,
+    )
+  }
+  return { ...options, key, secret }
 }
 
 /** Undefined where the service says that there is no such thing. */
@@ -39,17 +63,18 @@ export async function askService<T>(
   options: AskOptions,
   asked: Asked,
 ): Promise<T | undefined> {
-  const { env } = surroundings
   const { method, body, limitMs = 10_000 } = asked
-  const keyId = options.key ?? env.RINGWIRE_KEY_ID
-  if (!keyId) throw new CommandFailure(exitCodes.usage, 'Give --key, or RINGWIRE_KEY_ID.')
-  const base = options.url ?? env.RINGWIRE_URL ?? urlOf(surroundings)
-  if (!URL.canParse(base)) throw new CommandFailure(exitCodes.usage, `${base} is no URL.`)
-  const secret = env.RINGWIRE_KEY_SECRET ?? (await surroundings.readInput()).trim()
+  const { key: keyId, secret } = await withKey(surroundings, options)
+  const base = options.url ?? surroundings.env.RINGWIRE_URL ?? urlOf(surroundings)
+  if (!URL.canParse(base))
+    throw new CommandFailure(
+      exitCodes.usage,
+      `${base} is not a URL. Give --url as http://127.0.0.1:8080, or set RINGWIRE_URL.`,
+    )
   const url = new URL(base)
   // A proxy may serve it below a path of its own.
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/server/${asked.path}`
-  url.search = `?${new URLSearchParams({ product: options.product })}`
+  url.search = `?${new URLSearchParams({ ...asked.query, product: options.product })}`
   let response: Response
   let answer: T & Failed
   try {
@@ -62,7 +87,9 @@ export async function askService<T>(
     })
     answer = (await response.json()) as typeof answer
   } catch (error) {
-    const message = certificateProblem(error, url) ?? `No service answers at ${url.origin}.`
+    const message =
+      certificateProblem(error, url) ??
+      `No service answers at ${url.origin}. Start it, or give another --url (RINGWIRE_URL).`
     throw new CommandFailure(exitCodes.failed, message)
   }
   if (response.status === 404) return undefined

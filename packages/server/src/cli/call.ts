@@ -7,21 +7,18 @@ import { createTimelines } from '../services/timelines.ts'
 import {
   CommandFailure,
   exitCodes,
+  type OpenStore,
   printJson,
   printTable,
   type Surroundings,
-  type Tones,
   visible,
   withStore,
 } from './command.ts'
-import { addLiveCallCommands } from './live-calls.ts'
+import { requireKnown } from './known-products.ts'
+import { addLiveCallCommands, noCall, statusTones } from './live-calls.ts'
 import { name, whole } from './options.ts'
-
-/** Of the statuses of calls. */
-const tones: Tones = {
-  ...{ ringing: 'good', accepted: 'good', connected: 'good' },
-  ...{ missed: 'bad', rejected: 'warn', cancelled: 'warn', busy: 'warn' },
-}
+import { fewest, findId } from './short-ids.ts'
+import { shownTime, withExact } from './times.ts'
 
 interface HistoryOptions {
   product: string
@@ -29,13 +26,13 @@ interface HistoryOptions {
   role: string
   limit: number
   cursor?: string
+  exact?: boolean
   json?: boolean
 }
 
 export function addCallCommands(program: Command, surroundings: Surroundings): void {
   const call = program.command('call').description('Calls in the store.')
-  call
-    .command('history')
+  withExact(call.command('history'))
     .description('The recent calls of a participant, newest first, as the participant reads them over REST.')
     .requiredOption('--product <name>', 'product namespace', name)
     .requiredOption('--user <id>', 'user_id of the participant', name)
@@ -44,8 +41,7 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
     .option('--cursor <cursor>', 'the next_cursor of the page before (default: the newest calls)')
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((options) => history(surroundings, options))
-  call
-    .command('list')
+  withExact(call.command('list'))
     .description('The calls of a product, newest first, as its backend reads them over REST.')
     .requiredOption('--product <name>', 'product namespace', name)
     .option('--status <status>', 'live, or one status (default: any)')
@@ -62,7 +58,7 @@ export function addCallCommands(program: Command, surroundings: Surroundings): v
   call
     .command('trace')
     .description('What happened to a call, and why a phone did not ring.')
-    .argument('<call>', 'its call_uuid')
+    .argument('<call>', 'its call_uuid, or the first characters of it, at least 4')
     .requiredOption('--product <name>', 'product namespace', name)
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((callUuid, options) => trace(surroundings, callUuid, options))
@@ -77,24 +73,31 @@ interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
 }
 
 async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
-  const { product, user: userId, limit, json, ...filter } = options
-  const page = await withStore(surroundings, (store) =>
-    createSeenCalls({ calls: store.calls }).page(product, { ...filter, userId, limit: String(limit) }),
-  )
+  const { product, user: userId, limit, json, exact, ...filter } = options
+  const page = await withStore(surroundings, async (store, config) => {
+    const found = await createSeenCalls({ calls: store.calls }).page(product, {
+      ...filter,
+      userId,
+      limit: String(limit),
+    })
+    if (found.ok && found.data.length === 0) await requireKnown(surroundings, store, config, product)
+    return found
+  })
   if (!page.ok) {
     const field = page.field === 'user_id' ? 'user' : page.field
     throw new CommandFailure(exitCodes.usage, `--${field} ${page.message}.`)
   }
   const { data, next_cursor } = page
   if (json) return printJson(surroundings, { success: true, data, next_cursor })
-  if (data.length === 0) surroundings.err('No calls.\n')
-  else printTable(surroundings, ['STARTED', 'STATUS', 'REASON', 'CALLER', 'CALLEE', 'CALL'], data.map(rowOf), tones)
+  const rows = data.map((call) => rowOf(call, shownTime(surroundings, call.started_at, exact)))
+  if (rows.length === 0) surroundings.err('No calls.\n')
+  else printTable(surroundings, ['STARTED', 'STATUS', 'REASON', 'CALLER', 'CALLEE', 'CALL'], rows, statusTones)
   if (next_cursor !== null) surroundings.err(`More with --cursor ${next_cursor}\n`)
 }
 
-function rowOf({ started_at, status, end_reason, caller, callee, call_uuid }: CallView): string[] {
+function rowOf({ status, end_reason, caller, callee, call_uuid }: CallView, started: string): string[] {
   const [from, to] = [caller, callee].map(({ role, user_id }) => `${role}/${user_id}`)
-  return [started_at, status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
+  return [started, status, end_reason ?? '', from ?? '', to ?? '', call_uuid]
 }
 
 interface TraceOptions {
@@ -102,10 +105,13 @@ interface TraceOptions {
   json?: boolean
 }
 
-async function trace(surroundings: Surroundings, callUuid: string, { product, json }: TraceOptions): Promise<void> {
-  const shown = await withStore(surroundings, (store) => createTimelines(store).of(product, callUuid))
-  if (shown === undefined)
-    throw new CommandFailure(exitCodes.negative, `The product ${product} has no call ${callUuid}.`)
+async function trace(surroundings: Surroundings, typed: string, { product, json }: TraceOptions): Promise<void> {
+  const shown = await withStore(surroundings, async (store, config) => {
+    const found = await createTimelines(store).of(product, await fullUuid(store, product, typed))
+    if (found === undefined) await requireKnown(surroundings, store, config, product)
+    return found
+  })
+  if (shown === undefined) throw noCall(product, typed)
   if (json) return printJson(surroundings, { success: true, ...shown })
   const start = Date.parse(shown.entries[0]?.at ?? '')
   if (shown.entries[0] !== undefined) surroundings.out(`Since ${shown.entries[0].at}\n`)
@@ -113,10 +119,20 @@ async function trace(surroundings: Surroundings, callUuid: string, { product, js
     surroundings,
     ['AFTER', 'WHAT', 'WHO', 'DEVICE', 'DETAIL'],
     shown.entries.map((entry) => entryOf(entry, start)),
-    tones,
+    statusTones,
   )
   surroundings.out(`${visible(shown.summary)}\n`)
 }
+
+/** What was typed, where no call or more than one begins like it. */
+async function fullUuid({ calls }: OpenStore, product: string, typed: string): Promise<string> {
+  const start = typed.toLowerCase()
+  if (start.length < fewest || !/^[0-9a-f-]{1,35}$/.test(start)) return typed
+  return findId(start, await calls.beginning(product, start, mostFound)) ?? typed
+}
+
+/** Enough to say which ones begin alike. */
+const mostFound = 11
 
 function entryOf({ at, what, who, device_id, detail }: TimelineEntry, start: number): string[] {
   const after = `${((Date.parse(at) - start) / 1_000).toFixed(3)} s`
@@ -127,14 +143,18 @@ function entryOf({ at, what, who, device_id, detail }: TimelineEntry, start: num
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 async function history(surroundings: Surroundings, options: HistoryOptions): Promise<void> {
-  const { product, user, role, limit, cursor, json } = options
-  const page = await withStore(surroundings, (store) =>
-    createHistory({ calls: store.calls }).page({ product, role, userId: user }, { limit: String(limit), cursor }),
-  )
+  const { product, user, role, limit, cursor, json, exact } = options
+  const page = await withStore(surroundings, async (store, config) => {
+    const participant = { product, role, userId: user }
+    const found = await createHistory({ calls: store.calls }).page(participant, { limit: String(limit), cursor })
+    if (found.data.length === 0) await requireKnown(surroundings, store, config, product)
+    return found
+  })
   if (json) return printJson(surroundings, { success: true, ...page })
-  if (page.data.length === 0) return surroundings.err('No calls.\n')
+  if (page.data.length === 0)
+    return surroundings.err(`${visible(`No calls of ${user}, role ${role}, in ${product}.`)}\n`)
   const rows = page.data.map((record) => [
-    record.started_at,
+    shownTime(surroundings, record.started_at, exact),
     record.direction,
     record.status,
     record.end_reason ?? '',
@@ -142,6 +162,6 @@ async function history(surroundings: Surroundings, options: HistoryOptions): Pro
     `${record.peer.role}/${record.peer.user_id}`,
     record.call_uuid,
   ])
-  printTable(surroundings, ['STARTED', 'DIRECTION', 'STATUS', 'REASON', 'LASTED', 'PEER', 'CALL'], rows, tones)
+  printTable(surroundings, ['STARTED', 'DIRECTION', 'STATUS', 'REASON', 'LASTED', 'PEER', 'CALL'], rows, statusTones)
   if (page.next_cursor !== null) surroundings.err(`More with --cursor ${page.next_cursor}\n`)
 }

@@ -48,10 +48,16 @@ export interface Surroundings {
   out(text: string): void
   err(text: string): void
   readInput(): Promise<string>
-  /** Where standard output is one. */
+  /** Where standard output is one, or is to look like one. */
   readonly terminal: Terminal | undefined
+  /** The same of standard error. */
+  readonly errorTerminal: Terminal | undefined
+  /** The answer of whoever sits at the terminal; undefined where nobody does. */
+  ask(question: string): Promise<string | undefined>
   /** `words`: what a line can begin with. */
   openConsole(words: readonly string[]): LineConsole
+  /** Resolves when somebody asks this process to stop; from then on it does not end by itself at that. */
+  stopped(): Promise<unknown>
   /** Opens the store beside a running service. */
   openStore(config: Config): Promise<OpenStore>
   /** Copies the data directory into the database. */

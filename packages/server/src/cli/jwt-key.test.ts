@@ -25,7 +25,17 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
       ran.err += text
     },
     terminal: undefined,
-    ...{ openConsole: none, readInput: none, openStore: none, backUp: none, migrate: none, serve: none },
+    errorTerminal: undefined,
+    ...{
+      ask: none,
+      stopped: none,
+      openConsole: none,
+      readInput: none,
+      openStore: none,
+      backUp: none,
+      migrate: none,
+      serve: none,
+    },
   })
   return ran
 }

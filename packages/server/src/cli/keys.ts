@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { hashSecret } from '../auth/product-auth.ts'
-import type { ProductKey } from '../ports/product-store.ts'
+import type { ProductKey, ProductStore } from '../ports/product-store.ts'
 import {
   CommandFailure,
   exitCodes,
@@ -11,11 +11,15 @@ import {
   printTable,
   type Surroundings,
   type Tones,
+  visible,
   withNewStore,
   withStore,
 } from './command.ts'
+import { type ConfirmOptions, confirm, withYes } from './confirm.ts'
 import { keyId, keyIdRule, productRule, products, whole } from './options.ts'
+import { findId } from './short-ids.ts'
 import { placeOfKeys } from './signing.ts'
+import { shownTime, withExact } from './times.ts'
 
 const dayS = 86_400
 /** Of the states of keys. */
@@ -35,9 +39,7 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
     .option('--key-id <id>', `the ID of the key, ${keyIdRule} (default: a random one)`, keyId)
     .option('--json', 'print JSON instead of text')
     .action((options) => create(surroundings, options))
-  keys
-    .command('list')
-    .description('List the keys.')
+  withExact(keys.command('list').description('List the keys.'))
     .option('--json', 'print JSON instead of text')
     .action((options) => list(surroundings, options))
   keys
@@ -50,9 +52,10 @@ export function addKeyCommands(program: Command, surroundings: Surroundings): vo
     .command('enable <key-id>')
     .description('Accept a disabled key again, and its tokens.')
     .action((id: string) => setDisabled(surroundings, id, false))
-  keys
-    .command('rotate <key-id>')
-    .description('Give a key a new secret, shown this once. The old one stays valid for a while.')
+  withYes(keys.command('rotate <key-id>'))
+    .description(
+      'Give a key a new secret, shown this once. The old one stays valid for a while; --grace 0 asks first, in a terminal.',
+    )
     .option(
       '--grace <seconds>',
       'how long the old secret stays valid, in seconds, 0 to 7776000',
@@ -96,13 +99,13 @@ async function create(surroundings: Surroundings, options: CreateOptions): Promi
   )
 }
 
-async function list(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
+async function list(surroundings: Surroundings, options: { json?: boolean; exact?: boolean }): Promise<void> {
   const keys = await withStore(surroundings, (store) => store.products.listKeys(surroundings.now()))
   if (options.json) return printJson(surroundings, keys.map(describe))
   if (keys.length === 0) return surroundings.err('There are no keys yet: ringwire keys create --product <name>\n')
   const rows = keys.map((key) => {
     const { key_id, products, state, origin, created_at } = describe(key)
-    return [key_id, products.join(', '), state, origin, created_at]
+    return [key_id, products.join(', '), state, origin, shownTime(surroundings, created_at, options.exact)]
   })
   printTable(surroundings, ['KEY ID', 'PRODUCTS', 'STATE', 'ORIGIN', 'CREATED'], rows, tones)
   const demo = keys.find(({ origin }) => origin === 'demo')
@@ -120,32 +123,38 @@ function describe(key: ProductKey) {
   }
 }
 
-async function setDisabled(surroundings: Surroundings, id: string, disabled: boolean): Promise<void> {
-  await withStore(surroundings, async (store) => {
-    const key = await requireKey(store.products, id, surroundings.now())
-    await store.products.setDisabled(id, disabled, surroundings.now())
+async function setDisabled(surroundings: Surroundings, typed: string, disabled: boolean): Promise<void> {
+  const id = await withStore(surroundings, async (store) => {
+    const key = await requireKey(store.products, typed, surroundings.now())
+    await store.products.setDisabled(key.keyId, disabled, surroundings.now())
     if (key.origin === 'bootstrap') {
-      surroundings.err(`${id} is of RINGWIRE_BOOTSTRAP_KEYS: the next start of the service follows that list again.\n`)
+      surroundings.err(
+        `${key.keyId} is of RINGWIRE_BOOTSTRAP_KEYS: the next start of the service follows that list again.\n`,
+      )
     }
+    return key.keyId
   })
   surroundings.err(`${id} is ${disabled ? 'disabled' : 'enabled'}.\n`)
 }
 
 async function rotate(
   surroundings: Surroundings,
-  id: string,
-  options: { grace: number; json?: boolean },
+  typed: string,
+  options: ConfirmOptions & { grace: number; json?: boolean },
 ): Promise<void> {
   const secret = newSecret()
   const now = surroundings.now()
   const oldValidUntil = now + options.grace * 1000
-  await withStore(surroundings, async (store) => {
-    const key = await requireKey(store.products, id, now)
+  const id = await withStore(surroundings, async (store) => {
+    const key = await requireKey(store.products, typed, now)
+    const { keyId: id } = key
     if (key.origin !== 'cli') {
       const where = key.origin === 'bootstrap' ? 'in RINGWIRE_BOOTSTRAP_KEYS' : 'by the demo'
       throw new CommandFailure(exitCodes.failed, `The secret of ${id} is set ${where}: change it there.`)
     }
+    if (options.grace === 0) await confirm(surroundings, `The old secret of ${id} stops working at once.`, options)
     await store.products.rotateKey(id, hashSecret(secret), oldValidUntil, now)
+    return id
   })
   const until = new Date(oldValidUntil).toISOString()
   if (options.json) return printJson(surroundings, { key_id: id, secret, old_secret_valid_until: until })
@@ -160,12 +169,13 @@ async function rotate(
   surroundings.err(`The secret is not shown again. The old one is valid until ${until}.\n`)
 }
 
-async function requireKey(
-  products: { findKey(id: string, now: number): ProductKey | undefined | Promise<ProductKey | undefined> },
-  id: string,
-  now: number,
-): Promise<ProductKey> {
-  const key = await products.findKey(id, now)
-  if (key === undefined) throw new CommandFailure(exitCodes.negative, `There is no key ${id}.`)
-  return key
+async function requireKey(products: Pick<ProductStore, 'listKeys'>, typed: string, now: number): Promise<ProductKey> {
+  const keys = await products.listKeys(now)
+  const ids = keys.map(({ keyId }) => keyId)
+  const id = findId(typed, ids)
+  const key = keys.find(({ keyId }) => keyId === id)
+  if (key !== undefined) return key
+  const there =
+    ids.length === 0 ? 'There is none at all: ringwire keys create --product <name>' : `Keys: ${ids.join(', ')}.`
+  throw new CommandFailure(exitCodes.negative, visible(`There is no key ${typed}. ${there}`))
 }

@@ -1,10 +1,19 @@
 /** `ringwire call tail` and `ringwire call end`: calls as they happen. */
-import type { CallView } from '@ringwire/protocol/backend'
+import type { CallPage, CallView } from '@ringwire/protocol/backend'
 import type { Command } from 'commander'
 import { type FollowedEntry, followCalls } from '../services/followed-calls.ts'
-import { type AskOptions, askService, withServiceOptions } from './asking.ts'
-import { CommandFailure, exitCodes, printJson, type Surroundings, visible, withStore } from './command.ts'
+import { type AskOptions, askService, withKey, withServiceOptions } from './asking.ts'
+import { CommandFailure, exitCodes, printJson, type Surroundings, type Tones, visible, withStore } from './command.ts'
+import { requireKnown } from './known-products.ts'
 import { name } from './options.ts'
+import { fewest, findId } from './short-ids.ts'
+import { shellWord } from './signing.ts'
+
+/** Of the statuses of calls. */
+export const statusTones: Tones = {
+  ...{ ringing: 'good', accepted: 'good', connected: 'good' },
+  ...{ missed: 'bad', rejected: 'warn', cancelled: 'warn', busy: 'warn' },
+}
 
 /** How often the store is read, in ms. */
 const pollMs = 500
@@ -21,12 +30,17 @@ export function addLiveCallCommands(call: Command, surroundings: Surroundings): 
     .description(
       'End a call, as the backend of its product does: both sides are told. Asks the running service, with a product key.',
     )
-    .argument('<call>', 'its call_uuid')
+    .argument('<call>', 'its call_uuid, or the first characters of it, at least 4')
     .requiredOption('--product <name>', 'product namespace', name)
     .option('--reason <text>', 'why; kept with the call, and shown to nobody in it (default: none)')
   withServiceOptions(end)
     .option('--json', 'print JSON, as the REST answer, instead of text')
     .action((callUuid, options) => endCall(surroundings, callUuid, options))
+}
+
+export function noCall(product: string, typed: string): CommandFailure {
+  const message = `The product ${product} has no call ${typed}. ringwire call list --product ${shellWord(product)} shows its calls.`
+  return new CommandFailure(exitCodes.negative, visible(message))
 }
 
 interface TailOptions {
@@ -35,22 +49,26 @@ interface TailOptions {
 }
 
 async function tail(surroundings: Surroundings, { product, json }: TailOptions): Promise<void> {
-  await withStore(surroundings, async ({ calls }) => {
+  await withStore(surroundings, async (store, config) => {
+    await requireKnown(surroundings, store, config, product)
+    const { calls } = store
     const followed = await followCalls({ calls, product, since: surroundings.now() })
     surroundings.err(`Calls of ${product} from now on; Ctrl-C ends.\n`)
     for (;;) {
       for (const entry of await followed.next()) {
-        surroundings.out(`${visible(json ? JSON.stringify(entry) : lineOf(entry))}\n`)
+        surroundings.out(`${json ? visible(JSON.stringify(entry)) : lineOf(surroundings, entry)}\n`)
       }
       await Bun.sleep(pollMs)
     }
   })
 }
 
-function lineOf({ at, call_uuid, what, who, detail }: FollowedEntry): string {
+function lineOf({ terminal }: Surroundings, { at, call_uuid, what, who, detail }: FollowedEntry): string {
   const by = who === undefined ? '' : ` by ${who.role}/${who.user_id}`
   const reason = detail.end_reason === undefined ? '' : ` (${detail.end_reason})`
-  return `${at}  ${call_uuid}  ${what}${reason}${by}`
+  const tone = Object.hasOwn(statusTones, what) ? statusTones[what] : undefined
+  const shown = terminal === undefined || tone === undefined ? visible(what) : terminal.paint(tone, visible(what))
+  return `${visible(`${at}  ${call_uuid}`)}  ${shown}${visible(`${reason}${by}`)}`
 }
 
 interface EndOptions extends AskOptions {
@@ -58,16 +76,30 @@ interface EndOptions extends AskOptions {
   json?: boolean
 }
 
-async function endCall(surroundings: Surroundings, callUuid: string, options: EndOptions): Promise<void> {
+async function endCall(surroundings: Surroundings, typed: string, options: EndOptions): Promise<void> {
   const { product, reason, json } = options
-  const answer = await askService<{ call: CallView }>(surroundings, options, {
+  const asking = await withKey(surroundings, options)
+  const callUuid = await fullUuid(surroundings, typed, asking)
+  const answer = await askService<{ call: CallView }>(surroundings, asking, {
     method: 'POST',
     path: `calls/${encodeURIComponent(callUuid)}/end`,
     body: reason === undefined ? {} : { reason },
   })
-  if (answer === undefined)
-    throw new CommandFailure(exitCodes.negative, `The product ${product} has no call ${callUuid}.`)
+  if (answer === undefined) throw noCall(product, typed)
   const { call } = answer
   if (json) return printJson(surroundings, { success: true, call })
   surroundings.out(`The call ${call.call_uuid} is over: ${call.status}, ${call.end_reason}.\n`)
+}
+
+/** Of the calls that go on now: what is over needs no end. What was typed, where none of them begins like it. */
+async function fullUuid(surroundings: Surroundings, typed: string, options: EndOptions): Promise<string> {
+  if (typed.length < fewest || !/^[0-9a-f-]{1,35}$/i.test(typed)) return typed
+  const uuids: string[] = []
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { status: 'live', limit: '100', ...(cursor !== undefined && { cursor }) }
+    const page = await askService<CallPage>(surroundings, options, { method: 'GET', path: 'calls', query })
+    uuids.push(...(page?.data ?? []).map(({ call_uuid }) => call_uuid))
+    cursor = page?.next_cursor ?? null
+  }
+  return findId(typed, uuids) ?? typed
 }

@@ -4,14 +4,18 @@ import { type Command, Option } from 'commander'
 import { readUntil } from '../services/participants.ts'
 import { participantHash } from '../session/session-id.ts'
 import { type AskOptions, askService, withServiceOptions } from './asking.ts'
-import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, withStore } from './command.ts'
+import { CommandFailure, exitCodes, printJson, printTable, type Surroundings, visible, withStore } from './command.ts'
+import { confirm, withYes } from './confirm.ts'
+import { requireKnown } from './known-products.ts'
 import { name } from './options.ts'
+import { shownTime, withExact } from './times.ts'
 
 interface DisconnectOptions {
   product: string
   role?: string
   user?: string
   until?: string
+  yes?: boolean
   json?: boolean
 }
 
@@ -26,16 +30,19 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
         .argument('<user>', 'user_id of the participant', name)
         .requiredOption('--product <name>', 'product namespace', name),
     ).option('--json', 'print JSON, as the REST answer, instead of text')
-  asking(
-    'show',
-    'Whether a participant is connected, with which devices, and its live calls. Asks the running service, with a product key.',
+  withExact(
+    asking(
+      'show',
+      'Whether a participant is connected, with which devices, and its live calls. Asks the running service, with a product key.',
+    ),
   ).action((role, user, options) => show(surroundings, role, user, options))
-  asking(
-    'erase',
-    'Erase what is kept of a participant, for good: calls keep their times, without names. Asks the running service, with a product key.',
+  withYes(
+    asking(
+      'erase',
+      'Erase what is kept of a participant, for good: calls keep their times, without names. It asks first; a script gives --yes. Asks the running service, with a product key.',
+    ),
   ).action((role, user, options) => erase(surroundings, role, user, options))
-  participant
-    .command('disconnect')
+  withYes(participant.command('disconnect'))
     .description(
       'Close the sockets of a participant, take its tokens back, forget its devices. A running service hears of it at once.',
     )
@@ -45,7 +52,7 @@ export function addParticipantCommands(program: Command, surroundings: Surroundi
     .requiredOption('--product <name>', 'product namespace', name)
     .option(
       '--until <instant>',
-      'tokens issued before it do not count either, as 2026-03-01T09:00:00Z, in ten years at the latest (default: now)',
+      'tokens issued before it do not count either, as 2026-03-01T09:00:00Z, in ten years at the latest; asks first, in a terminal (default: now)',
     )
     .option('--json', 'print JSON, as the REST answer, instead of text')
     // As it was before it took arguments: scripts go on.
@@ -61,13 +68,23 @@ async function disconnect(
   options: DisconnectOptions,
 ): Promise<void> {
   const { product, json } = options
-  if (role === undefined || userId === undefined) throw new CommandFailure(exitCodes.usage, 'Give a role and a user.')
+  if (role === undefined || userId === undefined)
+    throw new CommandFailure(
+      exitCodes.usage,
+      'Give a role and a user: ringwire participant disconnect customer ann --product shop',
+    )
   const now = Date.now()
   const until = readUntil(options.until, now)
   if (typeof until === 'string') throw new CommandFailure(exitCodes.usage, `--until ${until}`)
   const before = Math.max(now, until)
   const participant = { product, role, userId }
-  await withStore(surroundings, async ({ products, devices }) => {
+  await withStore(surroundings, async (store, config) => {
+    const { products, devices } = store
+    await requireKnown(surroundings, store, config, product)
+    if (before > now) {
+      const what = `Tokens of ${role}/${userId} that are issued before ${new Date(before).toISOString()} will not count.`
+      await confirm(surroundings, what, options)
+    }
     await products.revoke(participantHash(participant), before, now)
     // As the server API does: who may come back registers again [PUSH1].
     await devices.forgetAll(participant)
@@ -78,6 +95,8 @@ async function disconnect(
 }
 
 interface AskingOptions extends AskOptions {
+  yes?: boolean
+  exact?: boolean
   json?: boolean
 }
 
@@ -91,21 +110,31 @@ async function show(surroundings: Surroundings, role: string, user: string, opti
   if (view === undefined) throw nobody(role, user)
   if (options.json) return printJson(surroundings, view)
   const { online, sessions, devices, live_calls } = view
-  surroundings.out(`${role}/${user} is ${online ? 'online' : 'offline'}.\n`)
+  const { terminal } = surroundings
+  const state = online ? 'online' : 'offline'
+  surroundings.out(`${visible(`${role}/${user}`)} is ${terminal?.paint(online ? 'good' : 'warn', state) ?? state}.\n`)
+  const time = (at: string) => shownTime(surroundings, at, options.exact)
   const rows = [
-    ...sessions.map((one) => ['session', one.connected_at, one.device_id ?? '', one.session_id]),
-    ...devices.map((one) => ['device', one.registered_at, one.device_id, one.platform]),
-    ...live_calls.map((one) => ['call', one.started_at, one.status, one.call_uuid]),
+    ...sessions.map((one) => ['session', time(one.connected_at), one.device_id ?? '', one.session_id]),
+    ...devices.map((one) => ['device', time(one.registered_at), one.device_id, one.platform]),
+    ...live_calls.map((one) => ['call', time(one.started_at), one.status, one.call_uuid]),
   ]
+  if (rows.length === 0) {
+    surroundings.err(`${visible(`Nobody with role ${role} and user ${user} is connected, registered or in a call.`)}\n`)
+  }
   if (rows.length > 0) printTable(surroundings, ['WHAT', 'SINCE', 'OF', 'WHICH'], rows, {})
 }
 
 async function erase(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
+  await confirm(surroundings, `This erases what ${options.product} has of ${role}/${user}.`, options, true)
   const asked = { method: 'DELETE', path: pathOf(role, user), limitMs: eraseMs } as const
   const erased = await askService<ParticipantErased>(surroundings, options, asked)
   if (erased === undefined) throw nobody(role, user)
   if (options.json) return printJson(surroundings, erased)
   const { calls, devices, timeline_entries, webhook_deliveries } = erased
+  if (calls + devices + timeline_entries + webhook_deliveries === 0) {
+    surroundings.err(`${visible(`Nothing was kept of role ${role}, user ${user}.`)}\n`)
+  }
   surroundings.out(
     `${role}/${user} is erased: of ${calls} calls, ${devices} devices, ${timeline_entries} timeline entries, ${webhook_deliveries} webhooks.\n`,
   )
@@ -113,4 +142,7 @@ async function erase(surroundings: Surroundings, role: string, user: string, opt
 
 /** The service takes no such name. */
 const nobody = (role: string, user: string) =>
-  new CommandFailure(exitCodes.negative, `There can be no participant ${role}/${user}.`)
+  new CommandFailure(
+    exitCodes.negative,
+    visible(`There can be no participant with role ${role} and user ${user}: each is 1 to 255 bytes, without NUL.`),
+  )

@@ -76,7 +76,11 @@ describe('keys', () => {
   test('a key that is not there: 3', async () => {
     await run('keys create --product shop')
     for (const args of ['keys disable no', 'keys enable no', 'keys rotate no']) {
-      expect(await run(args)).toMatchObject({ code: 3, out: '', err: 'There is no key no.\n' })
+      expect(await run(args)).toMatchObject({
+        code: 3,
+        out: '',
+        err: expect.stringMatching(/^There is no key no\. Keys: key_\w+\.\n$/),
+      })
     }
   })
 
@@ -142,16 +146,8 @@ describe('webhooks', () => {
   test('[HOOK1, HOOK4] what an endpoint may not be changes nothing; one that is not there ends with 3', async () => {
     const endpoint = await create()
     for (const [args, exit, said] of [
-      [
-        `${endpoint.id} --product shop --url http://example.com/`,
-        1,
-        'url must begin with https://. RINGWIRE_WEBHOOK_ALLOW opens other addresses',
-      ],
-      [
-        `${endpoint.id} --product shop --url https://10.0.0.1/`,
-        1,
-        'url must lead to a public address. RINGWIRE_WEBHOOK_ALLOW opens other addresses',
-      ],
+      [`${endpoint.id} --product shop --url http://example.com/`, 1, 'RINGWIRE_WEBHOOK_ALLOW opens other addresses'],
+      [`${endpoint.id} --product shop --url https://10.0.0.1/`, 1, 'RINGWIRE_WEBHOOK_ALLOW opens other addresses'],
       [`${endpoint.id} --product shop --events call.ended,call.unknown`, 1, 'events must be a list of some of'],
       [
         `${endpoint.id} --product shop --description ${'x'.repeat(256)}`,
@@ -203,7 +199,7 @@ describe('webhooks', () => {
     expect(await json<object[]>(`webhooks deliveries ${stays.id} --product shop`)).toHaveLength(1)
     expect(await run(remove)).toMatchObject({
       code: 3,
-      err: `The product shop has no webhook endpoint ${gone.id}.\n`,
+      err: expect.stringContaining(`The product shop has no webhook endpoint ${gone.id}. It has: ${stays.id} (`),
     })
     expect(await json<object>(`webhooks delete ${stays.id} --product shop`)).toEqual({ id: stays.id, deleted: true })
     const query = { endpointId: gone.id, status: undefined, limit: 9, before: undefined }
@@ -217,7 +213,8 @@ describe('webhooks', () => {
         ['we_none', 'shop'],
         [created.id, 'clinic'],
       ]) {
-        const err = `The product ${product} has no webhook endpoint ${id}.\n`
+        const there = product === 'shop' ? `It has: ${created.id} (` : 'There is no product clinic in '
+        const err = expect.stringContaining(`The product ${product} has no webhook endpoint ${id}. ${there}`)
         expect(await run(`webhooks ${verb} ${id} --product ${product}`)).toMatchObject({ code: 3, out: '', err })
       }
     }
@@ -227,7 +224,7 @@ describe('webhooks', () => {
   test('[HOOK3] deliveries: all, page after page, and those alone that failed', async () => {
     const { id } = await create()
     const list = `webhooks deliveries ${id} --product shop`
-    expect(await run(list)).toMatchObject({ code: 0, out: '', err: 'There are none.\n' })
+    expect(await run(list)).toMatchObject({ code: 0, out: '', err: 'There are no deliveries.\n' })
     const sent: string[] = []
     for (let n = 0; n < 3; n++) {
       sent.unshift((await json<{ delivery_id: string }>(`webhooks test ${id} --product shop`)).delivery_id)

@@ -123,7 +123,7 @@ describe('help and usage', () => {
       ['serve --database-url postgres://x', "unknown option '--database-url'\n(That is a setting: set DATABASE_URL in"],
       ['keys list --data-dir x', "unknown option '--data-dir'\n(That is a setting: set RINGWIRE_DATA_DIR in"],
       ['serve --prot 9000', "unknown option '--prot'\n(Did you mean the setting RINGWIRE_PORT?"],
-      ['keys list --nonsense', "unknown option '--nonsense'\n(Options: --json, --help)"],
+      ['keys list --nonsense', "unknown option '--nonsense'\n(Options: --exact, --json, --help)"],
       ['config check --jsn', "unknown option '--jsn'\n(Did you mean --json?)"],
     ] as const) {
       const { code, out, err } = await run(args)

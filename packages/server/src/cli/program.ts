@@ -80,7 +80,11 @@ export function createProgram(surroundings: Surroundings, exit: (code: number) =
     .addHelpText('after', help)
     .showHelpAfterError('Add --help for help.')
     .exitOverride()
-    .configureOutput({ writeOut: surroundings.out, writeErr: (text) => surroundings.err(visibleLines(text)) })
+    .configureOutput({
+      writeOut: surroundings.out,
+      writeErr: (text) => surroundings.err(visibleLines(text)),
+      outputError: (text) => surroundings.err(inRed(surroundings, visibleLines(text))),
+    })
     .configureHelp({ visibleCommands, subcommandTerm })
   program
     .command('serve')
@@ -153,16 +157,22 @@ function versionText(): string {
   return `${description.name} ${description.version} (Bun ${Bun.version})`
 }
 
+/** The first line; what follows it is a hint. */
+function inRed({ errorTerminal }: Surroundings, text: string): string {
+  const end = text.indexOf('\n')
+  return errorTerminal === undefined ? text : `${errorTerminal.paint('bad', text.slice(0, end))}${text.slice(end)}`
+}
+
 /** What a command ends with is told in one place; a bug goes on to whoever started the command line. */
 function endWith(error: unknown, surroundings: Surroundings): number {
   // Commander has already written its message; help and version are no mistakes.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof CommandFailure) {
-    surroundings.err(`${error.message}\n`)
+    surroundings.err(inRed(surroundings, `${error.message}\n`))
     return error.exitCode
   }
   if (error instanceof StoreError) {
-    surroundings.err(`The store cannot be used: ${error.message}\n`)
+    surroundings.err(inRed(surroundings, `The store cannot be used: ${error.message}\n`))
     return exitCodes.failed
   }
   throw error

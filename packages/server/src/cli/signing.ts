@@ -91,7 +91,7 @@ export async function warnWithoutKey(
   err(`warning: ${visible(message)}\n`)
 }
 
-function isBootstrapped({ bootstrapKeys }: Config, product: string): boolean {
+export function isBootstrapped({ bootstrapKeys }: Config, product: string): boolean {
   return bootstrapKeys.some(({ products }) => products.includes(product))
 }
 
@@ -99,7 +99,7 @@ export function placeOfKeys({ databaseUrl, dataDir }: Config): string {
   return databaseUrl === null ? resolve(dataDir) : 'the database (DATABASE_URL)'
 }
 
-function knownProducts(keys: readonly ProductKey[]): string {
+export function knownProducts(keys: readonly ProductKey[]): string {
   const known = [...new Set(keys.flatMap((key) => key.products))].sort()
   return known.length === 0 ? 'There is no key at all.' : `Products with a key: ${known.join(', ')}.`
 }

@@ -213,7 +213,7 @@ describe('call history', () => {
     expect(await run('call history --product shop --user nobody --role x')).toMatchObject({
       code: 0,
       out: '',
-      err: 'No calls.\n',
+      err: 'No calls of nobody, role x, in shop.\n',
     })
   })
 })

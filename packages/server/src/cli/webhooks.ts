@@ -2,7 +2,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../config/config.ts'
 import { createAddressGuard } from '../outgoing/addresses.ts'
-import type { ProductStore } from '../ports/product-store.ts'
 import { isDeliveryId, type WebhookEndpoint } from '../ports/webhooks.ts'
 import {
   createWebhookEndpoints,
@@ -14,17 +13,25 @@ import {
 import {
   CommandFailure,
   exitCodes,
+  type OpenStore,
   printFields,
   printJson,
   printTable,
   type Surroundings,
   type Tones,
+  visible,
   withNewStore,
   withStore,
 } from './command.ts'
+import { type ConfirmOptions, confirm, withYes } from './confirm.ts'
+import { requireKnown, whyUnknown } from './known-products.ts'
+import { addListenOptions } from './listen.ts'
 import { product as productName, whole } from './options.ts'
-import { warnWithoutKey } from './signing.ts'
+import { findId } from './short-ids.ts'
+import { shellWord, warnWithoutKey } from './signing.ts'
+import { shownTime, withExact } from './times.ts'
 
+const mostDeliveries = 1_000
 const tones: Tones = { enabled: 'good', disabled: 'bad', delivered: 'good', failed: 'bad' }
 
 interface Options {
@@ -40,6 +47,7 @@ interface Changes {
 
 interface DeliveriesOptions extends Options {
   readonly failed?: boolean
+  readonly exact?: boolean
   readonly limit: number
   readonly cursor?: string
 }
@@ -59,6 +67,11 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
     .option('--events <types>', `${eventsHelp} (default: all)`)
     .option('--description <text>', 'what it is for, at most 255 characters (default: none)')
     .action((url: string, options: Options & Changes) => create(surroundings, url, options))
+  const listen = add(
+    'listen',
+    'Print the events of a product, and forward them to a server on this machine, until Ctrl-C.',
+  )
+  addListenOptions(listen, surroundings)
   add('list', 'List the endpoints of a product.').action((options: Options) => list(surroundings, options))
   add('set <id>', 'Change an endpoint; what is not given stays as it is.')
     .option('--url <url>', 'where events are sent (default: as it is)')
@@ -74,15 +87,15 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   add('rotate <id>', 'Give an endpoint a new secret, shown this once. For 24 hours the old one signs, too.').action(
     (id: string, options: Options) => rotate(surroundings, id, options),
   )
-  add('delete <id>', 'Remove an endpoint with all of its deliveries.').action((id: string, options: Options) =>
-    remove(surroundings, id, options),
+  withYes(add('delete <id>', 'Remove an endpoint with all of its deliveries. In a terminal it asks first.')).action(
+    (id: string, options: Options & ConfirmOptions) => remove(surroundings, id, options),
   )
   add('test <id>', 'Have the service send a webhook.test.').action((id: string, options: Options) =>
     test(surroundings, id, options),
   )
-  add('deliveries <id>', 'List what was sent, the newest first, and what was answered.')
+  withExact(add('deliveries <id>', 'List what was sent, the newest first, and what was answered.'))
     .option('--failed', 'only what failed for good')
-    .option('--limit <count>', 'how many at most, 1 to 1000', whole(1, 1_000), 50)
+    .option('--limit <count>', 'how many at most, 1 to 1000', whole(1, mostDeliveries), 50)
     .option('--cursor <id>', 'only what is older than this delivery (default: the newest ones)', cursor)
     .action((id: string, options: DeliveriesOptions) => deliveries(surroundings, id, options))
   add('retry <id> <delivery>', 'Have the service send a delivery that is over once more, under the same ID.').action(
@@ -90,27 +103,42 @@ export function addWebhookCommands(program: Command, surroundings: Surroundings)
   )
 }
 
-type Work<T> = (webhooks: WebhookEndpoints, products: ProductStore, config: Config) => T | Promise<T>
-
 /** The service that runs beside finds what was changed within a second. */
-function withWebhooks<T>(surroundings: Surroundings, work: Work<T>, mayMake = false): Promise<T> {
-  const open = mayMake ? withNewStore : withStore
-  return open(surroundings, (store, config) =>
-    work(
-      createWebhookEndpoints({
-        store: store.webhooks,
-        guard: createAddressGuard(config.webhookAllow),
-        now: surroundings.now,
-        onChanged: async () => {},
-      }),
-      store.products,
-      config,
-    ),
-  )
+export function webhooksOf({ now }: Surroundings, { webhooks: store }: OpenStore, config: Config): WebhookEndpoints {
+  return createWebhookEndpoints({
+    store,
+    guard: createAddressGuard(config.webhookAllow),
+    now,
+    onChanged: async () => {},
+  })
 }
 
-const none = (id: string, product: string) =>
-  new CommandFailure(exitCodes.negative, `The product ${product} has no webhook endpoint ${id}.`)
+/** Does something with the endpoint whose id was typed, in full or short; the command ends where there is none. */
+function withEndpoint<T>(
+  surroundings: Surroundings,
+  product: string,
+  typed: string,
+  work: (webhooks: WebhookEndpoints, endpoint: WebhookEndpoint) => T | Promise<T>,
+): Promise<T> {
+  return withStore(surroundings, async (store, config) => {
+    const webhooks = webhooksOf(surroundings, store, config)
+    const endpoints = await webhooks.list(product)
+    const ids = endpoints.map(({ id }) => id)
+    const id = findId(typed, ids)
+    const endpoint = endpoints.find((one) => one.id === id)
+    if (endpoint !== undefined) return work(webhooks, endpoint)
+    const there =
+      ids.length === 0
+        ? `It has none: ringwire webhooks create <url> --product ${shellWord(product)}`
+        : `It has: ${endpoints.map(({ id, url }) => `${id} (${url})`).join(', ')}.`
+    const hint = (await whyUnknown(surroundings, store, config, product)) ?? there
+    throw none(`The product ${product} has no webhook endpoint ${typed}. ${hint}`)
+  })
+}
+
+const none = (message: string) => new CommandFailure(exitCodes.negative, visible(message))
+/** Between a look and a change somebody else has removed it. */
+const gone = (id: string) => none(`The endpoint ${id} has just been removed.`)
 
 async function create(
   surroundings: Surroundings,
@@ -118,20 +146,20 @@ async function create(
   { product, json, ...given }: Options & Changes,
 ): Promise<void> {
   const input = { ...inputOf(given), url }
-  const add: Work<WebhookEndpoint> = async (webhooks, products, config) => {
+  const endpoint = await withNewStore(surroundings, async (store, config) => {
     // Before it is there: its secret is shown once, whatever fails after that.
-    await warnWithoutKey(surroundings, products, config, product)
-    const created = await webhooks.create(product, input)
+    await warnWithoutKey(surroundings, store.products, config, product)
+    const created = await webhooksOf(surroundings, store, config).create(product, input)
     if (!created.ok) throw new CommandFailure(exitCodes.failed, withHint(created.message))
     return created.endpoint
-  }
-  showSecret(surroundings, await withWebhooks(surroundings, add, true), json)
+  })
+  showSecret(surroundings, endpoint, json)
 }
 
-/** A backend is told the same, without the setting: that is the operator's. */
+/** What an operator can do beside: a backend is not told of the setting. */
 function withHint(message: string): string {
-  const isOfUrl = message.startsWith('url must ')
-  return isOfUrl ? `${message} RINGWIRE_WEBHOOK_ALLOW opens other addresses; this command reads it, too.` : message
+  if (!message.startsWith('url must ')) return message
+  return `${message}\nRINGWIRE_WEBHOOK_ALLOW opens other addresses; this command reads it, too.`
 }
 
 /** As the service reads it: null is what a new endpoint has. */
@@ -155,7 +183,11 @@ function showSecret(surroundings: Surroundings, endpoint: WebhookEndpoint, json:
 }
 
 async function list(surroundings: Surroundings, { product, json }: Options): Promise<void> {
-  const endpoints = await withWebhooks(surroundings, (webhooks) => webhooks.list(product))
+  const endpoints = await withStore(surroundings, async (store, config) => {
+    const found = await webhooksOf(surroundings, store, config).list(product)
+    if (found.length === 0) await requireKnown(surroundings, store, config, product)
+    return found
+  })
   if (json) return printJson(surroundings, endpoints.map(shownEndpoint))
   if (endpoints.length === 0) return surroundings.err(`The product ${product} has no webhook endpoints.\n`)
   printEndpoints(surroundings, endpoints)
@@ -172,16 +204,18 @@ function printEndpoints(surroundings: Surroundings, endpoints: readonly WebhookE
   printTable(surroundings, ['ID', 'URL', 'STATE', 'EVENTS', 'DESCRIPTION'], rows, tones)
 }
 
-async function change(
+function change(
   surroundings: Surroundings,
-  id: string,
+  typed: string,
   product: string,
   input: EndpointInput,
 ): Promise<WebhookEndpoint> {
-  const changed = await withWebhooks(surroundings, (webhooks) => webhooks.change(product, id, input))
-  if (changed === undefined) throw none(id, product)
-  if (!changed.ok) throw new CommandFailure(exitCodes.failed, withHint(changed.message))
-  return changed.endpoint
+  return withEndpoint(surroundings, product, typed, async (webhooks, { id }) => {
+    const changed = await webhooks.change(product, id, input)
+    if (changed === undefined) throw gone(id)
+    if (!changed.ok) throw new CommandFailure(exitCodes.failed, withHint(changed.message))
+    return changed.endpoint
+  })
 }
 
 async function set(
@@ -205,41 +239,63 @@ async function setEnabled(
 ): Promise<void> {
   const endpoint = await change(surroundings, id, product, { enabled })
   if (json) return printJson(surroundings, shownEndpoint(endpoint))
-  surroundings.err(`${id} is ${enabled ? 'enabled' : 'disabled'}.\n`)
+  surroundings.err(`${endpoint.id} is ${enabled ? 'enabled' : 'disabled'}.\n`)
 }
 
-async function rotate(surroundings: Surroundings, id: string, { product, json }: Options): Promise<void> {
-  const endpoint = await withWebhooks(surroundings, (webhooks) => webhooks.rotate(product, id))
-  if (endpoint === undefined) throw none(id, product)
+async function rotate(surroundings: Surroundings, typed: string, { product, json }: Options): Promise<void> {
+  const endpoint = await withEndpoint(surroundings, product, typed, async (webhooks, { id }) => {
+    const rotated = await webhooks.rotate(product, id)
+    if (rotated === undefined) throw gone(id)
+    return rotated
+  })
   showSecret(surroundings, endpoint, json)
 }
 
-async function remove(surroundings: Surroundings, id: string, { product, json }: Options): Promise<void> {
-  if (!(await withWebhooks(surroundings, (webhooks) => webhooks.remove(product, id)))) throw none(id, product)
+async function remove(surroundings: Surroundings, typed: string, options: Options & ConfirmOptions): Promise<void> {
+  const { product, json } = options
+  const id = await withEndpoint(surroundings, product, typed, async (webhooks, { id, url }) => {
+    await confirm(surroundings, `This removes ${id} (${url}) with all of its deliveries.`, options)
+    if (!(await webhooks.remove(product, id))) throw gone(id)
+    return id
+  })
   if (json) return printJson(surroundings, { id, deleted: true })
   surroundings.err(`${id} is removed.\n`)
 }
 
-async function test(surroundings: Surroundings, id: string, { product, json }: Options): Promise<void> {
-  const deliveryId = await withWebhooks(surroundings, (webhooks) => webhooks.test(product, id))
-  if (deliveryId === undefined) throw none(id, product)
+async function test(surroundings: Surroundings, typed: string, { product, json }: Options): Promise<void> {
+  const deliveryId = await withEndpoint(surroundings, product, typed, async (webhooks, { id }) => {
+    const queued = await webhooks.test(product, id)
+    if (queued === undefined) throw gone(id)
+    return queued
+  })
   showQueued(surroundings, deliveryId, json)
 }
 
 async function retry(
   surroundings: Surroundings,
-  id: string,
-  deliveryId: string,
+  typedEndpoint: string,
+  typedDelivery: string,
   { product, json }: Options,
 ): Promise<void> {
-  const isQueued = await withWebhooks(surroundings, async (webhooks) => {
-    if ((await webhooks.find(product, id)) === undefined) throw none(id, product)
-    return webhooks.retry(product, id, deliveryId)
+  const deliveryId = await withEndpoint(surroundings, product, typedEndpoint, async (webhooks, { id }) => {
+    const deliveryId = await fullDeliveryId(webhooks, product, id, typedDelivery)
+    if (await webhooks.retry(product, id, deliveryId)) return deliveryId
+    const where = `ringwire webhooks deliveries ${id} --product ${shellWord(product)} lists them`
+    throw none(`The endpoint ${id} has no delivery ${typedDelivery} that is over. ${where}.`)
   })
-  if (!isQueued) {
-    throw new CommandFailure(exitCodes.negative, `The endpoint ${id} has no delivery ${deliveryId} that is over.`)
-  }
   showQueued(surroundings, deliveryId, json)
+}
+
+/** Among the newest ones. What was typed, where none of them begins like it. */
+async function fullDeliveryId(webhooks: WebhookEndpoints, product: string, id: string, typed: string): Promise<string> {
+  if (isDeliveryId(typed)) return typed
+  const page = await webhooks.deliveries(product, id, { status: undefined, limit: mostDeliveries, before: undefined })
+  return (
+    findId(
+      typed,
+      (page?.records ?? []).map((record) => record.id),
+    ) ?? typed
+  )
 }
 
 function showQueued(surroundings: Surroundings, deliveryId: string, json: boolean | undefined): void {
@@ -253,21 +309,24 @@ function showQueued(surroundings: Surroundings, deliveryId: string, json: boolea
 
 async function deliveries(
   surroundings: Surroundings,
-  id: string,
-  { product, json, failed, limit, cursor: before }: DeliveriesOptions,
+  typed: string,
+  { product, json, failed, limit, cursor: before, exact }: DeliveriesOptions,
 ): Promise<void> {
   const query = { status: failed ? ('failed' as const) : undefined, limit, before }
-  const page = await withWebhooks(surroundings, (webhooks) => webhooks.deliveries(product, id, query))
-  if (page === undefined) throw none(id, product)
+  const page = await withEndpoint(surroundings, product, typed, async (webhooks, { id }) => {
+    const found = await webhooks.deliveries(product, id, query)
+    if (found === undefined) throw gone(id)
+    return found
+  })
   const shown = page.records.map(shownDelivery)
   if (json) return printJson(surroundings, shown)
-  if (shown.length === 0) return surroundings.err('There are none.\n')
+  if (shown.length === 0) return surroundings.err('There are no deliveries.\n')
   const rows = shown.map((one) => [
     one.id,
     one.type,
     one.status,
     String(one.attempts),
-    one.created_at,
+    shownTime(surroundings, one.created_at, exact),
     String(one.response_status ?? one.response ?? ''),
   ])
   printTable(surroundings, ['ID', 'TYPE', 'STATE', 'ATTEMPTS', 'CREATED', 'ANSWER'], rows, tones)

@@ -34,6 +34,7 @@ export function timedCalls(store: CallStore, timed: Timed): CallStore {
     stepsAfter: (ref, version) => timed('read', store.stepsAfter(ref, version)),
     history: (query) => timed('history', store.history(query)),
     seen: (ref) => timed('read', store.seen(ref)),
+    beginning: (product, start, limit) => timed('read', store.beginning(product, start, limit)),
     list: (query) => timed('list', store.list(query)),
     erase: (participant, onErased) => timed('erase', store.erase(participant, onErased)),
     note: (call) => store.note(call),

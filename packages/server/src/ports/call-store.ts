@@ -75,6 +75,9 @@ export interface CallRecords {
   /** A call as a backend is shown it [SRV2]. */
   seen(ref: CallRef): MaybePromise<SeenCall | undefined>
 
+  /** The uuids of calls of a product that begin with `start`, in their order, so many at the most. */
+  beginning(product: string, start: string, limit: number): MaybePromise<readonly string[]>
+
   /** A page of the calls of a product, or of one participant, newest started_at first, tie by call_uuid descending [SRV2]. */
   list(query: ListQuery): MaybePromise<ListPage>
 

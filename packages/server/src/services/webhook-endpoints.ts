@@ -12,6 +12,10 @@ import {
   type WebhookStore,
 } from '../ports/webhooks.ts'
 
+/** What to do while an endpoint is developed on one machine. */
+export const localHint =
+  'To receive events on this machine while you develop, run: ringwire webhooks listen --product <name> --forward-to http://127.0.0.1:3000/webhooks'
+
 /** So many endpoints may a product have. */
 export const maxEndpoints = 20
 /** For so long the secret before signs, too [HOOK1]. In ms. */
@@ -149,9 +153,7 @@ function readInput({ url, events, description, enabled }: EndpointInput, guard: 
     const problem = urlProblem(url, guard)
     if (problem !== undefined) return bad(problem)
   }
-  if (events != null && !isListOfTypes(events)) {
-    return bad(`events must be a list of some of ${hookTypes.join(', ')}.`)
-  }
+  if (events != null && !isListOfTypes(events)) return bad(eventsRule)
   if (description != null && (typeof description !== 'string' || description.length > maxDescriptionLength)) {
     return bad(`description must be a text of at most ${maxDescriptionLength} characters.`)
   }
@@ -163,6 +165,15 @@ function readInput({ url, events, description, enabled }: EndpointInput, guard: 
     ...(enabled !== undefined && { enabled: (enabled as boolean | null) ?? true }),
   }
   return { ok: true, changes }
+}
+
+const eventsRule = `events must be a list of some of ${hookTypes.join(', ')}.`
+
+/** Types as they are typed, with commas between them; all of calls where nothing is, or `all` [HOOK1]. */
+export function readEvents(text = 'all'): { readonly ok: true; readonly types: HookType[] | null } | Refused {
+  if (text === 'all') return { ok: true, types: null }
+  const types = text.split(',').map((type) => type.trim())
+  return isListOfTypes(types) ? { ok: true, types: types as HookType[] } : { ok: false, message: eventsRule }
 }
 
 function isListOfTypes(events: unknown): boolean {
@@ -180,10 +191,10 @@ export function urlProblem(text: unknown, guard: AddressGuard): string | undefin
   if (url.protocol === 'http:') {
     const isPlain =
       host === 'localhost' ? guard.allowsPlain('127.0.0.1') || guard.allowsPlain('::1') : guard.allowsPlain(host)
-    return isPlain ? undefined : 'url must begin with https://.'
+    return isPlain ? undefined : `url must begin with https://. ${localHint}`
   }
-  if (url.protocol !== 'https:') return 'url must begin with https://.'
-  if (isIP(host) !== 0 && !guard.allows(host)) return 'url must lead to a public address.'
+  if (url.protocol !== 'https:') return `url must begin with https://, not with ${url.protocol}//.`
+  if (isIP(host) !== 0 && !guard.allows(host)) return `url must lead to a public address. ${localHint}`
   return undefined
 }
 

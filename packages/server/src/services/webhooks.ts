@@ -14,6 +14,7 @@ import {
   type WebhookStore,
 } from '../ports/webhooks.ts'
 import { createLag } from './lag.ts'
+import { isGone, isListener, isListenerHere } from './listeners.ts'
 import { ringEndOf, type WakeHook } from './wake-hook.ts'
 
 const secondMs = 1_000
@@ -56,6 +57,8 @@ const putOffRounds = 10
 /** Old deliveries are removed this often, and this long after they ended. In ms. */
 const pruneMs = 10 * minuteMs
 export const keptDeliveriesMs = { delivered: 3 * dayMs, failed: 30 * dayMs }
+/** How often a node looks whether `ringwire webhooks listen` still runs, in ms. */
+const listenersMs = 2_000
 /** A stop waits this long for what is under way, in ms. */
 const graceMs = 1_000
 
@@ -81,6 +84,8 @@ export interface FailedDelivery {
 export interface WebhooksOptions {
   readonly store: WebhookStore
   readonly post: Post
+  /** Sends to this machine; without it `post` does. */
+  readonly postHere?: Post
   /** Completes `call.wake` for each attempt. */
   readonly wakeHook: WakeHook
   /** The clock that calls go by. */
@@ -115,7 +120,17 @@ export interface Webhooks {
 
 /** Delivers what commits wrote for endpoints [HOOK3]. Every node does, each what it claims; none leads. */
 export function createWebhooks(options: WebhooksOptions): Webhooks {
-  const { store, post, wakeHook, now, onResult, onFailed, onError, pause = () => Bun.sleep(pauseMs) } = options
+  const {
+    store,
+    post,
+    postHere = post,
+    wakeHook,
+    now,
+    onResult,
+    onFailed,
+    onError,
+    pause = () => Bun.sleep(pauseMs),
+  } = options
   let endpoints = new Map<string, WebhookEndpoint>()
   let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
   let presence: ReadonlySet<string> = new Set()
@@ -134,6 +149,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   let isAway = false
   let refreshedAt = Number.NEGATIVE_INFINITY
   let prunedAt = performance.now()
+  let lookedAt = Number.NEGATIVE_INFINITY
   let timer: ReturnType<typeof setInterval> | undefined
   const stopping = new AbortController()
   const lag = createLag()
@@ -141,7 +157,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   async function refresh(): Promise<void> {
     const all = await store.refresh()
     refreshedAt = performance.now()
-    const enabled = all.filter((endpoint) => endpoint.enabled)
+    const enabled = all.filter((endpoint) => endpoint.enabled && (!isListener(endpoint) || isListenerHere(endpoint)))
     endpoints = new Map(enabled.map((endpoint) => [endpoint.id, endpoint]))
     ofProduct = Map.groupBy(enabled, ({ product }) => product)
     const hearing = new Set(enabled.flatMap((endpoint) => (hearsPresence(endpoint) ? [endpoint.product] : [])))
@@ -232,7 +248,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
 
   function send({ id, body }: Claimed, endpoint: WebhookEndpoint, at: number): Promise<Answer> {
     const timestamp = Math.floor(at / secondMs)
-    return post({
+    const ask = isListener(endpoint) ? postHere : post
+    return ask({
       url: endpoint.url,
       headers: {
         'content-type': 'application/json',
@@ -320,6 +337,16 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     return ofProduct.get(product)?.filter(({ events }) => events === null || events.includes(type)) ?? []
   }
 
+  /** A command that was killed could not remove its endpoint. */
+  async function removeGone(): Promise<void> {
+    lookedAt = performance.now()
+    const here = [...endpoints.values()].filter(isListenerHere)
+    const gone = await Promise.all(here.map(isGone))
+    for (const [index, { id, product }] of here.entries()) {
+      if (gone[index] && !isStopped) await store.removeEndpoint(product, id)
+    }
+  }
+
   function lookAtAll(): Promise<void> {
     for (const id of endpoints.keys()) asked.add(id)
     return work()
@@ -331,6 +358,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     try {
       if (performance.now() - refreshedAt >= refreshMs) await refresh()
       if (performance.now() - prunedAt >= pruneMs) void prune()
+      if (performance.now() - lookedAt >= listenersMs) removeGone().catch(failed)
       const ids = [...endpoints.keys()]
       for (let n = 0; n < putOffRounds && (await store.putOff(ids)); n++);
     } catch (error) {

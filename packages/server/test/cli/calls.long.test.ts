@@ -100,11 +100,20 @@ test('[SRV2] end says why it could not, and never the secret', async () => {
     return [code, err]
   }
   const url = ` --url ${service.url}`
-  expect(await refused(ask + url)).toEqual([3, `The product shop has no call ${callUuid}.\n`])
+  expect(await refused(ask + url)).toEqual([
+    3,
+    `The product shop has no call ${callUuid}. ringwire call list --product shop shows its calls.\n`,
+  ])
   const [code, err] = await refused(ask + url, { ...key, RINGWIRE_KEY_SECRET: 'wrong' })
   expect([code, err]).toEqual([1, expect.stringMatching(/^PRODUCT_AUTH_INVALID_SECRET: /)])
-  expect(await refused(`${ask} --url http://127.0.0.1:1`)).toEqual([1, 'No service answers at http://127.0.0.1:1.\n'])
-  expect(await refused(ask + url, {})).toEqual([2, 'Give --key, or RINGWIRE_KEY_ID.\n'])
+  expect(await refused(`${ask} --url http://127.0.0.1:1`)).toEqual([
+    1,
+    expect.stringMatching(/^No service answers at http:\/\/127\.0\.0\.1:1\. .*RINGWIRE_URL/),
+  ])
+  expect(await refused(ask + url, {})).toEqual([
+    2,
+    'Give --key, or set RINGWIRE_KEY_ID: ringwire keys list shows the keys.\n',
+  ])
   expect((await refused(ask))[0]).toBe(2)
 }, 240_000)
 

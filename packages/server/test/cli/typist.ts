@@ -10,6 +10,8 @@ export interface Typist {
   sees(pattern: RegExp): Promise<RegExpExecArray>
   readonly ended: Promise<Ended>
   kill(): void
+  /** As Ctrl-C. */
+  interrupt(): void
 }
 
 /** How long is waited for what should come. A bound for failures, never a pace. */
@@ -83,6 +85,7 @@ export function startTyping(args: string[], env: Record<string, string>): Typist
     sees: screen.sees,
     ended,
     kill: () => child.kill('SIGKILL'),
+    interrupt: () => child.kill('SIGINT'),
   }
 }
 
@@ -105,5 +108,6 @@ export function startInTerminal(args: string[], env: Record<string, string>): Ty
     sees: screen.sees,
     ended,
     kill: () => child.kill('SIGKILL'),
+    interrupt: () => child.kill('SIGINT'),
   }
 }

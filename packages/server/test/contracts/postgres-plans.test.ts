@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
-import { edgeSql, listSql, seenSql } from '../../src/adapters/postgres/call-lists.ts'
+import { beginningSql, edgeSql, listSql, seenSql } from '../../src/adapters/postgres/call-lists.ts'
 import {
   dueRingsSql,
   historySql,
@@ -126,6 +126,7 @@ describe('every read finds its rows through an index', () => {
     ['rows of the outbox that are given back', releaseSql, ['{1,2,3}', 400]],
     ['the calls of what was claimed', claimSql, ['7', 50, 10_000]],
     ['[SRV2] a call as a backend is shown it', seenSql, ['u', 'clinic']],
+    ['calls whose uuid begins so', beginningSql, ['ab12', 'clinic', 5]],
     ['[SRV2] calls of a product', listSql('product'), ofProduct],
     ['[SRV2] calls of a product that are live', listSql('live'), [...ofProduct.slice(0, 6), 'ringing']],
     ['[SRV2] calls of a participant', listSql('participant'), [...ofProduct, ...busiest.slice(0, 2)]],

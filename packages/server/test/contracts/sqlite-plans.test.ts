@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { edgeSql, listSql, seenSql } from '../../src/adapters/sqlite/call-lists.ts'
+import { beginningSql, edgeSql, listSql, seenSql } from '../../src/adapters/sqlite/call-lists.ts'
 import { historySql, liveSql, loadSql, overPageSql, stepsAfterSql } from '../../src/adapters/sqlite/call-reads.ts'
 import { openConnection } from '../../src/adapters/sqlite/connection.ts'
 import {
@@ -157,6 +157,9 @@ describe('every read finds its rows through an index', () => {
         expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual(isPage ? ['SCAN calls'] : [])
       }
     }
+    expect(plan(beginningSql)).toEqual([
+      'SEARCH calls USING COVERING INDEX calls_by_uuid (call_uuid>? AND call_uuid<?)',
+    ])
     expect(plan(seenSql)[0]).toBe('SEARCH calls USING INDEX calls_by_uuid (call_uuid=? AND product=?)')
   })
 

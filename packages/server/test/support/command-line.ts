@@ -43,9 +43,13 @@ export async function run(
       ran.err += text
     },
     terminal: undefined,
+    errorTerminal: undefined,
+    // Nobody sits there.
+    ask: async () => undefined,
     openConsole: () => {
       throw new Error('not asked for')
     },
+    stopped: () => new Promise(() => {}),
     readInput: async () => options.input ?? '',
     openStore: (config) =>
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),

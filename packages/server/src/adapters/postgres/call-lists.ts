@@ -10,6 +10,11 @@ const withBy = (from: string) => `
 
 export const seenSql = `${withBy('calls')} WHERE calls.call_uuid = $1 AND calls.product = $2`
 
+/** `g` comes after every digit of a uuid. */
+export const beginningSql = `
+  SELECT call_uuid FROM calls WHERE call_uuid >= $1 AND call_uuid < $1 || 'g' AND product = $2
+  ORDER BY call_uuid LIMIT $3::int`
+
 const range = '(started_at, call_uuid) < ($2::text::bigint, $3) AND (started_at, call_uuid) >= ($4::text::bigint, $5)'
 const order = 'ORDER BY started_at DESC, call_uuid DESC'
 const wanted = `($7::text = '' OR status = ANY (string_to_array($7::text, ' ')))`
@@ -37,6 +42,7 @@ const newest = '9223372036854775807'
 
 export interface CallLists {
   seen(ref: CallRef): Promise<SeenCall | undefined>
+  beginning(product: string, start: string, limit: number): Promise<readonly string[]>
   list(query: ListQuery): Promise<ListPage>
 }
 
@@ -61,6 +67,9 @@ export function createCallLists(connections: Connections): CallLists {
     async seen(ref) {
       const [row] = await read(seenSql, [ref.callUuid, ref.product])
       return row === undefined ? undefined : seenOf(row as SeenRow)
+    },
+    async beginning(product, start, limit) {
+      return (await read(beginningSql, [start, product, limit])).map(({ call_uuid }) => call_uuid as string)
     },
     async list(query) {
       return listPage(

@@ -124,6 +124,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     stepsAfter: (ref, version) => reads.stepsAfter(ref, version),
     history: (query) => reads.history(query),
     seen: lists.seen,
+    beginning: lists.beginning,
     list: lists.list,
     async erase(participant, onErased = () => {}) {
       const count = await eraseCalls(erasable, participant, onErased)

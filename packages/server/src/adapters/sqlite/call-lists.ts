@@ -12,6 +12,10 @@ const withBy = (from: string) => `
 
 export const seenSql = `${withBy('calls')} WHERE calls.call_uuid = ? AND calls.product = ?`
 
+/** `g` comes after every digit of a uuid. */
+export const beginningSql =
+  "SELECT call_uuid FROM calls INDEXED BY calls_by_uuid WHERE call_uuid >= ?1 AND call_uuid < ?1 || 'g' AND product = ?2 ORDER BY call_uuid LIMIT ?3"
+
 const range = '(started_at, call_uuid) < (?, ?) AND (started_at, call_uuid) >= (?, ?)'
 const order = 'ORDER BY started_at DESC, call_uuid DESC'
 const half = (what: string, side: 'caller' | 'callee') =>
@@ -34,11 +38,13 @@ const newest: Position = { startedAt: Number.POSITIVE_INFINITY, callUuid: '' }
 
 export interface CallLists {
   seen(ref: CallRef): SeenCall | undefined
+  beginning(product: string, start: string, limit: number): readonly string[]
   list(query: ListQuery): ListPage
 }
 
 export function createCallLists(db: Database): CallLists {
   const seen = db.query<SeenRow, [string, string]>(seenSql)
+  const beginning = db.query<{ call_uuid: string }, [string, string, number]>(beginningSql)
   const statements = (sqlOf: (along: Range['along']) => string) => ({
     product: sqlOf('product'),
     live: sqlOf('live'),
@@ -60,6 +66,7 @@ export function createCallLists(db: Database): CallLists {
       const row = seen.get(ref.callUuid, ref.product)
       return row === null ? undefined : seenOf(row)
     },
+    beginning: (product, start, limit) => beginning.all(start, product, limit).map(({ call_uuid }) => call_uuid),
     list: (query) =>
       // Here every answer is there at once.
       listPage(

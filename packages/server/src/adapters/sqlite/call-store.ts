@@ -171,6 +171,7 @@ export function createCallStore(parts: CallStoreParts): CallStore {
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     seen: (ref) => attempt(() => lists.seen(ref)),
+    beginning: (product, start, limit) => attempt(() => lists.beginning(product, start, limit)),
     list: (query) => attempt(() => lists.list(query)),
     async erase(participant, onErased = () => {}) {
       const count = await eraseCalls(erasable, participant, onErased)
@@ -203,6 +204,7 @@ export function createReadOnlyCallStore(reads: CallReads, lists: CallLists, clos
     stepsAfter: (ref, version) => attempt(() => reads.stepsAfter(ref, version)),
     history: (query) => attempt(() => reads.history(query)),
     seen: (ref) => attempt(() => lists.seen(ref)),
+    beginning: (product, start, limit) => attempt(() => lists.beginning(product, start, limit)),
     list: (query) => attempt(() => lists.list(query)),
     erase: refuse,
     note() {},

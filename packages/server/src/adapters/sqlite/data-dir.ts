@@ -72,7 +72,7 @@ function writePid(dir: DataDir): void {
     rmSync(pidFile(dir), { force: true })
     writeFileSync(pidFile(dir), `${process.pid}\n`, { mode: 0o600 })
   } catch {
-    // The disk may be full; the lock is held all the same.
+    // The disk may be full. The lock is held without it.
   }
 }
 
