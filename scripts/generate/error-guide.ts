@@ -39,7 +39,8 @@ const remedies: Record<ErrorCode, string> = {
   INTERNAL_ERROR: 'Ask again later, and look into the log of the service.',
   SERVICE_UNAVAILABLE: 'Ask again after a second, with growing pauses: a store is away.',
   SERVICE_DRAINING: 'Connect again: another node, or this one when it is back.',
-  UPGRADE_REQUIRED: 'Connect with a WebSocket client.',
+  UPGRADE_REQUIRED: 'Connect with a WebSocket client that speaks version 13 of the protocol.',
+  INVALID_UPGRADE: 'Connect with a WebSocket client: it makes the key itself.',
   INVALID_MESSAGE: 'Correct the client. Ten in a row close the socket with 4400.',
   UNKNOWN_EVENT:
     'Correct the event name. `auth.refresh`, `call.stats` and `presence.watch` are for extended sessions alone.',

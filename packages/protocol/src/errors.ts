@@ -44,13 +44,14 @@ export const errors = {
   CALL_NOT_RINGING: rest(410, 'The call does not ring any more.'),
   METHOD_NOT_ALLOWED: rest(405, 'This path does not answer that method.'),
 
-  AUTH_TOKEN_REQUIRED: both(401, 'A session token is required.'),
+  AUTH_TOKEN_REQUIRED: both(401, 'Send the session token as "Authorization: Bearer <token>".'),
   AUTH_TOKEN_INVALID: both(401, 'The session token is invalid or expired.'),
   INTERNAL_ERROR: both(500, 'Something went wrong in the service.', true),
   SERVICE_UNAVAILABLE: both(503, 'The service cannot do this right now.', true),
   SERVICE_DRAINING: both(503, 'This node starts or is about to stop; connect again.', true),
 
   UPGRADE_REQUIRED: rest(426, 'This path speaks WebSocket only.'),
+  INVALID_UPGRADE: rest(400, 'Sec-WebSocket-Key must be 16 bytes in base64 (RFC 6455).'),
 
   INVALID_MESSAGE: ws('The message is not a JSON envelope {event, request_id?, data?}.'),
   UNKNOWN_EVENT: ws('There is no such event.'),
@@ -66,7 +67,7 @@ export const errors = {
   CALL_ALREADY_ANSWERED: ws('The call was already answered.'),
   CALLEE_BUSY: ws('The callee is in another call.'),
   CALL_GLARE: ws('The callee is calling you: answer the waiting call.'),
-  CALL_ID_CONFLICT: ws('This call_uuid belongs to your earlier call with another callee.'),
+  CALL_ID_CONFLICT: ws('This call_uuid belongs to an earlier call of yours. Choose another one.'),
   RELAY_BUFFER_FULL: ws('Too much is waiting for the peer.', true),
   RATE_LIMITED: both(429, 'Too many requests.', true),
 } as const satisfies Record<string, ErrorDefinition>

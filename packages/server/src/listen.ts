@@ -6,6 +6,7 @@ import type { TlsPair } from './config/tls-files.ts'
 import type { HttpApp } from './http/app.ts'
 import { runtimeBodyBound } from './http/body.ts'
 import type { ClientAddress } from './http/client-address.ts'
+import { handshakeOf } from './http/handshake.ts'
 import { failure } from './http/replies.ts'
 import { targetOf } from './http/request-target.ts'
 import type { Journal } from './observability/journal.ts'
@@ -132,7 +133,7 @@ function bind(options: ListenOptions, pair: TlsPair | undefined, port: number): 
       const address = server.requestIP(request)?.address
       const client = () => clientAddress(request.headers, address)
       const { path, query } = targetOf(request)
-      if (path === webSocketPath && request.headers.get('upgrade')?.toLowerCase() === 'websocket') {
+      if (path === webSocketPath && handshakeOf(request) === 'good') {
         return gateway.upgrade(request, query, server, client)
       }
       return answer(request, path, address, client)

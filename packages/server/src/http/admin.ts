@@ -52,7 +52,8 @@ export function listenForAdmin({ config, status, journal, counters }: AdminOptio
   /** A right token is no guess. Over the limit none is looked at: a guess that is right would pass. */
   function tokenRefusal(token: string | undefined, address: string | undefined): Response | undefined {
     if (isKnown === undefined) return undefined
-    if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'The admin token is required.' })
+    if (token === undefined)
+      return failure('AUTH_TOKEN_REQUIRED', { message: 'Send the admin token as "Authorization: Bearer <token>".' })
     const subject = addressKey(address)
     const retryAfterMs = guesses.consume(subject)
     if (retryAfterMs > 0) return failure('RATE_LIMITED', { headers: retryAfter(retryAfterMs) })

@@ -4,7 +4,7 @@
  *   const app = createHttpApp({ config, clientAddress, journal, clock, products, tokens, iceServers, limits, … })
  *   app.fetch(request, socketAddress) → Response | Promise<Response>
  *
- * A WebSocket upgrade never comes here: the gateway takes it. What still asks for its path is told to upgrade.
+ * The gateway takes every upgrade that is in order. The rest of what asks for its path is told what is wrong with it.
  */
 import type { EndpointName } from '@ringwire/protocol/endpoints'
 import { type PathParams, type Route, routeAt, routes } from '@ringwire/protocol/routes'
@@ -31,6 +31,7 @@ import { createCallHistoryEndpoint } from './call-history.ts'
 import type { ClientAddress } from './client-address.ts'
 import { createCors } from './cors.ts'
 import { createDeviceEndpoints, type DeviceDeps } from './device.ts'
+import { refuseHandshake } from './handshake.ts'
 import { createIceServersEndpoint } from './ice-servers.ts'
 import { createJwksEndpoint } from './jwks.ts'
 import { empty, failure, healthReply, retryAfter } from './replies.ts'
@@ -149,7 +150,7 @@ function handlersOf(deps: HttpDeps): Readonly<Record<EndpointName, Handler>> {
     ...createDeviceEndpoints(deps),
     liveness: () => healthReply(health.live()),
     readiness: async () => healthReply(await health.ready()),
-    webSocket: upgradeRequired,
+    webSocket: refuseHandshake,
   }
 }
 
@@ -170,8 +171,4 @@ function unexpected(error: Error, c: Context<Env>, journal: Pick<Journal, 'faile
   journal.failed(error, 'a request failed', { method: c.req.method, path: c.req.path })
   if (error instanceof StoreError) return failure('SERVICE_UNAVAILABLE', { headers: retryAfter(1000) })
   return failure('INTERNAL_ERROR')
-}
-
-function upgradeRequired(): Response {
-  return failure('UPGRADE_REQUIRED', { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } })
 }

@@ -27,7 +27,8 @@ export function createRingEndpoints(deps: RingDeps) {
 
   const withTicket = (answer: Answer) => (request: Request) => {
     const token = bearerToken(request.headers.get('authorization'))
-    if (token === undefined) return failure('AUTH_TOKEN_REQUIRED', { message: 'A ring ticket is required.' })
+    if (token === undefined)
+      return failure('AUTH_TOKEN_REQUIRED', { message: 'Send the ring ticket as "Authorization: Bearer <ticket>".' })
     const ticket = ringTickets.verify(token)
     if (ticket === undefined || isRevoked({ ...ticket, key: null }))
       return failure('AUTH_TOKEN_INVALID', { message: 'The ring ticket is invalid.' })

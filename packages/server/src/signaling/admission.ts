@@ -52,6 +52,8 @@ type Identified =
 const tokenParameters = ['token', 'access_token', 'jwt', 'authorization']
 const noQuery = new URLSearchParams()
 
+const howToSend = 'Send the session token as "Authorization: Bearer <token>" or as the subprotocols "jwt, <token>".'
+
 /** Who may open a socket [WS1, WS2, WS7, WS8, HTTP1]. */
 export function createAdmission({ allowedOrigins, tokens, localLimits }: AdmissionOptions) {
   /** The client's address is only looked up for a stranger. */
@@ -87,13 +89,13 @@ export function createAdmission({ allowedOrigins, tokens, localLimits }: Admissi
       const verified = tokens.verify(bearer)
       return verified.ok ? verified : stranger(refusal('AUTH_TOKEN_INVALID'))
     }
-    if (!offered) return stranger(refusal('AUTH_TOKEN_REQUIRED'))
+    if (!offered) return stranger(refusal('AUTH_TOKEN_REQUIRED', howToSend))
     if (token === undefined) {
       return stranger({
         kind: 'refused',
         code: 4401,
         reason: 'token required',
-        error: errorBody('AUTH_TOKEN_REQUIRED'),
+        error: errorBody('AUTH_TOKEN_REQUIRED', { message: howToSend }),
       })
     }
     const verified = tokens.verify(token)

@@ -122,9 +122,11 @@ const spread = 0.8
 const patience = 0.9
 /** What a client still has to wait where the service itself spreads the closes, in ms. */
 const spreadJitterMs = 100
-/** Headers of an upgrade: where the client offered the subprotocol, the answer selects it [WS1]. */
-const selected = { 'Sec-WebSocket-Protocol': subprotocol }
-const none = {}
+/**
+ * Header of an upgrade: if the client offered the subprotocol, the answer selects it [WS1]. Without any such header the
+ * runtime selects the first one that was offered, which may be a token (oven-sh/bun#18243); an empty one selects none.
+ */
+const selecting = (isOffered: boolean) => ({ 'Sec-WebSocket-Protocol': isOffered ? subprotocol : '' })
 /** Until one of the calls that hold all sockets may be over: nobody knows when. */
 const roomRetryMs = 5_000
 const noRoom = errorBody('RATE_LIMITED', { limit: 'connections', retry_after_ms: roomRetryMs })
@@ -391,8 +393,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         return isLate ? tarpit.hold(answer, request.signal) : answer
       }
       if (admitted.kind === 'refused') journal.turnedAway(admitted.code, admitted.reason, clientAddress)
-      const headers = subprotocols.offered ? selected : none
-      if (server.upgrade(request, { data: admitted, headers })) return undefined
+      if (server.upgrade(request, { data: admitted, headers: selecting(subprotocols.offered) })) return undefined
       return refusal('UPGRADE_REQUIRED')
     },
     websocket: {
@@ -470,7 +471,7 @@ function turnAway(request: Request, server: Server<unknown>, offered: boolean, s
   const error = errorBody(code, message === undefined ? {} : { message })
   const data: Admission = { kind: 'refused', code: 1013, reason, error }
   const isBrowser = request.headers.has('origin')
-  if (isBrowser && server.upgrade(request, { data, headers: offered ? selected : none })) return undefined
+  if (isBrowser && server.upgrade(request, { data, headers: selecting(offered) })) return undefined
   return refusal(code, message)
 }
 

@@ -141,6 +141,15 @@ export function registerAuthenticationScenarios(name: string, start: StartServic
       expect(await refusedOn(socket)).toEqual({ codes: ['AUTH_TOKEN_INVALID'], closeCode: 4401 })
     })
 
+    registerHandshakes(
+      (head) => {
+        const socket = new RawSocket(service.url)
+        sockets.push(socket)
+        return exchange(socket, head)
+      },
+      () => token,
+    )
+
     test.concurrent('[HTTP1] the path without an upgrade: 426 with the REST error body', async () => {
       const socket = new RawSocket(service.url)
       sockets.push(socket)
@@ -166,6 +175,69 @@ export function registerAuthenticationScenarios(name: string, start: StartServic
 
   registerBadTokens(name, start)
   registerOrigins(name, start)
+}
+
+const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+const version = 'Sec-WebSocket-Version: 13'
+
+/** The service answers what is wrong with an upgrade before it looks at the token [WS1]. */
+function registerHandshakes(ask: (head: string) => ReturnType<typeof exchange>, token: () => string): void {
+  const headOf = (request: string, lines: readonly string[]) => `${[request, ...lines].join('\r\n')}\r\n\r\n`
+  const asked = ['Host: localhost', 'Connection: keep-alive, Upgrade', 'Upgrade: WebSocket']
+  const bothWays = async (request: string, lines: readonly string[]) => {
+    const answers = [await ask(headOf(request, lines)), await ask(headOf(request, [...lines, ...byHeader(token())]))]
+    return answers.map(({ status, head, body }) => ({ status, head, code: errorCode(body) }))
+  }
+
+  for (const line of ['Sec-WebSocket-Version: 12', 'Sec-WebSocket-Version: 8, 13', 'X-Nothing: 1']) {
+    test.concurrent(`[WS1] ${line}: 426 with the version that is spoken, before any 401`, async () => {
+      for (const keys of [[key], [], ['Sec-WebSocket-Key: short']]) {
+        for (const { status, head, code } of await bothWays('GET /v1/ws HTTP/1.1', [...asked, line, ...keys])) {
+          expect([status, code]).toEqual([426, 'UPGRADE_REQUIRED'])
+          expect(head).toMatch(/^upgrade: websocket\r?$/im)
+          expect(head).toMatch(/^sec-websocket-version: 13\r?$/im)
+        }
+      }
+    })
+  }
+
+  const keys = [
+    'X-Nothing: 1',
+    'Sec-WebSocket-Key:',
+    'Sec-WebSocket-Key: abc',
+    `Sec-WebSocket-Key: ${'!'.repeat(22)}==`,
+  ]
+  for (const line of [...keys, `${key}\r\n${key}`]) {
+    test.concurrent(`[WS1] ${JSON.stringify(line)} as the key: 400 INVALID_UPGRADE, before any 401`, async () => {
+      for (const { status, code } of await bothWays('GET /v1/ws HTTP/1.1', [...asked, version, line])) {
+        expect([status, code]).toEqual([400, 'INVALID_UPGRADE'])
+      }
+    })
+  }
+
+  const plain: [string, string, readonly string[]][] = [
+    ['over HTTP/1.0', 'GET /v1/ws HTTP/1.0', asked.slice(1)],
+    ['without Connection: Upgrade', 'GET /v1/ws HTTP/1.1', ['Host: localhost', 'Upgrade: websocket']],
+    ['with Connection: close', 'GET /v1/ws HTTP/1.1', ['Host: localhost', 'Connection: close', 'Upgrade: websocket']],
+    ['to another protocol', 'GET /v1/ws HTTP/1.1', ['Host: localhost', 'Connection: Upgrade', 'Upgrade: h2c']],
+  ]
+  for (const [how, request, lines] of plain) {
+    test.concurrent(`[WS1] an upgrade ${how} is answered like a plain request`, async () => {
+      for (const { status, code } of await bothWays(request, [...lines, key, version])) {
+        expect([status, code]).toEqual([426, 'UPGRADE_REQUIRED'])
+      }
+    })
+  }
+
+  for (const offered of ['graphql-ws', 'graphql-ws, chat', 'JWT', () => token(), () => `chat, ${token()}`]) {
+    const list = typeof offered === 'string' ? offered : 'a token'
+    test.concurrent(`[WS1] offered ${list} without jwt: none is selected`, async () => {
+      const text = typeof offered === 'string' ? offered : offered()
+      const lines = [...asked, key, version, ...byHeader(token()), `Sec-WebSocket-Protocol: ${text}`]
+      const { status, head } = await ask(headOf('GET /v1/ws HTTP/1.1', lines))
+      expect([status, selectedProtocols(head)]).toEqual([101, []])
+    })
+  }
 }
 
 /** A bad token is answered as such, however many came [TOK5]. */
