@@ -1,18 +1,27 @@
 import Type, { type Static } from 'typebox'
 import { CallStatus } from '../rest.ts'
-import { boundedText, id, maxIdBytes, timestamp, uuid } from '../text.ts'
+import { boundedText, maxIdBytes, participantName, timestamp, uuid } from '../text.ts'
 
 const optional = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
-/** Hanging up never fails for its reason: what does not match counts as none [END1]. */
+/** Hanging up never fails for its reason [END1]. */
 const reason = () =>
   Type.Optional(
-    Type.Unknown({ description: 'Why, as the client names it: [a-z0-9_]{1,64}. Anything else counts as none.' }),
+    Type.Unknown({
+      description:
+        'Why, as the client names it. It becomes [a-z0-9_]{1,64}: "User Busy" is user_busy. What is no text counts as none.',
+    }),
   )
-const reasonPattern = /^[a-z0-9_]{1,64}$/
+const mostReasonLength = 64
 
-/** The reason of a hang-up as a client sent it; null where it gave none that counts. */
+/** The reason of a hang-up in the form in which others hear it; null where a client gave none [END2]. */
 export function readReason(value: unknown): string | null {
-  return typeof value === 'string' && reasonPattern.test(value) ? value : null
+  if (typeof value !== 'string') return null
+  return (
+    value
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9_]+/g, '_')
+      .slice(0, mostReasonLength) || null
+  )
 }
 
 /** Bounds of `call.invite` [INV1]. */
@@ -23,8 +32,8 @@ export const inviteLimits = {
 } as const
 
 export const CallInvite = Type.Object({
-  callee_user_id: id('Callee participant ID.'),
-  callee_role: id("Callee role; must be in the token's allowed_peer_roles."),
+  callee_user_id: participantName('Callee participant ID.'),
+  callee_role: participantName("Callee role; must be in the token's allowed_peer_roles."),
   context_type: optional(boundedText(maxIdBytes, "Application-defined context type; the token's by default.")),
   context_id: optional(boundedText(maxIdBytes, "Application-defined context ID; the token's by default.")),
   call_type: Type.Optional(Type.Unknown({ description: 'Type of call, [a-z0-9_-]{1,32}, default audio.' })),

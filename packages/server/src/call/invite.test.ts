@@ -136,6 +136,18 @@ test('[UUID1] [ENV5] a call_uuid is in conflict only with the own call to anothe
   })
 })
 
+test('[UUID1] [INV3] an invite with the uuid of an own call repeats it, until 120 s after its end', () => {
+  const own = { ...overCall(), endedAt: now - 120_000 }
+  const again = (call: Call) => invite([], { callUuid: call.callUuid }, call)
+  expect(again(own)).toMatchObject({ ok: true, created: false, call: own, steps: [] })
+  for (const status of ['ended', 'missed', 'busy'] as const) {
+    const old = { ...own, status, endedAt: now - 120_001 } as Call
+    expect(again(old)).toEqual({ ok: false, code: 'CALL_ID_CONFLICT', details: { status }, steps: [] })
+  }
+  // A call that lasts is no call that is over.
+  expect(again({ ...answeredCall(), startedAt: now - 3_600_000 } as Call)).toMatchObject({ ok: true, created: false })
+})
+
 test('[INV5] busy: allowed by default, refused with a record where the product wants it', () => {
   const talk = between(answeredCall(), bob, dave, 2)
   expect(invite([talk])).toMatchObject({ ok: true, created: true, calleeBusy: true })

@@ -97,6 +97,8 @@ export function decideInvite(
   if (sameUuid !== undefined) {
     if (sideOf(sameUuid, caller) === 'caller') {
       if (sideOf(sameUuid, callee) !== 'callee') return refuse('CALL_ID_CONFLICT')
+      const isOld = !isLive(sameUuid) && now - sameUuid.endedAt > repeatMs
+      if (isOld) return refuse('CALL_ID_CONFLICT', { status: sameUuid.status })
       return repeat(sameUuid, actor, calleeBusy, now)
     }
     callUuid = command.freshUuid
@@ -134,6 +136,9 @@ export function decideInvite(
   const created = ring(command, callUuid, now)
   return { ok: true, call: created.call, steps: [...steps, created], created: true, calleeBusy }
 }
+
+/** How long after the end of a call an invite with its `call_uuid` counts as a repeat [UUID1], in milliseconds. */
+export const repeatMs = 120_000
 
 function limited(limit: LimitName, retryAfterMs: number): Refusal {
   return refuse('RATE_LIMITED', { retry_after_ms: retryAfterMs, limit })

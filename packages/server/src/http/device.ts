@@ -1,4 +1,5 @@
 /** PUT and DELETE /v1/call/device: where the device of a session token is woken [PUSH1]. */
+import { createPublicKey } from 'node:crypto'
 import { DeviceRequest, type DeviceResponse } from '@ringwire/protocol/push'
 import { createValidator } from '@ringwire/protocol/validate'
 import type { Clock } from '../ports/clock.ts'
@@ -41,6 +42,18 @@ export function createDeviceEndpoints(deps: DeviceDeps) {
   }
 }
 
+/** Whether the bytes are an uncompressed point of P-256. Nothing can be encrypted for any other, and no push be sent. */
+function isPoint(bytes: Buffer): boolean {
+  if (bytes.length !== 65 || bytes[0] !== 4) return false
+  const [x, y] = [bytes.subarray(1, 33), bytes.subarray(33)].map((half) => half.toString('base64url'))
+  try {
+    createPublicKey({ key: { kty: 'EC', crv: 'P-256', x: x ?? '', y: y ?? '' }, format: 'jwk' })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Where a push service finds the device, or what is wrong with it. */
 function addressOf(body: DeviceRequest): PushAddress | string {
   const { platform, subscription, token } = body
@@ -50,9 +63,9 @@ function addressOf(body: DeviceRequest): PushAddress | string {
     if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
       return 'subscription.endpoint is no URL.'
     // RFC 8291 section 3.2: an uncompressed point of P-256, and 16 bytes.
-    const point = Buffer.from(keys.p256dh, 'base64url')
-    if (point.length !== 65 || point[0] !== 4) return 'subscription.keys.p256dh is no public key of P-256.'
-    if (Buffer.from(keys.auth, 'base64url').length !== 16) return 'subscription.keys.auth is not 16 bytes.'
+    if (!isPoint(Buffer.from(keys.p256dh, 'base64url')))
+      return 'subscription.keys.p256dh must be an uncompressed point of P-256.'
+    if (Buffer.from(keys.auth, 'base64url').length !== 16) return 'subscription.keys.auth must be 16 bytes.'
     return { platform, endpoint, p256dh: keys.p256dh, auth: keys.auth }
   }
   if (token === undefined) return `token is required for ${platform}.`

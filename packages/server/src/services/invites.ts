@@ -1,4 +1,4 @@
-import type { ErrorBody } from '@ringwire/protocol/errors'
+import { type ErrorBody, errorBody } from '@ringwire/protocol/errors'
 import type { CallInvite, CallInvited } from '@ringwire/protocol/events/call'
 import { inviteLimits } from '@ringwire/protocol/events/call'
 import { type LiveCall, type OverCall, type Participant, sideOf } from '../call/call.ts'
@@ -89,6 +89,7 @@ export function createInvite(options: InvitesOptions): Invite {
     const caller = session.participant
     const callee: Participant = { product: caller.product, userId: data.callee_user_id, role: data.callee_role }
     const refused = checkInvite(session, caller, callee, data.call_type)
+    if (refused?.code === 'CALL_PEER_ROLE_NOT_ALLOWED') return { ok: false, error: roleRefused(callee, session) }
     if (refused !== undefined) return { ok: false, error: errorOf(refused) }
 
     await askHolderOfRinging(session, callee, waiter)
@@ -164,6 +165,12 @@ export function createInvite(options: InvitesOptions): Invite {
   }
 
   return invite
+}
+
+function roleRefused({ role }: Participant, { allowedPeerRoles }: ClientSession): ErrorBody {
+  const allowed = allowedPeerRoles.length === 0 ? 'none' : allowedPeerRoles.join(', ')
+  const message = `No role ${JSON.stringify(role)} may be called with this token. It allows: ${allowed}.`
+  return errorBody('CALL_PEER_ROLE_NOT_ALLOWED', { message })
 }
 
 function invitedData(call: LiveCall | OverCall, delivered: boolean): CallInvited {

@@ -16,8 +16,9 @@ import type { Sessions } from '../ports/sessions.ts'
 import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
+import { readInstant } from '../time/instant.ts'
 import type { Revoked } from './revoked.ts'
-import { readInstant, type SeenCalls } from './seen-calls.ts'
+import type { SeenCalls } from './seen-calls.ts'
 
 export interface ParticipantsOptions {
   readonly sessions: Pick<Sessions, 'seen'>
@@ -53,9 +54,12 @@ export interface Participants {
 
 /** Until when tokens are taken back, in ms since the epoch, 0 where nothing is said; or what is wrong with it [SRV2]. */
 export function readUntil(text: string | undefined, now: number): number | string {
-  const until = readInstant(text)
-  if (until === undefined) return 'must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z.'
-  return until - now > longestRevocationMs ? 'must be no more than ten years (3,653 days) from now.' : until
+  const until = text === undefined ? 0 : readInstant(text)
+  if (until === undefined)
+    return 'must be an ISO 8601 instant with an existing day and Z or ±hh:mm, as 2026-03-01T09:00:00Z.'
+  return until - now > longestRevocationMs
+    ? 'must be no more than ten years (3,653 days) from now.'
+    : Math.max(0, until)
 }
 
 export function createParticipants(options: ParticipantsOptions): Participants {

@@ -15,6 +15,7 @@ import type { Call, Participant } from '../call/call.ts'
 import { callView } from '../call/view.ts'
 import type { CallStore, ListQuery, SeenCall } from '../ports/call-store.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import { readQueryInstant } from '../time/instant.ts'
 import { cursorAfter, readCursor, readLimit } from './history.ts'
 
 export interface SeenCalls {
@@ -71,8 +72,9 @@ function readQuery(product: string, texts: ListTexts): ListQuery | WrongFilter {
   if (participant !== undefined && 'field' in participant) return participant
   const statuses = readStatus(given(texts.status))
   if (statuses !== undefined && 'field' in statuses) return statuses
-  const since = readInstant(given(texts.since))
-  if (since === undefined) return wrong('since', 'must be an ISO 8601 instant with its offset, as 2026-03-01T09:00:00Z')
+  const since = readSince(given(texts.since))
+  if (since === undefined)
+    return wrong('since', 'must be an ISO 8601 instant with an existing day and Z or ±hh:mm, as 2026-03-01T09:00:00Z')
   const [limit, after] = [readLimit(texts.limit), readCursor(texts.cursor)]
   return { product, participant, statuses, since, limit, after }
 }
@@ -105,11 +107,8 @@ function readStatus(text: string | undefined): readonly Call['status'][] | Wrong
   return status === undefined ? wrong('status', `must be live or one of ${callStatuses.join(', ')}`) : [status]
 }
 
-const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
-
 /** In ms since the epoch; from the beginning where nothing is given, undefined where it is no instant. */
-export function readInstant(text: string | undefined): number | undefined {
-  if (text === undefined) return 0
-  const at = instant.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? undefined : Math.max(0, at)
+function readSince(text: string | undefined): number | undefined {
+  const at = text === undefined ? 0 : readQueryInstant(text)
+  return at === undefined ? undefined : Math.max(0, at)
 }

@@ -55,7 +55,8 @@ function checkInvite(asked: Asked, decision: InviteDecision) {
   const { event, person, named, draft, command } = asked
   const mine = command.actor.sessionId
   if (named !== undefined && named.caller === person) {
-    if (named.callee !== event.to) return mustRefuse(decision, 'CALL_ID_CONFLICT')
+    const isOld = !isLive(named.call) && draft.now - named.call.endedAt > 120_000
+    if (isOld || named.callee !== event.to) return mustRefuse(decision, 'CALL_ID_CONFLICT')
     return mustRepeat(decision, named, command.actor, 'INV3', draft.now)
   }
   const calls = draft.calls.filter(({ call }) => isLive(call))

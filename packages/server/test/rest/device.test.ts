@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { openStores, type RestService, startRest } from './rest-service.ts'
+import { generateKeyPairSync } from 'node:crypto'
+import { failureOf, openStores, type RestService, startRest } from './rest-service.ts'
 
 /** What web pages may ask and read of PUT and DELETE /v1/call/device. */
 
@@ -75,5 +76,44 @@ test('[PUSH1] CORS follows RINGWIRE_ALLOWED_ORIGINS', async () => {
     }
   } finally {
     await service.stop()
+  }
+})
+
+test('[PUSH1] a key that is no point of P-256 is refused, and so is a secret of another length', async () => {
+  const phone = rest.token({ deviceId: 'phone' })
+  const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+  const point = Buffer.concat([Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
+  const changed = (at: number, bits: number) => point.map((byte, index) => (index === at ? byte ^ bits : byte))
+  const secret = Buffer.alloc(16, 7)
+  const put = async (p256dh: Uint8Array, auth: Uint8Array) => {
+    const keys = { p256dh: Buffer.from(p256dh).toString('base64url'), auth: Buffer.from(auth).toString('base64url') }
+    const subscription = { endpoint: 'https://push.example.com/1', keys }
+    const response = await rest.get(path, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${phone}` },
+      body: JSON.stringify({ platform: 'webpush', subscription }),
+    })
+    return response.status === 200 ? 200 : await failureOf(response)
+  }
+  expect(await put(point, secret)).toBe(200)
+  const ones = Buffer.alloc(64, 255)
+  const bad = [
+    changed(64, 1),
+    changed(1, 128),
+    changed(0, 1),
+    Buffer.alloc(65),
+    Buffer.concat([Buffer.from([4]), ones]),
+  ]
+  for (const key of [...bad, Buffer.concat([Buffer.from([4]), Buffer.alloc(64)]), point.subarray(0, 64)]) {
+    expect(await put(key, secret)).toMatchObject({
+      status: 400,
+      code: 'INVALID_REQUEST_BODY',
+      message: 'subscription.keys.p256dh must be an uncompressed point of P-256.',
+    })
+  }
+  for (const length of [15, 17, 32]) {
+    const failed = await put(point, Buffer.alloc(length, 7))
+    expect(failed).toMatchObject({ status: 400, code: 'INVALID_REQUEST_BODY' })
+    expect(failed).toMatchObject({ message: 'subscription.keys.auth must be 16 bytes.' })
   }
 })

@@ -113,7 +113,10 @@ describe('[SRV2] calls', () => {
     expect(await uuids('?user_id=ann&role=customer&status=ended')).toEqual(newest.slice(4))
     expect(await uuids('?user_id=ann&role=agent')).toEqual([])
     expect(await uuids('?since=1970-01-01T00:16:43.000Z')).toEqual(newest.slice(0, 2))
-    expect(await uuids('?since=1970-01-01T01:16:43%2B01:00&limit=1')).toEqual(newest.slice(0, 1))
+    // In a query a plus sign that was not encoded is a space [TIME1].
+    for (const plus of ['%2B', '+', '%20']) {
+      expect(await uuids(`?since=1970-01-01T01:16:43${plus}01:00&limit=1`)).toEqual(newest.slice(0, 1))
+    }
     const first = await page('?limit=2')
     const second = await page(`?limit=2&cursor=${first.next_cursor}`)
     const third = await page(`?limit=2&cursor=${second.next_cursor}`)
@@ -154,6 +157,8 @@ describe('[SRV2] calls', () => {
       ['since=yesterday', 'since'],
       ['since=2026-01-01', 'since'],
       ['since=2026-13-01T00:00:00Z', 'since'],
+      ['since=2026-02-30T00:00:00Z', 'since'],
+      ['since=2026-03-01T09:00:00%2B01:61', 'since'],
       ['since=1e9', 'since'],
     ]) {
       const failed = await failureOf(await ask(`${path}?${query}`))

@@ -229,7 +229,8 @@ function registerRules(service: TheService): void {
     const stranger = someone('customer')
     const other = await service().connect({ user_id: stranger, role: 'customer' })
     caller.send('call.invite', { callee_user_id: stranger, callee_role: 'customer' }, 'r-1')
-    const error = { code: 'CALL_PEER_ROLE_NOT_ALLOWED', message: expect.stringContaining('role') }
+    const message = 'No role "customer" may be called with this token. It allows: agent.'
+    const error = { code: 'CALL_PEER_ROLE_NOT_ALLOWED', message }
     expect(await caller.next('call.error')).toEqual({
       event: 'call.error',
       request_id: 'r-1',
