@@ -89,21 +89,9 @@ const filters: JsonObject[] = [
   query('since', 'Calls that started then or later.', { type: 'string', format: 'date-time' }, '2026-03-02T00:00:00Z'),
 ]
 
-export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Shape>> {
-  const call = examples.callShown
-  return {
-    serverCalls: {
-      parameters: [product, ...filters, ...paging],
-      success: { '200': answer('A page of calls.', 'CallPage', { one: examples.callPage }) },
-    },
-    serverCall: {
-      parameters: [product],
-      success: { '200': answer('The call.', 'CallShown', { live: call }) },
-    },
-    serverTimeline: {
-      parameters: [product],
-      success: { '200': answer('The timeline.', 'TimelineShown', { 'not answered': examples.timelineShown }) },
-    },
+/** Each twice: with the participant in the path, and in the query [ID3]. */
+function participantShapes(answer: Answer) {
+  const inPath = {
     serverParticipant: {
       parameters: [product],
       success: { '200': answer('The participant.', 'ParticipantView', { 'in a call': examples.participantView }) },
@@ -129,6 +117,41 @@ export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Sh
       parameters: [product],
       success: { '200': answer('What is kept.', 'ParticipantExport', { one: examples.participantExport }) },
     },
+  } satisfies Partial<Record<ServerEndpoint, Shape>>
+  const inQuery = (shape: Shape): Shape => ({
+    ...shape,
+    parameters: [...(shape.parameters ?? []), ...participantInQuery],
+  })
+  return {
+    ...inPath,
+    serverParticipantByQuery: inQuery(inPath.serverParticipant),
+    serverDisconnectByQuery: inQuery(inPath.serverDisconnect),
+    serverEraseParticipantByQuery: inQuery(inPath.serverEraseParticipant),
+    serverExportParticipantByQuery: inQuery(inPath.serverExportParticipant),
+  }
+}
+
+const participantInQuery = ['role', 'user_id'].map((name) => ({
+  ...query(name, 'Of the participant.', { type: 'string' }, '..'),
+  required: true,
+}))
+
+export function serverShapes(answer: Answer): Readonly<Record<ServerEndpoint, Shape>> {
+  const call = examples.callShown
+  return {
+    serverCalls: {
+      parameters: [product, ...filters, ...paging],
+      success: { '200': answer('A page of calls.', 'CallPage', { one: examples.callPage }) },
+    },
+    serverCall: {
+      parameters: [product],
+      success: { '200': answer('The call.', 'CallShown', { live: call }) },
+    },
+    serverTimeline: {
+      parameters: [product],
+      success: { '200': answer('The timeline.', 'TimelineShown', { 'not answered': examples.timelineShown }) },
+    },
+    ...participantShapes(answer),
     serverEndCall: {
       parameters: [product],
       requestBody: {

@@ -78,6 +78,9 @@ const deviceErrors = [
   'SERVICE_UNAVAILABLE',
 ] as const
 
+const byQuery =
+  'For a participant whose role or user_id is "." or "..", which no URL path can carry [ID3]. It works for all others, too.'
+
 export const endpoints = {
   sessionToken: {
     method: 'POST',
@@ -308,6 +311,42 @@ export const endpoints = {
       'no JSON then. Where a device is pushed to is a secret of the device, and left out.',
     errors: ['NOT_FOUND', ...serverErrors],
   },
+  serverParticipantByQuery: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/participants',
+    operationId: 'showParticipantByQuery',
+    summary: 'The same as showParticipant, with role and user_id in the query.',
+    description: byQuery,
+    errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverDisconnectByQuery: {
+    ...forServer,
+    method: 'POST',
+    path: '/v1/server/participants/disconnect',
+    operationId: 'disconnectParticipantByQuery',
+    summary: 'The same as disconnectParticipant, with role and user_id in the query.',
+    description: byQuery,
+    errors: ['INVALID_REQUEST_BODY', 'INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverEraseParticipantByQuery: {
+    ...forServer,
+    method: 'DELETE',
+    path: '/v1/server/participants',
+    operationId: 'eraseParticipantByQuery',
+    summary: 'The same as eraseParticipant, with role and user_id in the query.',
+    description: byQuery,
+    errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
+  },
+  serverExportParticipantByQuery: {
+    ...forServer,
+    method: 'GET',
+    path: '/v1/server/participants/export',
+    operationId: 'exportParticipantByQuery',
+    summary: 'The same as exportParticipant, with role and user_id in the query.',
+    description: byQuery,
+    errors: ['INVALID_QUERY', 'NOT_FOUND', ...serverErrors],
+  },
   serverWebhooks: {
     ...forServer,
     method: 'GET',
@@ -430,6 +469,7 @@ export const endpoints = {
       'METHOD_NOT_ALLOWED',
       'REQUEST_BODY_TOO_LARGE',
       'UPGRADE_REQUIRED',
+      'INVALID_UPGRADE',
       'RATE_LIMITED',
       'SERVICE_DRAINING',
     ],

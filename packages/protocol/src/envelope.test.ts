@@ -337,7 +337,7 @@ describe('[INV1] the payload of call.invite', () => {
   test('callee_user_id and callee_role are required', () => {
     refused(send('call.invite', {}), 'INVALID_PAYLOAD', 'callee_user_id')
     refused(send('call.invite', { callee_user_id: 'bob' }), 'INVALID_PAYLOAD', 'callee_role')
-    for (const value of ['', ' ', null, 5, 'a\0', '\ud800']) {
+    for (const value of ['', ' ', null, 5, 'a\0', '\ud800', '.', '..']) {
       refused(invite({ callee_user_id: value }), 'INVALID_PAYLOAD', 'callee_user_id')
       refused(invite({ callee_role: value }), 'INVALID_PAYLOAD', 'callee_role')
     }
@@ -388,6 +388,11 @@ describe('messages are for people', () => {
           '","audio":true,"video":true,"screen":true,"x":1,"x":1}}',
       ),
       'data must not name a key twice in one object',
+    ],
+    [
+      'a name that no URL path can carry [ID3]',
+      invite({ callee_user_id: '..' }),
+      'callee_user_id must not be "." or "..", which no URL path can carry',
     ],
     ['data', send('call.end', 5), 'data must be an object'],
     ['an event', parse('{}'), 'event must be a string'],

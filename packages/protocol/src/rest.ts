@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { boundedText, id, maxIdBytes, timestamp, uuid } from './text.ts'
+import { boundedText, id, maxIdBytes, noDotSegment, participantName, timestamp, uuid } from './text.ts'
 
 /** What a token permits; the interface's list, always whole [TOK2]. */
 export const allowedActions = [
@@ -34,17 +34,20 @@ const tokenRequestFields = {
 
 const given = (description: string) => Type.Optional(Type.Union([boundedText(maxIdBytes, description), Type.Null()]))
 
+const givenName = (description: string) =>
+  Type.Optional(Type.Union([noDotSegment(boundedText(maxIdBytes, description)), Type.Null()]))
+
 /** POST /v1/call/session-token, as an application backend should send it: what is required is there, and not blank. */
 export const TokenRequest = Type.Object({
   product: given(tokenRequestFields.product),
   context_type: id(tokenRequestFields.context_type),
   context_id: id(tokenRequestFields.context_id),
-  user_id: id(tokenRequestFields.user_id),
-  role: id(tokenRequestFields.role),
+  user_id: participantName(tokenRequestFields.user_id),
+  role: participantName(tokenRequestFields.role),
   display_name: id(tokenRequestFields.display_name),
   device_id: given(tokenRequestFields.device_id),
   app_version: given(tokenRequestFields.app_version),
-  allowed_peer_role: id(tokenRequestFields.allowed_peer_role),
+  allowed_peer_role: participantName(tokenRequestFields.allowed_peer_role),
 })
 export type TokenRequest = Static<typeof TokenRequest>
 
@@ -56,12 +59,12 @@ export const TokenRequestShape = Type.Object({
   product: given(tokenRequestFields.product),
   context_type: given(tokenRequestFields.context_type),
   context_id: given(tokenRequestFields.context_id),
-  user_id: given(tokenRequestFields.user_id),
-  role: given(tokenRequestFields.role),
+  user_id: givenName(tokenRequestFields.user_id),
+  role: givenName(tokenRequestFields.role),
   display_name: given(tokenRequestFields.display_name),
   device_id: given(tokenRequestFields.device_id),
   app_version: given(tokenRequestFields.app_version),
-  allowed_peer_role: given(tokenRequestFields.allowed_peer_role),
+  allowed_peer_role: givenName(tokenRequestFields.allowed_peer_role),
 })
 export type TokenRequestShape = Static<typeof TokenRequestShape>
 

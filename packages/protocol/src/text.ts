@@ -70,6 +70,25 @@ export function id(description: string) {
   )
 }
 
+/** A URL path cannot carry these as names, also when they are percent-encoded [ID3]. */
+export function isDotSegment(text: string): boolean {
+  return text === '.' || text === '..'
+}
+
+/** Of a schema of texts: those that can be the user_id or the role of a participant [ID3]. */
+export function noDotSegment<T extends Type.TSchema>(schema: T) {
+  return Type.Refine(
+    schema,
+    (value) => typeof value !== 'string' || !isDotSegment(value),
+    () => 'must not be "." or "..", which no URL path can carry',
+  )
+}
+
+/** The user_id or the role of a participant. */
+export function participantName(description: string) {
+  return noDotSegment(id(`${description} Not "." or "..".`))
+}
+
 export const uuidPattern = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
 
 /** A call identifier [UUID1]: any case comes in, lower case goes out. */

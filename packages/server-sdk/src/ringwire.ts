@@ -144,8 +144,13 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
   }
 
   const callPath = (callUuid: string) => `calls/${encodeURIComponent(callUuid)}`
-  const participantPath = ({ role, user_id }: Participant) =>
-    `participants/${encodeURIComponent(role)}/${encodeURIComponent(user_id)}`
+  /** A participant in the path, or in the query if a path cannot carry its name. */
+  function ofParticipant<T>(method: string, who: Participant, below = '', body?: object, limitMs?: number): Promise<T> {
+    const { role, user_id } = who
+    const query = isDotSegment(role) || isDotSegment(user_id) ? { role, user_id } : undefined
+    const name = query === undefined ? `/${encodeURIComponent(role)}/${encodeURIComponent(user_id)}` : ''
+    return server<T>(method, `participants${name}${below}`, query, body, limitMs)
+  }
   const webhookPath = (id: string) => `webhooks/${encodeURIComponent(id)}`
 
   return {
@@ -167,23 +172,22 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
     },
     participants: {
       async get(participant) {
-        const state = await server<ParticipantState>('GET', participantPath(participant))
+        const state = await ofParticipant<ParticipantState>('GET', participant)
         const { online, sessions, devices, live_calls } = state
         return { online, sessions, devices, live_calls }
       },
       async disconnect(participant, { until } = {}) {
-        const path = `${participantPath(participant)}/disconnect`
         const body = until === undefined ? {} : { until: textOf(until) }
-        return new Date((await server<{ tokens_from: string }>('POST', path, {}, body)).tokens_from)
+        return new Date(
+          (await ofParticipant<{ tokens_from: string }>('POST', participant, '/disconnect', body)).tokens_from,
+        )
       },
       async erase(participant, { timeoutMs: limitMs = longMs } = {}) {
-        const path = participantPath(participant)
-        const answer = await server<Answer<ParticipantErased>>('DELETE', path, {}, undefined, limitMs)
+        const answer = await ofParticipant<Answer<ParticipantErased>>('DELETE', participant, '', undefined, limitMs)
         return withoutSuccess(answer)
       },
       async export(participant, { timeoutMs: limitMs = longMs } = {}) {
-        const path = `${participantPath(participant)}/export`
-        const answer = await server<Answer<ParticipantExport>>('GET', path, {}, undefined, limitMs)
+        const answer = await ofParticipant<Answer<ParticipantExport>>('GET', participant, '/export', undefined, limitMs)
         return withoutSuccess(answer)
       },
     },
@@ -206,6 +210,10 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
       },
     },
   }
+}
+
+function isDotSegment(name: string): boolean {
+  return name === '.' || name === '..'
 }
 
 /** What takes time with what there is of a participant, in ms. */

@@ -151,6 +151,21 @@ test('[SRV2] participants: whatever they are called, and their tokens are taken 
   expect((await client.closed).code).toBe(4403)
 })
 
+test('[ID3] a participant that a URL path cannot name is asked for in the query', async () => {
+  for (const participant of [
+    { user_id: '..', role: 'customer' },
+    { user_id: 'ann', role: '.' },
+  ]) {
+    expect(await ringwire.participants.get(participant)).toMatchObject({ online: false, live_calls: [] })
+    expect(await ringwire.participants.export(participant)).toMatchObject({ ...participant, tokens_from: null })
+    const from = await ringwire.participants.disconnect(participant)
+    expect((await ringwire.participants.export(participant)).tokens_from).toBe(from.toISOString())
+    expect(await ringwire.participants.erase(participant)).toMatchObject({ calls: 0 })
+    const refused = await ringwire.token({ ...wish('x'), ...participant }).catch((error) => error)
+    expect(refused).toMatchObject({ code: 'INVALID_REQUEST_BODY' })
+  }
+})
+
 test('[SRV2] a participant is exported, and erased: its sockets are closed, and its calls name it no more', async () => {
   const pair = await connectPair(service)
   const callUuid = await acceptedCall(pair)

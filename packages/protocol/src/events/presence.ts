@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { id } from '../text.ts'
+import { participantName } from '../text.ts'
 
 /** So many people one session watches at the most [PRES1]. */
 export const mostWatched = 200
@@ -7,7 +7,10 @@ export const mostWatched = 200
 /** Whom an extended session wants to hear of; it replaces those before [PRES1]. */
 export const PresenceWatch = Type.Object({
   participants: Type.Array(
-    Type.Object({ role: id("Role; must be in the token's allowed_peer_roles."), user_id: id('Participant ID.') }),
+    Type.Object({
+      role: participantName("Role; must be in the token's allowed_peer_roles."),
+      user_id: participantName('Participant ID.'),
+    }),
     {
       maxItems: mostWatched,
       description: 'Everybody that is to be watched from now on; none: nobody.',

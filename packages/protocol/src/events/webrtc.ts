@@ -23,7 +23,7 @@ export const WebrtcIceCandidate = Type.Object({
       sdpMid: Type.Optional(Type.Union([boundedText(255, 'Media stream identification.'), Type.Null()])),
       sdpMLineIndex: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.Null()])),
       usernameFragment: Type.Optional(
-        Type.Union([Type.String({ description: 'ice-ufrag of the section (RFC 8839 section 5.4).' }), Type.Null()]),
+        Type.Union([boundedText(256, 'ice-ufrag of the section (RFC 8839 section 5.4).'), Type.Null()]),
       ),
     }),
   ]),

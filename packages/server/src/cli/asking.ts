@@ -30,8 +30,8 @@ interface Asked {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below /v1/server/. */
   readonly path: string
-  readonly body?: object
   readonly query?: Readonly<Record<string, string>>
+  readonly body?: object
   /** How long the service may take, in ms. */
   readonly limitMs?: number
 }

@@ -1,4 +1,5 @@
 /** Readers of option values: what they refuse is a usage error, which says the rule. */
+import { isDotSegment } from '@ringwire/protocol/text'
 import { InvalidArgumentError } from 'commander'
 import { visible } from './command.ts'
 
@@ -8,9 +9,15 @@ export function name(text: string): string {
   throw new InvalidArgumentError('It must be 1 to 255 bytes of UTF-8, and not blank.')
 }
 
+/** The same for who is to get a token: no URL path can carry "." and ".." [ID3]. */
+export function participantName(text: string): string {
+  if (isDotSegment(text)) throw new InvalidArgumentError('It must not be "." or "..", which no URL path can carry.')
+  return name(text)
+}
+
 /** The same for an option that can be given several times. */
-export function names(text: string, before: string[] | undefined): string[] {
-  return [...(before ?? []), name(text)]
+export function participantNames(text: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), participantName(text)]
 }
 
 /** What the name of a new product may be. A backend has to be able to write it, and a person to read it. */

@@ -1,5 +1,6 @@
 /** `ringwire participant …`: somebody is shown, sent away or erased, as by the backend of the product. */
 import type { ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
+import { isDotSegment } from '@ringwire/protocol/text'
 import { type Command, Option } from 'commander'
 import { readUntil } from '../services/participants.ts'
 import { participantHash } from '../session/session-id.ts'
@@ -100,12 +101,17 @@ interface AskingOptions extends AskOptions {
   json?: boolean
 }
 
-const pathOf = (role: string, user: string) => `participants/${encodeURIComponent(role)}/${encodeURIComponent(user)}`
+/** A participant in the path, or in the query if a path cannot carry its name [ID3]. */
+function askedOf(role: string, user: string): { path: string; query?: Readonly<Record<string, string>> } {
+  if (isDotSegment(role) || isDotSegment(user)) return { path: 'participants', query: { role, user_id: user } }
+  return { path: `participants/${encodeURIComponent(role)}/${encodeURIComponent(user)}` }
+}
+
 /** What there is of somebody may be much. */
 const eraseMs = 60_000
 
 async function show(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
-  const asked = { method: 'GET', path: pathOf(role, user) } as const
+  const asked = { method: 'GET', ...askedOf(role, user) } as const
   const view = await askService<ParticipantView>(surroundings, options, asked)
   if (view === undefined) throw nobody(role, user)
   if (options.json) return printJson(surroundings, view)
@@ -127,7 +133,7 @@ async function show(surroundings: Surroundings, role: string, user: string, opti
 
 async function erase(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
   await confirm(surroundings, `This erases what ${options.product} has of ${role}/${user}.`, options, true)
-  const asked = { method: 'DELETE', path: pathOf(role, user), limitMs: eraseMs } as const
+  const asked = { method: 'DELETE', ...askedOf(role, user), limitMs: eraseMs } as const
   const erased = await askService<ParticipantErased>(surroundings, options, asked)
   if (erased === undefined) throw nobody(role, user)
   if (options.json) return printJson(surroundings, erased)

@@ -65,6 +65,8 @@ describe('help and usage', () => {
       'webhooks set we_1 --description ours',
       'webhooks retry we_1 --product shop',
       'token --product shop',
+      'token --product shop --user .. --role customer --peer-role agent',
+      'token --product shop --user ann --role . --peer-role agent',
       'token verify',
       'call history --product shop --user a --role b --limit 0',
       'participant disconnect --product shop',

@@ -19,7 +19,7 @@ import {
   visibleLines,
   withStore,
 } from './command.ts'
-import { name, names, whole } from './options.ts'
+import { name, participantName, participantNames, whole } from './options.ts'
 import { placeOfSecrets, requireSecrets, requireSigner, type Signer } from './signing.ts'
 
 /** Who a token is for. */
@@ -54,10 +54,10 @@ export function addTokenCommands(program: Command, surroundings: Surroundings): 
 export function addParticipantOptions(command: Command, areRequired: boolean): void {
   for (const option of [
     new Option('--product <name>', 'product that has a key').argParser(name),
-    new Option('--user <id>', 'user_id of the participant').argParser(name),
-    new Option('--role <role>', 'role of the participant').argParser(name),
+    new Option('--user <id>', 'user_id of the participant').argParser(participantName),
+    new Option('--role <role>', 'role of the participant').argParser(participantName),
     new Option('--peer-role <role>', 'a role that the participant may call; several times for several').argParser(
-      names,
+      participantNames,
     ),
   ]) {
     command.addOption(option.makeOptionMandatory(areRequired))

@@ -26,27 +26,33 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
   const { participants, exportOf, journal, clock } = deps
   const validate = createValidator(DisconnectRequest)
 
+  /** Of the participant that the path names, or the query where a path could not [ID3]. */
   const about = (answer: (participant: Participant, asked: ProductRequest) => Promise<Response>) =>
     createProductEndpoint(deps, (asked) => {
-      const { role = '', user_id: userId = '' } = asked.params
-      // Nobody can have such a name.
-      if (!isId(role) || !isId(userId)) return failure('NOT_FOUND')
-      return answer({ product: asked.product, role, userId }, asked)
+      const { product, params, query } = asked
+      const role = params.role ?? query.get('role') ?? ''
+      const userId = params.user_id ?? query.get('user_id') ?? ''
+      for (const [name, value] of Object.entries({ role, user_id: userId })) {
+        if (value.trim() === '') return failure('INVALID_QUERY', { message: `${name} is required.` })
+        // Nobody can have such a name.
+        if (!isId(value)) return failure('NOT_FOUND')
+      }
+      return answer({ product, role, userId }, asked)
     })
 
-  return {
-    serverParticipant: about(async (participant) => {
+  const answers = {
+    show: about(async (participant) => {
       const shown = await participants.show(participant)
       return json(200, { success: true, ...shown } satisfies ParticipantView)
     }),
-    serverEraseParticipant: about(async (participant) => {
+    erase: about(async (participant) => {
       const erased = await participants.erase(participant)
       return json(200, { success: true, ...erased } satisfies ParticipantErased)
     }),
-    serverExportParticipant: about((participant) =>
+    export: about((participant) =>
       jsonStream(exportOf(participant), (error) => journal.failed(error, 'an export was cut')),
     ),
-    serverDisconnect: about(async (participant, { body }) => {
+    disconnect: about(async (participant, { body }) => {
       const checked = validate(body)
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
       const until = readUntil(checked.value.until ?? undefined, clock.now())
@@ -54,5 +60,15 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       const before = await participants.disconnect(participant, until)
       return json(200, { success: true, tokens_from: new Date(before).toISOString() } satisfies Disconnected)
     }),
+  }
+  return {
+    serverParticipant: answers.show,
+    serverParticipantByQuery: answers.show,
+    serverEraseParticipant: answers.erase,
+    serverEraseParticipantByQuery: answers.erase,
+    serverExportParticipant: answers.export,
+    serverExportParticipantByQuery: answers.export,
+    serverDisconnect: answers.disconnect,
+    serverDisconnectByQuery: answers.disconnect,
   }
 }
