@@ -19,7 +19,7 @@ const maxHeaderBytes = 16 * 1024
 /** An answer may begin with 8 informational ones, such as 100 and 103 (RFC 9110 section 15.2) [HOOK4]. */
 const maxInformational = 8
 /** The part of a body that is kept, in bytes. */
-const maxShownBytes = 1024
+const usualShownBytes = 1024
 /** The one text for every request that got no connection: it must not tell internal names apart [HOOK4]. */
 export const noConnection = 'no connection to an allowed address'
 
@@ -32,8 +32,14 @@ export interface Posted {
 }
 
 export type Answer =
-  /** Whatever the status; `body`: its first KiB. */
-  | { readonly ok: true; readonly status: number; readonly retryAfter?: string | undefined; readonly body: string }
+  /** Whatever the status; `body`: its first bytes. `isCut`: the body ended before its end, or at a limit. */
+  | {
+      readonly ok: true
+      readonly status: number
+      readonly retryAfter?: string | undefined
+      readonly body: string
+      readonly isCut?: boolean
+    }
   /**
    * No status came. `error` says what went wrong, and nothing of what was sent. `cause` says why there was no connection; only
    * the operator may read that. `wasStale`: a kept connection ended under the request, which may have arrived or not. It may
@@ -45,14 +51,16 @@ export type Post = (posted: Posted) => Promise<Answer>
 
 export interface PostOptions {
   readonly guard: AddressGuard
-  /** An origin that may be anywhere, also without TLS. */
-  readonly trusted?: string | null
+  /** Origins that may be anywhere, also without TLS. */
+  readonly trusted?: readonly string[]
   /** Names to addresses; the machine's resolver, where it is not given. */
   readonly resolve?: (host: string) => Promise<readonly string[]>
   readonly deadlineMs?: number
   /** Certificate authorities beside those of the machine, PEM. */
   readonly ca?: string
   readonly kept?: Partial<KeptLimits>
+  /** The part of a body that is kept, in bytes; 1 KiB unless given. */
+  readonly shownBytes?: number
 }
 
 class Refusal extends Error {}
@@ -61,7 +69,8 @@ class Refusal extends Error {}
 const endedCodes = new Set(['ECONNRESET', 'EPIPE'])
 
 export function createPost(options: PostOptions): Post {
-  const { guard, trusted = null, resolve = resolveHost, deadlineMs: limitMs = deadlineMs, ca, kept } = options
+  const { guard, trusted = [], resolve = resolveHost, deadlineMs: limitMs = deadlineMs, ca, kept } = options
+  const { shownBytes = usualShownBytes } = options
   const agents = createAgents(kept)
 
   /** All addresses of the name, where each may be connected to. */
@@ -69,7 +78,7 @@ export function createPost(options: PostOptions): Post {
     const found = await resolve(hostOf(url))
     if (found.length === 0) throw new Refusal('the name has no address')
     const isAllowed = url.protocol === 'https:' ? guard.allows : guard.allowsPlain
-    if (url.origin !== trusted && !found.every(isAllowed)) throw new Refusal('the address is not allowed')
+    if (!trusted.includes(url.origin) && !found.every(isAllowed)) throw new Refusal('the address is not allowed')
     return found
   }
 
@@ -106,7 +115,7 @@ export function createPost(options: PostOptions): Post {
         ...(ca && { ca }),
       }
       request = (isTls ? requestTls : requestPlain)(asked)
-      const reading = readingOf(request, ending.fail)
+      const reading = readingOf(request, shownBytes, ending.fail)
       request.on('socket', (socket) => {
         if (socket.connecting) socket.once('connect', connected)
         else connected()
@@ -121,8 +130,11 @@ export function createPost(options: PostOptions): Post {
       if (status < 200) throw new Refusal('the answer is no final one')
       // The status is the answer: a body that does not come changes nothing.
       await Promise.race([reading.over, ending.early]).catch(() => {})
-      if (!response.complete) response.destroy()
-      return { ok: true, status, retryAfter: response.headers['retry-after'], body: reading.shown() }
+      // A body without a length ends with its connection, also where a limit ended that.
+      const isCut = ending.signal.aborted || !response.complete
+      if (isCut) response.destroy()
+      const retryAfter = response.headers['retry-after']
+      return { ok: true, status, retryAfter, body: reading.shown(), ...(isCut && { isCut }) }
     } catch (error) {
       ending.fail(error)
       if (signal?.aborted && signal.reason?.name !== 'TimeoutError') return { ok: false, error: said(error) }
@@ -170,8 +182,8 @@ function optionsOf(url: URL, headers: Posted['headers'], body: Posted['body']): 
   }
 }
 
-/** Reads the answer to a request, and of its body the first KiB. `refused` gets a reason not to wait for it. */
-function readingOf(request: ClientRequest, refused: (error: unknown) => void) {
+/** Reads the answer to a request, and the first bytes of its body. `refused` gets a reason not to wait for it. */
+function readingOf(request: ClientRequest, shownBytes: number, refused: (error: unknown) => void) {
   const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const chunks: Buffer[] = []
@@ -189,7 +201,7 @@ function readingOf(request: ClientRequest, refused: (error: unknown) => void) {
   request.on('response', (response) => {
     keep = () => {
       for (let chunk = response.read(); chunk !== null; chunk = response.read()) {
-        if (size < maxShownBytes) chunks.push(chunk)
+        if (size < shownBytes) chunks.push(chunk)
         size += chunk.length
       }
     }
@@ -206,7 +218,7 @@ function readingOf(request: ClientRequest, refused: (error: unknown) => void) {
     over,
     /** Takes what has arrived: a connection that is destroyed drops it. */
     keep: () => keep(),
-    shown: () => Buffer.concat(chunks).subarray(0, maxShownBytes).toString('utf8'),
+    shown: () => Buffer.concat(chunks).subarray(0, shownBytes).toString('utf8'),
   }
 }
 

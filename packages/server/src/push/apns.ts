@@ -34,6 +34,9 @@ const youngMs = 20 * 60_000
 /** A connection is asked for a sign of life so often, and waited for so long. In ms. */
 const pingEveryMs = 60_000
 const pongMs = 5_000
+/** An answer has so many bytes, and informational answers before it, at the most; as those of strangers do [HOOK4]. */
+const maxReadBytes = 64 * 1024
+const maxInformational = 8
 
 export interface ApnsOptions {
   readonly credentials: ApnsCredentials
@@ -149,6 +152,10 @@ class ConnectionLost extends Error {
   readonly code = 'connection lost'
 }
 
+class TooLarge extends Error {
+  readonly code = 'the answer is too large'
+}
+
 /** A connection, and the requests on it that are not answered yet. */
 interface Connection {
   readonly session: ClientHttp2Session
@@ -241,13 +248,25 @@ function postOver(
   let status = 0
   let retryAfter: string | undefined
   let text = ''
+  let read = 0
+  let informational = 0
+  // The whole connection ends: whoever sends this sends more of it.
+  const tooLarge = () => {
+    reject(new TooLarge())
+    session.destroy()
+  }
   request.setEncoding('utf8')
+  request.on('headers', () => {
+    if (++informational > maxInformational) tooLarge()
+  })
   request.on('response', (answer) => {
     status = Number(answer[':status'])
     retryAfter = answer['retry-after'] as string | undefined
   })
   request.on('data', (chunk: string) => {
-    if (text.length < 4096) text += chunk
+    read += chunk.length
+    if (read > maxReadBytes) tooLarge()
+    else if (text.length < 4096) text += chunk
   })
   request.on('end', () => (status === 0 ? lost() : resolve({ status, reason: reasonOf(text), retryAfter })))
   request.on('error', reject)

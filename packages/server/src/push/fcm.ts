@@ -1,5 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { isLoopbackHost } from '../config/values.ts'
+import { createAddressGuard } from '../outgoing/addresses.ts'
+import { type Answer, createPost, type Post } from '../outgoing/post.ts'
 import type { PushAddress } from '../ports/devices.ts'
 import { signJwt } from './jwt.ts'
 import { failedBy, type Pushed, type PushMessage, type PushService, retryAfterOf, secondsLeft } from './service.ts'
@@ -30,6 +32,8 @@ export function readFcmCredentials(text: string): FcmCredentials | undefined {
 
 const googleTokenUrl = 'https://oauth2.googleapis.com/token'
 const scope = 'https://www.googleapis.com/auth/firebase.messaging'
+/** An access token has 2 KiB at the most, and an error says why at length. In bytes. */
+const answerBytes = 16 * 1024
 /** A new access token is asked for so long before the old one is over, in ms. */
 const renewMs = 60_000
 
@@ -49,21 +53,22 @@ type Registration = Extract<PushAddress, { platform: 'fcm' }>
 /** FCM over its HTTP v1 API. */
 export function createFcm(options: FcmOptions): PushService<Registration> {
   const { credentials, url, now, accessMs = 5_000, validateOnly = false } = options
-  const access = createAccess(credentials, now, accessMs)
+  // Both are the operator's choice. Their answers have the limits of all others.
+  const trusted = [url, new URL(credentials.tokenUrl).origin]
+  const post = createPost({ guard: createAddressGuard([]), trusted, shownBytes: answerBytes })
+  const access = createAccess(credentials, post, now, accessMs)
   const target = `${url}/v1/projects/${credentials.projectId}/messages:send`
 
   async function attempt(body: string, token: string, signal: AbortSignal): Promise<Pushed> {
-    const response = await fetch(target, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    const answer = await post({
+      url: target,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body,
-      redirect: 'error',
       signal,
     })
-    const answer = response.ok ? undefined : await response.json().catch(() => undefined)
-    if (response.ok) await response.body?.cancel()
-    const { result, reason } = resultOf(response.status, errorCodeOf(answer))
-    return { result, reason, ...retryAfterOf(response.headers.get('retry-after'), now()) }
+    if (!answer.ok) return unanswered(answer)
+    const code = answer.status === 200 ? undefined : errorCodeOf(readObject(answer.body))
+    return { ...resultOf(answer.status, code), ...retryAfterOf(answer.retryAfter, now()) }
   }
 
   return {
@@ -98,9 +103,9 @@ function messageOf(message: PushMessage, now: number) {
 }
 
 /** google.rpc.Status with an FcmError among its details, or an ErrorInfo, as of an API that is not enabled. */
-function errorCodeOf(answer: unknown): string | undefined {
+function errorCodeOf(answer: Record<string, unknown>): string | undefined {
   const { status, details = [] } =
-    (answer as { error?: { status?: string; details?: { errorCode?: string; reason?: string }[] } })?.error ?? {}
+    (answer as { error?: { status?: string; details?: { errorCode?: string; reason?: string }[] } }).error ?? {}
   const known = (name: 'errorCode' | 'reason') => details.find((detail) => detail[name] !== undefined)?.[name]
   return known('errorCode') ?? known('reason') ?? status
 }
@@ -135,8 +140,13 @@ function readObject(text: string): Record<string, unknown> {
 
 const accessFailed = (reason: string) => Object.assign(new Error(), { code: `no access token: ${reason}` })
 
+/** No status came. Google is no stranger: the cause may be read by everyone. */
+function unanswered(answer: Answer & { ok: false }): Pushed {
+  return { result: 'failed', reason: answer.cause ?? answer.error }
+}
+
 /** Access tokens by a signed assertion (RFC 7523 section 2.1), one request at a time: none who waits for it ends it. */
-function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () => number, limitMs: number) {
+function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, post: Post, now: () => number, limitMs: number) {
   const closing = new AbortController()
   let known: { token: string; expiresAt: number } | undefined
   let asking: Promise<string> | undefined
@@ -144,21 +154,19 @@ function createAccess({ clientEmail, key, tokenUrl }: FcmCredentials, now: () =>
   async function ask(): Promise<string> {
     const iat = Math.floor(now() / 1000)
     const assertion = signJwt('RS256', key, { iss: clientEmail, scope, aud: tokenUrl, iat, exp: iat + 3600 })
-    const response = await fetch(tokenUrl, {
-      method: 'POST',
-      body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }),
-      redirect: 'error',
+    const said = await post({
+      url: tokenUrl,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: String(new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion })),
       signal: AbortSignal.any([closing.signal, AbortSignal.timeout(limitMs)]),
-    }).catch((error) => {
-      throw accessFailed(failedBy(error).reason)
     })
-    if (response.status >= 500 || response.status === 429) throw accessFailed(String(response.status))
-    const text = await response.text().catch((error) => {
-      throw accessFailed(failedBy(error).reason)
-    })
-    const answer = readObject(text)
+    if (!said.ok) throw accessFailed(unanswered(said).reason)
+    const { status } = said
+    if (status >= 500 || status === 429) throw accessFailed(String(status))
+    if (said.isCut) throw accessFailed('the answer broke off')
+    const answer = readObject(said.body)
     const { access_token: token, expires_in: seconds } = answer
-    if (!response.ok || typeof token !== 'string') throw new AccessRefused(response.status, answer)
+    if (status !== 200 || typeof token !== 'string') throw new AccessRefused(status, answer)
     known = { token, expiresAt: now() + (Number(seconds) || 0) * 1000 }
     return token
   }

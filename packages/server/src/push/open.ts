@@ -30,8 +30,8 @@ export function openSender({ config, ...options }: OpenSenderOptions): Sender {
 }
 
 function servicesOf(config: PushConfig, now: () => number): PushServices {
-  const { vapidPrivateKey, vapidSubject } = config
-  const post = createPost({ guard: createAddressGuard([]), trusted: config.vapidUrl })
+  const { vapidPrivateKey, vapidSubject, vapidUrl } = config
+  const post = createPost({ guard: createAddressGuard([]), trusted: vapidUrl === null ? [] : [vapidUrl] })
   const fcm = fcmOf(config, now)
   const apns = apnsOf(config, now)
   return {

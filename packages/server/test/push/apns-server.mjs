@@ -30,6 +30,20 @@ server.on('stream', (stream, headers) => {
     const planned = answers.shift()
     tell({ over: session?.id, headers, body: JSON.parse(body), planned })
     if (planned === 'silence') return
+    if (planned === 'informational') {
+      for (let n = 0; n < 20; n++) stream.additionalHeaders({ ':status': 103 })
+      respond(stream, 200)
+      return
+    }
+    if (planned === 'endless') {
+      stream.respond({ ':status': 400 })
+      const more = () => {
+        while (!stream.destroyed && stream.write('x'.repeat(16_384)));
+      }
+      stream.on('drain', more)
+      more()
+      return
+    }
     if (planned === 'goaway') {
       respond(stream, 200)
       session.goaway(0)

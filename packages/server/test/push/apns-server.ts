@@ -11,6 +11,8 @@ export interface ApnsRequest {
 
 export type ApnsPlan =
   | 'silence'
+  | 'informational'
+  | 'endless'
   | 'goaway'
   | 'cut'
   | { status: number; reason?: string; headers?: Record<string, string> }

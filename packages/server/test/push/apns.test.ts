@@ -157,6 +157,20 @@ test('[PUSH2] the token is made anew in time, and when Apple calls it too old, b
   expect([await tokenOf(), await tokenOf()].map((token) => token === second)).toEqual([true, false])
 })
 
+test('[HOOK4] informational answers and bodies without end are not read on, and the next push goes over a new connection', async () => {
+  const apns = open()
+  for (const answer of ['informational', 'endless'] as const) {
+    await server.plan(answer)
+    expect(await apns.send(phone(), message(), soonEnough())).toEqual({
+      result: 'failed',
+      reason: 'the answer is too large',
+    })
+    const { over } = await server.requests.next()
+    expect((await apns.send(phone(), message(), soonEnough())).result).toBe('accepted')
+    expect((await server.requests.next()).over).not.toBe(over)
+  }
+})
+
 test('[PUSH2] GOAWAY: what was answered is answered, and what comes after it goes over a new connection', async () => {
   const apns = open()
   await server.plan('goaway')

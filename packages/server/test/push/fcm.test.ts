@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type AddressInfo, createServer } from 'node:net'
 import { createFcm, readFcmCredentials } from '../../src/push/fcm.ts'
 import type { PushMessage } from '../../src/push/service.ts'
 import { type FcmServer, startFcmServer } from './fcm-server.ts'
@@ -149,6 +150,37 @@ test('[PUSH2] what FCM answers, and what is made of it', async () => {
   late.abort(new DOMException('The time is over.', 'TimeoutError'))
   expect(await silent).toEqual({ result: 'failed', reason: 'timeout' })
   expect((await fcm.send(phone(), message(), soonEnough())).result).toBe('accepted')
+})
+
+test('[HOOK4] Google, or who answers in its place, is read no further than a stranger', async () => {
+  let answers = 0
+  const flooding = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', () => {
+      const again = answers++ === 0 ? 'HTTP/1.1 103 Early Hints\r\n\r\n' : '{"error":'
+      if (answers > 1) socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      const more = () => {
+        while (!socket.destroyed && socket.write(again.repeat(1_000)));
+      }
+      socket.on('drain', more)
+      more()
+    })
+  })
+  await new Promise<void>((resolve) => flooding.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(flooding.address() as AddressInfo).port}`
+  const credentials = readFcmCredentials(server.credentials)
+  if (credentials === undefined) throw new Error('no credentials')
+  const toMessages = createFcm({ credentials, url, now: Date.now })
+  expect(await toMessages.send(phone(), message(), soonEnough())).toEqual({
+    result: 'failed',
+    reason: 'too many informational answers',
+  })
+  const toTokens = createFcm({ credentials: { ...credentials, tokenUrl: `${url}/token` }, url, now: Date.now })
+  expect(await toTokens.send(phone(), message(), soonEnough())).toEqual({
+    result: 'failed',
+    reason: 'no access token: the answer broke off',
+  })
+  flooding.close()
 })
 
 test('[PUSH2] credentials that Google does not know are refused, with its reason; others are none', async () => {

@@ -25,7 +25,8 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 const subject = 'mailto:calls@example.com'
-const postTo = (trusted: string | null) => createPost({ guard: createAddressGuard([]), trusted })
+const postTo = (trusted: string | null) =>
+  createPost({ guard: createAddressGuard([]), trusted: trusted === null ? [] : [trusted] })
 const service = (trusted: string | null = server.url) =>
   createWebPush({ key, subject, post: postTo(trusted), now: Date.now })
 const callUuid = '0b9f7a4e-6a52-4f0e-9d3c-2f1b6c1d7e55'
