@@ -91,7 +91,10 @@ export interface DeliveryQuery {
 }
 
 export interface EndpointStore {
-  /** All endpoints of all products, as they are stored now; commits of this process go by them from then on. */
+  /**
+   * All endpoints of all products, as they are stored now; commits of this process go by them from then on. Only those that
+   * changed since the last call are read. The same list where none did.
+   */
   refresh(): MaybePromise<readonly WebhookEndpoint[]>
   endpointsOf(product: string): MaybePromise<readonly WebhookEndpoint[]>
   addEndpoint(endpoint: WebhookEndpoint): MaybePromise<void>
@@ -107,6 +110,8 @@ export interface EndpointStore {
 export interface DeliveryStore {
   /** Adds deliveries that are about no call. */
   add(deliveries: readonly Delivery[]): MaybePromise<void>
+  /** The endpoints with a delivery whose time has come. What it reads grows with the number of endpoints that have a pending one. */
+  due(): MaybePromise<readonly string[]>
   /** Takes deliveries whose time has come: of each endpoint so many at the most. */
   claim(wanted: ReadonlyMap<string, number>): MaybePromise<Taken>
   /** What waits behind one that failed is due again with that one: until then no claim has to look past it. */

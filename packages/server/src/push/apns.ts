@@ -34,7 +34,7 @@ const youngMs = 20 * 60_000
 /** A connection is asked for a sign of life so often, and waited for so long. In ms. */
 const pingEveryMs = 60_000
 const pongMs = 5_000
-/** An answer has so many bytes, and informational answers before it, at the most; as those of strangers do [HOOK4]. */
+/** The limits of an answer are those for strangers [HOOK4]: its bytes, and the informational answers before it. */
 const maxReadBytes = 64 * 1024
 const maxInformational = 8
 

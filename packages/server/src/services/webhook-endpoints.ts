@@ -38,8 +38,8 @@ export interface WebhookEndpointsOptions {
   readonly store: WebhookStore
   readonly guard: AddressGuard
   readonly now: () => number
-  /** Endpoints or deliveries were changed. */
-  readonly onChanged: () => Promise<void>
+  /** An endpoint was changed, or a delivery of it. */
+  readonly onChanged: (endpointId: string) => Promise<void>
 }
 
 /** The endpoints of a product, as its backend and the command line change them [HOOK1]. */
@@ -73,7 +73,7 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
         createdAt: now(),
       }
       await store.addEndpoint(endpoint)
-      await onChanged()
+      await onChanged(endpoint.id)
       return { ok: true, endpoint }
     },
     /** Undefined: there is none. */
@@ -81,8 +81,9 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
       const read = readInput(input, guard)
       if (!read.ok) return read
       const endpoint = await store.changeEndpoint(product, id, read.changes)
-      await onChanged()
-      return endpoint && { ok: true, endpoint }
+      if (endpoint === undefined) return undefined
+      await onChanged(id)
+      return { ok: true, endpoint }
     },
     /**
      * Gives it a new secret; undefined: there is none. While the secret before still signs, that one stays until its time is
@@ -96,12 +97,12 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
         secret: newWebhookSecret(),
         ...(!isAgain && { oldSecret: before.secret, oldSecretUntil: now() + graceMs }),
       })
-      await onChanged()
+      if (endpoint !== undefined) await onChanged(id)
       return endpoint
     },
     async remove(product: string, id: string): Promise<boolean> {
       const isGone = await store.removeEndpoint(product, id)
-      await onChanged()
+      if (isGone) await onChanged(id)
       return isGone
     },
     /** Sends a `webhook.test`, also to one that is disabled as soon as it is enabled; answers its `webhook-id`. */
@@ -120,7 +121,7 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
         createdAt,
       }
       await store.add([delivery])
-      await onChanged()
+      await onChanged(id)
       return deliveryId
     },
     async deliveries(
@@ -136,7 +137,7 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions) {
     /** False: there is none that is over. */
     async retry(product: string, id: string, deliveryId: string): Promise<boolean> {
       if ((await find(product, id)) === undefined || !(await store.retry(id, deliveryId))) return false
-      await onChanged()
+      await onChanged(id)
       return true
     },
   }

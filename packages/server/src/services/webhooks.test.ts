@@ -187,7 +187,7 @@ test('[HOOK3] what is to wake for a ring that is over is not sent, says so, and 
   await until(() => isPutOff(id))
   expect(one.received).toEqual([])
   now += 45_000
-  await webhooks.changed()
+  await webhooks.changed(id)
   expect((await one.until(1)).map(({ type }) => type)).toEqual(['call.ended'])
   await until(() => results.length === 1)
   const page = await endpoints.deliveries(product, id, { status: 'failed', limit: 9, before: undefined })
@@ -359,7 +359,7 @@ test('[HOOK3] after three days it has failed, is said once, and can be attempted
         )[0]?.attempts === attempts,
     )
     now += 1.25 * dayMs
-    await webhooks.changed()
+    await webhooks.changed(id)
   }
   expect(one.received.length).toBeGreaterThanOrEqual(3)
   expect(one.received.length).toBeLessThanOrEqual(4)
@@ -384,7 +384,7 @@ test('[HOOK3] what is attempted again by hand, however old, is not lost on a kep
   await one.until(1)
   await until(() => isPutOff(id))
   now += 4 * dayMs
-  await webhooks.changed()
+  await webhooks.changed(id)
   await until(async () => (await statusesOf(id))?.[0] === 'failed')
   expect(await endpoints.retry(product, id, one.received[0]?.id ?? '')).toBe(true)
   await until(async () => (await statusesOf(id))?.[0] !== 'pending')
@@ -458,7 +458,7 @@ test('[HOOK4] what leads to a forbidden address is told why, and goes nowhere', 
     oldSecret: null,
     oldSecretUntil: null,
   })
-  await webhooks.changed()
+  await webhooks.changed(id)
   await commit(created(begun()))
   await until(() => results.length > 0)
   await until(async () => {

@@ -10,6 +10,7 @@ import {
   type Attempted,
   type Claimed,
   newDeliveryId,
+  type Taken,
   type WebhookEndpoint,
   type WebhookStore,
 } from '../ports/webhooks.ts'
@@ -113,8 +114,8 @@ export interface Webhooks {
   hearsEnds(product: string): boolean
   /** Products with an endpoint that hears who comes online; another set where they changed. */
   hearingPresence(): ReadonlySet<string>
-  /** Endpoints or deliveries were changed by this process. */
-  changed(): Promise<void>
+  /** An endpoint, or a delivery of it, was changed by this process. */
+  changed(endpointId: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -131,6 +132,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     onError,
     pause = () => Bun.sleep(pauseMs),
   } = options
+  let known: readonly WebhookEndpoint[] = []
   let endpoints = new Map<string, WebhookEndpoint>()
   let ofProduct = new Map<string, readonly WebhookEndpoint[]>()
   let presence: ReadonlySet<string> = new Set()
@@ -157,7 +159,11 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   async function refresh(): Promise<void> {
     const all = await store.refresh()
     refreshedAt = performance.now()
+    if (all === known) return
+    known = all
     const enabled = all.filter((endpoint) => endpoint.enabled && (!isListener(endpoint) || isListenerHere(endpoint)))
+    // What waited for an endpoint while it was disabled, or was written for it meanwhile, goes out.
+    for (const { id } of enabled) if (!endpoints.has(id)) asked.add(id)
     endpoints = new Map(enabled.map((endpoint) => [endpoint.id, endpoint]))
     ofProduct = Map.groupBy(enabled, ({ product }) => product)
     const hearing = new Set(enabled.flatMap((endpoint) => (hearsPresence(endpoint) ? [endpoint.product] : [])))
@@ -178,6 +184,16 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     for (const { endpointId } of batch) busy.set(endpointId, (busy.get(endpointId) ?? 1) - 1)
   }
 
+  /** A claim that fails is made again with the next round. */
+  async function claim(wanted: ReadonlyMap<string, number>): Promise<Taken> {
+    try {
+      return await store.claim(wanted)
+    } catch (error) {
+      for (const id of wanted.keys()) asked.add(id)
+      throw error
+    }
+  }
+
   async function takeOn(): Promise<void> {
     const wanted = new Map<string, number>()
     for (const id of asked) {
@@ -186,7 +202,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
     asked.clear()
     if (wanted.size === 0) return
-    const { claimed: taken, isMore } = await store.claim(wanted)
+    const { claimed: taken, isMore } = await claim(wanted)
     if (isMore) {
       isAgain = true
       for (const id of wanted.keys()) asked.add(id)
@@ -347,11 +363,6 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     }
   }
 
-  function lookAtAll(): Promise<void> {
-    for (const id of endpoints.keys()) asked.add(id)
-    return work()
-  }
-
   async function poll(): Promise<void> {
     if (isPolling) return
     isPolling = true
@@ -359,20 +370,22 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       if (performance.now() - refreshedAt >= refreshMs) await refresh()
       if (performance.now() - prunedAt >= pruneMs) void prune()
       if (performance.now() - lookedAt >= listenersMs) removeGone().catch(failed)
-      const ids = [...endpoints.keys()]
-      for (let n = 0; n < putOffRounds && (await store.putOff(ids)); n++);
+      const ids = endpoints.size > 0 ? (await store.due()).filter((id) => endpoints.has(id)) : []
+      for (const id of ids) asked.add(id)
+      for (let n = 0; n < putOffRounds && ids.length > 0 && (await store.putOff(ids)); n++);
     } catch (error) {
       failed(error)
     }
     isPolling = false
-    await lookAtAll()
+    await work()
   }
 
   return {
     async start() {
+      // That asks for what an earlier process left behind.
       await refresh()
       timer = setInterval(() => void poll(), pollMs)
-      void lookAtAll()
+      void work()
     },
     committed({ call }) {
       isCalled = true
@@ -394,9 +407,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     },
     hearsEnds: (product) => hearing(product, 'call.ended').length > 0,
     hearingPresence: () => presence,
-    async changed() {
+    async changed(endpointId) {
       await refresh()
-      void lookAtAll()
+      asked.add(endpointId)
+      void work()
     },
     async stop() {
       isStopped = true

@@ -24,9 +24,11 @@ import {
   replaceSql,
 } from '../../src/adapters/sqlite/timeline.ts'
 import {
+  changedSql,
   claimSql,
   deliveriesSql,
   dropSql as dropHooksSql,
+  dueSql,
   followSql,
   forgetRemovalsSql,
   pruneLeftSql,
@@ -117,6 +119,16 @@ describe('every read finds its rows through an index', () => {
     expect(steps).toEqual([
       search('one USING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
       search('older USING COVERING INDEX webhook_deliveries_order', 'endpoint_id=? AND subject=? AND version<?'),
+    ])
+    // From endpoint to endpoint, one step each.
+    const due = plan(dueSql).filter((step) => /webhook_deliveries|one/.test(step))
+    expect(due).toEqual([
+      'SEARCH webhook_deliveries USING COVERING INDEX webhook_deliveries_due',
+      search('webhook_deliveries USING COVERING INDEX webhook_deliveries_due', 'endpoint_id>?'),
+      search('one EXISTS USING COVERING INDEX webhook_deliveries_due', 'endpoint_id=? AND due_at<?'),
+    ])
+    expect(plan(changedSql).filter((step) => /webhook_endpoints/.test(step))).toEqual([
+      search('webhook_endpoints USING INDEX webhook_endpoints_by_revision', 'revision>?'),
     ])
     expect(plan(followSql)).toEqual([
       search('webhook_deliveries USING INDEX sqlite_autoindex_webhook_deliveries_1', 'id=?'),

@@ -3,6 +3,7 @@ import { callHookTypes } from '@ringwire/protocol/backend'
 import { dropSize, dropSteps } from '../../src/adapters/sql/kept-deliveries.ts'
 import type { LiveCall, RingingCall } from '../../src/call/call.ts'
 import type { Step } from '../../src/call/effects.ts'
+import { createAddressGuard } from '../../src/outgoing/addresses.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
 import {
   type Attempted,
@@ -12,6 +13,7 @@ import {
   type WebhookEndpoint,
   type WebhookStore,
 } from '../../src/ports/webhooks.ts'
+import { createWebhookEndpoints } from '../../src/services/webhook-endpoints.ts'
 import { createWebhooks, giveUpMs } from '../../src/services/webhooks.ts'
 import { accepted, created, ended, participant, ringing, there, touched } from './calls.ts'
 
@@ -374,10 +376,10 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
       }
       try {
         await webhooks.start()
-        await webhooks.changed()
+        await webhooks.changed(one.id)
         expect([await shown(), posted]).toEqual([['pending null', 'pending null'], []])
         await hooks().changeEndpoint(product, one.id, { enabled: true })
-        await webhooks.changed()
+        await webhooks.changed(one.id)
         await becomes('failed too old', 'delivered ')
         expect([posted, failures]).toEqual([[young.callUuid], [`${old.callUuid} too old`]])
         const [{ id } = { id: '' }] = await hooks().deliveries({
@@ -387,13 +389,120 @@ export function registerWebhooksContract(name: string, open: () => Promise<Webho
           before: undefined,
         })
         expect(await hooks().retry(one.id, id)).toBe(true)
-        await webhooks.changed()
+        await webhooks.changed(one.id)
         await becomes('delivered ', 'delivered ')
         expect([posted, failures.length]).toEqual([[young.callUuid, old.callUuid], 1])
       } finally {
         await webhooks.stop()
       }
     })
+
+    test('[HOOK1] a refresh reads the endpoints that changed, and no other', async () => {
+      await add(endpoint(), endpoint(), endpoint())
+      const before = await hooks().refresh()
+      expect(await hooks().refresh()).toBe(before)
+      const [first, second, third] = before as [WebhookEndpoint, WebhookEndpoint, WebhookEndpoint]
+      expect(await hooks().changeEndpoint(product, 'we_unknown', { enabled: false })).toBeUndefined()
+      expect(await hooks().changeEndpoint('another', first.id, { enabled: false })).toBeUndefined()
+      expect(await hooks().refresh()).toBe(before)
+      await harness.other().changeEndpoint(product, second.id, { enabled: false })
+      const fourth = endpoint()
+      await harness.other().addEndpoint(fourth)
+      const after = await hooks().refresh()
+      expect(new Set(after)).toEqual(new Set([first, { ...second, enabled: false }, third, fourth]))
+      // An endpoint that was not read again is the same object.
+      expect([after.includes(first), after.includes(third)]).toEqual([true, true])
+      await harness.other().removeEndpoint(product, first.id)
+      expect(new Set((await hooks().refresh()).map(({ id }) => id))).toEqual(new Set([second.id, third.id, fourth.id]))
+    })
+
+    test('[HOOK3] endpoints with something due are found, and no other', async () => {
+      const [due, later, idle] = [endpoint(), endpoint(), endpoint()]
+      await add(due, later, idle)
+      expect(await hooks().due()).toEqual([])
+      await begin()
+      // Commits of SQLite are spread by a claim that finds too little.
+      for (const { id } of [due, later, idle]) await claim(hooks(), id, 1)
+      expect(new Set(await hooks().due())).toEqual(new Set([due.id, later.id, idle.id]))
+      const settle = async ({ id }: WebhookEndpoint, changes: Partial<Attempted>) => {
+        const [record] = await hooks().deliveries({ endpointId: id, status: 'pending', limit: 1, before: undefined })
+        await hooks().settle([attempted(record?.id ?? '', changes)])
+      }
+      await settle(later, { outcome: 'pending', afterMs: 60_000 })
+      await settle(idle, { outcome: 'delivered' })
+      expect(await hooks().due()).toEqual([due.id])
+      await harness.pass(60_000)
+      expect(new Set(await hooks().due())).toEqual(new Set([due.id, later.id]))
+    })
+
+    test('[HOOK3] 1,000 idle endpoints cost no claims, no reads and no errands, whoever changes one', async () => {
+      const many = Array.from({ length: 1_000 }, () => endpoint())
+      for (let n = 0; n < many.length; n += 100)
+        await Promise.all(many.slice(n, n + 100).map((one) => hooks().addEndpoint(one)))
+      const looks: (() => void)[] = []
+      const claims: string[][] = []
+      const putOff: string[][] = []
+      const lists = new Set<unknown>()
+      const store: WebhookStore = {
+        ...hooks(),
+        async refresh() {
+          const list = await hooks().refresh()
+          lists.add(list)
+          return list
+        },
+        async due() {
+          const ids = await hooks().due()
+          looks.shift()?.()
+          return ids
+        },
+        claim(wanted) {
+          claims.push([...wanted.keys()])
+          return hooks().claim(wanted)
+        },
+        putOff(ids) {
+          putOff.push([...ids])
+          return hooks().putOff(ids)
+        },
+      }
+      const look = () => new Promise<void>((resolve) => looks.push(resolve))
+      const webhooks = createWebhooks({
+        store,
+        post: async () => ({ ok: true, status: 200, body: '' }),
+        wakeHook: async (_, body) => ({ body, ticket: '' }),
+        now: Date.now,
+        onResult() {},
+        onFailed() {},
+        onError(error) {
+          throw error
+        },
+      })
+      const endpoints = createWebhookEndpoints({
+        store,
+        guard: createAddressGuard([]),
+        now: Date.now,
+        onChanged: webhooks.changed,
+      })
+      try {
+        await webhooks.start()
+        await look()
+        // A start asks once what an earlier process has left for each.
+        expect(claims.flat()).toHaveLength(1_000)
+        for (let n = 0; n < 3; n++) await look()
+        for (let n = 0; n < 90; n++)
+          expect(await endpoints.change(product, `we_unknown_${n}`, { enabled: false })).toBeUndefined()
+        expect(await endpoints.rotate(product, 'we_unknown')).toBeUndefined()
+        expect(await endpoints.remove(product, 'we_unknown')).toBe(false)
+        await look()
+        expect([claims.flat().length, putOff, lists.size]).toEqual([1_000, [], 1])
+        const [one] = many as [WebhookEndpoint]
+        claims.length = 0
+        await endpoints.change(product, one.id, { description: 'changed' })
+        await look()
+        expect([claims, putOff, lists.size]).toEqual([[[one.id]], [], 2])
+      } finally {
+        await webhooks.stop()
+      }
+    }, 60_000)
 
     test('lists are paged, the newest first, and show those of one status', async () => {
       const one = endpoint()

@@ -9,6 +9,7 @@ import {
   ofStatuses,
   removalKeptMs,
 } from '../sql/kept-deliveries.ts'
+import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -42,6 +43,22 @@ const selected = (columns: readonly string[], from: string) =>
 
 const endpointsSql = (where: string) =>
   `SELECT ${selected(endpointColumns, 'w')} FROM webhook_endpoints w ${where} ORDER BY w.created_at, w.id`
+/** How often endpoints were changed and removed. */
+export const countsSql = 'SELECT changed::float8 AS changed, removed::float8 AS removed FROM webhook_revision'
+/** Steps from endpoint to endpoint through the index of what is pending. */
+export const dueSql = `
+  WITH RECURSIVE waiting AS (
+    (SELECT endpoint_id FROM webhook_deliveries WHERE status = 'pending' ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT (
+      SELECT d.endpoint_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.endpoint_id > waiting.endpoint_id
+      ORDER BY d.endpoint_id LIMIT 1
+    ) FROM waiting WHERE waiting.endpoint_id IS NOT NULL
+  )
+  SELECT endpoint_id FROM waiting WHERE EXISTS (
+    SELECT FROM webhook_deliveries d
+    WHERE d.endpoint_id = waiting.endpoint_id AND d.status = 'pending' AND d.due_at <= statement_timestamp()
+  )`
 const rowsType = 'id text, endpoint_id text, subject text, version integer, type text, body text, created_at bigint'
 export const addSql = `
   INSERT INTO webhook_deliveries (${deliveryColumns})
@@ -144,6 +161,7 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
   const endpoints = async (text: string, values: readonly SqlParameter[]) =>
     ((await run(text, values)) as EndpointRow[]).map(endpointOf)
 
+  const known = createKnownEndpoints(subscribers)
   const drop = async (endpointId: string) => (await run(dropSql, [endpointId])).length
 
   /** What is left of removed endpoints, so many steps of each at the most; answers how many deliveries went. */
@@ -156,9 +174,11 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
 
   return {
     async refresh() {
-      const all = await endpoints(endpointsSql(''), [])
-      subscribers.replace(all)
-      return all
+      const [counts] = (await run(countsSql, [])) as unknown as EndpointCounts[]
+      if (counts === undefined) throw new Error('webhook_revision is empty')
+      const since = known.since(counts)
+      if (since === undefined) return known.list
+      return known.take(counts, (await run(endpointsSql('WHERE w.revision > $1'), [since])) as EndpointRow[])
     },
     endpointsOf: (product) => endpoints(endpointsSql('WHERE w.product = $1'), [product]),
     async addEndpoint(endpoint) {
@@ -189,6 +209,7 @@ export function createWebhookStore(connections: Connections, subscribers: Subscr
     async add(deliveries) {
       await run(addSql, [JSON.stringify(deliveries.map(rowOf))])
     },
+    due: async () => (await run(dueSql, [])).map(({ endpoint_id }) => endpoint_id as string),
     async claim(wanted) {
       if (wanted.size === 0) return { claimed: [], isMore: false }
       const asked = Array.from(wanted, ([endpoint_id, count]) => ({ endpoint_id, count }))

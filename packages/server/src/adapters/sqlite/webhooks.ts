@@ -18,6 +18,7 @@ import {
   ofStatuses,
   removalKeptMs,
 } from '../sql/kept-deliveries.ts'
+import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
 import {
   type ClaimedRow,
   claimedColumns,
@@ -79,6 +80,22 @@ export const claimSql = `
     WHERE older.endpoint_id = one.endpoint_id AND older.subject = one.subject AND older.status = 'pending'
       AND older.version < one.version
   ) ORDER BY due_at LIMIT ?`
+/** How often endpoints were changed and removed. */
+const countsSql = 'SELECT changed, removed FROM webhook_revision'
+export const changedSql = `
+  SELECT ${endpointColumns} FROM webhook_endpoints WHERE revision > ? ORDER BY created_at, id`
+/** Steps from endpoint to endpoint through the index of what is pending. */
+export const dueSql = `
+  WITH RECURSIVE waiting (endpoint_id) AS (
+    SELECT min(endpoint_id) FROM webhook_deliveries WHERE status = 'pending'
+    UNION ALL
+    SELECT (SELECT min(endpoint_id) FROM webhook_deliveries WHERE status = 'pending' AND endpoint_id > waiting.endpoint_id)
+    FROM waiting WHERE waiting.endpoint_id IS NOT NULL
+  )
+  SELECT endpoint_id FROM waiting WHERE endpoint_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM webhook_deliveries AS one
+    WHERE one.endpoint_id = waiting.endpoint_id AND one.status = 'pending' AND one.due_at <= ?
+  )`
 /** What waits behind one that failed is due again with that one; `+`: no index by time, which all of an endpoint is in. */
 export const followSql = `
   UPDATE webhook_deliveries SET due_at = ?1 FROM (
@@ -149,7 +166,9 @@ export function createWebhookStore(
     // Each by itself is a look at one end of the table.
     'SELECT (SELECT min(seq) FROM webhook_steps) AS oldest, (SELECT max(seq) FROM webhook_steps) AS newest',
   )
-  const all = db.query<EndpointRow, []>(`SELECT ${endpointColumns} FROM webhook_endpoints ORDER BY created_at, id`)
+  const counts = db.query<EndpointCounts, []>(countsSql)
+  const changed = db.query<EndpointRow, [number]>(changedSql)
+  const known = createKnownEndpoints(subscribers)
   const ofProduct = db.query<EndpointRow, [string]>(
     `SELECT ${endpointColumns} FROM webhook_endpoints WHERE product = ? ORDER BY created_at, id`,
   )
@@ -162,6 +181,7 @@ export function createWebhookStore(
   const removals = db.query<{ endpoint_id: string }, []>('SELECT endpoint_id FROM webhook_removals')
   const insert = db.query<unknown, SqlValue[]>(insertDeliverySql)
   const due = db.query<ClaimedRow, [string, number, number]>(claimSql)
+  const waiting = db.query<{ endpoint_id: string }, [number]>(dueSql)
   const retry = db.query<unknown, [number, string, string]>(
     `UPDATE webhook_deliveries SET status = 'pending', due_at = ?
      WHERE endpoint_id = ? AND id = ? AND status <> 'pending'`,
@@ -228,9 +248,10 @@ export function createWebhookStore(
   return {
     refresh: () =>
       attempt(() => {
-        const endpoints = all.all().map(endpointOf)
-        subscribers.replace(endpoints)
-        return endpoints
+        const now = counts.get()
+        if (now === null) throw new Error('webhook_revision is empty')
+        const since = known.since(now)
+        return since === undefined ? known.list : known.take(now, changed.all(since))
       }),
     endpointsOf: (product) => attempt(() => ofProduct.all(product).map(endpointOf)),
     addEndpoint: (endpoint) =>
@@ -271,6 +292,7 @@ export function createWebhookStore(
         })
         add.immediate()
       }),
+    due: () => attempt(() => waiting.all(clock.now()).map(({ endpoint_id }) => endpoint_id)),
     async claim(wanted) {
       const taken = await attempt(() => claimNow(wanted))
       const rest = lackOf(wanted, taken)
