@@ -86,6 +86,12 @@ const filters: JsonObject[] = [
   query('status', 'live: the call rings or goes on.', { type: 'string', enum: ['live', ...callStatuses] }, 'live'),
   query('user_id', 'Calls of this participant, on either side; with role.', { type: 'string' }, 'ann'),
   query('role', 'The role of user_id.', { type: 'string' }, 'customer'),
+  query(
+    'refused',
+    '1: also the invites of the participant that were refused; with user_id and role, without status.',
+    { type: 'string', enum: ['1'] },
+    '1',
+  ),
   query('since', 'Calls that started then or later.', { type: 'string', format: 'date-time' }, '2026-03-02T00:00:00Z'),
 ]
 

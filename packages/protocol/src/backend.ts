@@ -147,6 +147,10 @@ export const TimelineEntry = Type.Object({
 })
 export type TimelineEntry = Static<typeof TimelineEntry>
 
+/** An invite that was refused before there was a call; `call_uuid` is the one that it named [TRACE1]. */
+export const RefusedInvite = Type.Object({ call_uuid: uuid(), entry: TimelineEntry })
+export type RefusedInvite = Static<typeof RefusedInvite>
+
 /** GET /v1/server/participants/{role}/{user_id}/export. */
 export const ParticipantExport = Type.Object({
   success: Type.Literal(true),
@@ -163,7 +167,7 @@ export const ParticipantExport = Type.Object({
     }),
     { description: 'On either side, newest started_at first.' },
   ),
-  refused: Type.Array(Type.Object({ call_uuid: uuid(), entry: TimelineEntry }), {
+  refused: Type.Array(RefusedInvite, {
     description: 'Invites of the participant that were refused before there was a call, the latest first.',
   }),
 })
@@ -193,6 +197,11 @@ export type EndRequest = Static<typeof EndRequest>
 export const CallPage = Type.Object({
   success: Type.Literal(true),
   data: Type.Array(CallView, { description: 'Newest started_at first.' }),
+  refused: Type.Optional(
+    Type.Array(RefusedInvite, {
+      description: 'Only with refused=1: invites of the participant that were refused, the latest first [TRACE1].',
+    }),
+  ),
   next_cursor: nullable(Type.String({ description: 'Give it as cursor for the next page; null on the last one.' })),
 })
 export type CallPage = Static<typeof CallPage>

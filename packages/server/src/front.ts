@@ -129,7 +129,7 @@ export function createFront(parts: FrontDeps) {
     state,
     hasRoom: () => descriptors.room() === 'free',
   })
-  const seenCalls = createSeenCalls({ calls: stores.calls })
+  const seenCalls = createSeenCalls({ ...stores, flush: recorder.flushAll })
   const endCall = (ref: CallRef, note: string | null) => calls.run(ref, { type: 'stop', note })
   const timelines = createTimelines({ ...stores, flush: recorder.flushAll })
   const participants = createParticipants({

@@ -39,6 +39,7 @@ const entry = (what: string, ms: number, fields: Partial<TimelineEntry> = {}): T
 })
 const rung = (session_id = 's1', device_id = 'phone') => entry('rung', 5, { session_id, device_id })
 const proven = (session_id = 's1') => entry('proven', 90, { session_id, device_id: 'phone' })
+const noDevice = (detail: TimelineEntry['detail']) => entry('no_device', 8, { detail })
 const push = (result: string, reason: string, platform = 'fcm') =>
   entry('push', 210, { device_id: 'phone', detail: { type: 'call.wake', platform, result, reason, after_ms: 190 } })
 const lost = (cause: string, ms: number, session_id = 's1', who = ben) =>
@@ -102,7 +103,37 @@ const ways: readonly [way: string, call: CallView | null, entries: TimelineEntry
     "Agent ben's phone was offline; no push was sent, for too many waited for FCM, no client came within 45 s.",
   ],
   [
-    'offline, without a device',
+    'nobody there',
+    call(),
+    [noDevice({ connected: 0, registered: 0 })],
+    'Agent ben was not connected and has no registered device.',
+  ],
+  [
+    'nobody there, with a name',
+    call({ callee: { user_id: 'ben', role: 'agent', display_name: 'Ben' } }),
+    [noDevice({ connected: 0, registered: 0 })],
+    'Ben was not connected and has no registered device.',
+  ],
+  [
+    'nobody there, and the caller did not wait',
+    call({ status: 'cancelled', end_reason: 'caller_cancelled', ended_at: at(5_000) }),
+    [noDevice({ connected: 0, registered: 0 })],
+    'Ann gave up after 5 s; agent ben was not connected and has no registered device.',
+  ],
+  [
+    'offline, and the service does not push to its device',
+    call(),
+    [noDevice({ connected: 0, registered: 1 })],
+    'Agent ben was not connected, and the service cannot push to its 1 registered device; nobody answered within 45 s.',
+  ],
+  [
+    'connected, or back in time, without a device',
+    call(),
+    [noDevice({ connected: 0, registered: 0 }), rung(), entry('alerting', 900, { device_id: 'watch' })],
+    "Agent ben's phone (watch) rang; nobody answered within 45 s.",
+  ],
+  [
+    'offline, without a device, as earlier versions wrote it',
     call(),
     [entry('no_device', 8)],
     'No ring to agent ben over a socket is known, and no device was there that could be woken; nobody answered within 45 s.',

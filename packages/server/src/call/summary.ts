@@ -62,6 +62,7 @@ function declined(call: CallView, entries: readonly TimelineEntry[], b: string, 
 
 /** Nobody answered in time, and nobody ended it. */
 function unanswered(call: CallView, entries: readonly TimelineEntry[], b: string): string {
+  if (wasNobodyThere(call, entries)) return absent(b)
   const within = `within ${seconds(call.started_at, call.ended_at)}`
   const wasPushed = entries.some(isWake)
   const isReached = entries.some(({ what }) => what === 'proven' || what === 'alerting')
@@ -69,8 +70,18 @@ function unanswered(call: CallView, entries: readonly TimelineEntry[], b: string
   return `${reach(call, entries, b)}; nobody answered ${within}`
 }
 
+/** No session as the ring began, none that it reached later, and no device that could have been woken. */
+function wasNobodyThere(call: CallView, entries: readonly TimelineEntry[]): boolean {
+  const looked = entries.find(({ what }) => what === 'no_device')?.detail
+  const isReached = entries.some(({ what }) => what === 'rung' || what === 'proven' || what === 'alerting')
+  return looked?.connected === 0 && looked.registered === 0 && !isReached && pushesOf(call, entries) === ''
+}
+
+const absent = (b: string) => `${b} was not connected and has no registered device`
+
 /** How far the ring came. */
 function reach(call: CallView, entries: readonly TimelineEntry[], b: string): string {
+  if (wasNobodyThere(call, entries)) return absent(b)
   const alerting = entries.find(({ what }) => what === 'alerting')
   if (alerting !== undefined) return `${b}'s phone${at(alerting)} rang`
   const proven = entries.filter(({ what }) => what === 'proven')
@@ -84,6 +95,9 @@ function reach(call: CallView, entries: readonly TimelineEntry[], b: string): st
   const pushes = pushesOf(call, entries)
   // Entries may be missing: what was not seen may have been, all the same.
   if (rung.length === 0 && pushes === '') {
+    const looked = entries.find(({ what }) => what === 'no_device')?.detail
+    if (looked?.connected === 0 && typeof looked.registered === 'number')
+      return `${b} was not connected, and the service cannot push to its ${count(looked.registered, 'registered device')}`
     return entries.some(({ what }) => what === 'no_device')
       ? `no ring to ${b} over a socket is known, and no device was there that could be woken`
       : `no ring to ${b} is known, neither over a socket nor as a push`

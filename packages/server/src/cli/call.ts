@@ -75,7 +75,7 @@ interface ListOptions extends Omit<HistoryOptions, 'user' | 'role'> {
 async function list(surroundings: Surroundings, options: ListOptions): Promise<void> {
   const { product, user: userId, limit, json, exact, ...filter } = options
   const page = await withStore(surroundings, async (store, config) => {
-    const found = await createSeenCalls({ calls: store.calls }).page(product, {
+    const found = await createSeenCalls(store).page(product, {
       ...filter,
       userId,
       limit: String(limit),

@@ -35,10 +35,16 @@ export function createServerCallsEndpoints(deps: ServerCallsDeps) {
         since: text('since'),
         limit: text('limit'),
         cursor: text('cursor'),
+        refused: text('refused'),
       })
       if (!page.ok) return failure('INVALID_QUERY', { message: `${page.field} ${page.message}.` })
-      const { data, next_cursor } = page
-      return json(200, { success: true, data: [...data], next_cursor } satisfies CallPage)
+      const { data, refused, next_cursor } = page
+      return json(200, {
+        success: true,
+        data: [...data],
+        ...(refused !== undefined && { refused: [...refused] }),
+        next_cursor,
+      } satisfies CallPage)
     }),
     serverCall: createProductEndpoint(deps, ({ product, params }) => shown(product, params.call_uuid ?? '')),
     serverTimeline: createProductEndpoint(deps, async ({ product, params }) => {

@@ -1,20 +1,22 @@
 import type { Call } from '../call/call.ts'
 import type { Sent, SentResult } from '../push/sender.ts'
 import type { Recorder } from './timeline.ts'
+import type { CalleeDevices } from './waking.ts'
 import type { Attempt, DeliveryResult } from './webhooks.ts'
 
 /** Writes down what became of pushes and webhooks in the timelines of their calls [TRACE1]. */
 export interface Observers {
   /** No device of the callee's could be woken. */
-  noDevice(call: Call): void
+  noDevice(call: Call, found: CalleeDevices): void
   pushed(result: SentResult, reason: string, sent: Sent): void
   hooked(result: DeliveryResult, attempt: Attempt): void
 }
 
 export function createObservers(recorder: Pick<Recorder, 'record'>): Observers {
   return {
-    noDevice({ product, callUuid }) {
-      recorder.record({ product, callUuid }, { what: 'no_device', side: 'callee', detail: {} })
+    noDevice({ product, callUuid }, { connected, registered }) {
+      const detail = { connected, registered }
+      recorder.record({ product, callUuid }, { what: 'no_device', side: 'callee', detail })
     },
     pushed(result, reason, { device: { participant, deviceId, address }, message, afterMs }) {
       const { type, callUuid } = message

@@ -7,12 +7,12 @@
  */
 import type { ParticipantExport, TimelineEntry } from '@ringwire/protocol/backend'
 import type { Participant } from '../call/call.ts'
-import { timelineOf } from '../call/timeline.ts'
 import { callView } from '../call/view.ts'
 import type { CallStore, Position } from '../ports/call-store.ts'
 import type { RefusedAt, TimelineStore } from '../ports/timeline.ts'
 import { macrotask } from './macrotask.ts'
 import type { Participants } from './participants.ts'
+import { shownRefusals } from './refused-invites.ts'
 import type { Revoked } from './revoked.ts'
 import type { Timelines } from './timelines.ts'
 
@@ -70,10 +70,7 @@ export function createParticipantExport(options: ParticipantExportOptions): Expo
   async function* refusedOf(participant: Participant): AsyncGenerator<ParticipantExport['refused'][number]> {
     for (let before: RefusedAt | undefined, isLast = false; !isLast; ) {
       const page = await timeline.refusedOf(participant, pageSize, before)
-      for (const row of page) {
-        const [entry] = timelineOf(undefined, [], [row])
-        if (entry !== undefined) yield { call_uuid: row.callUuid, entry }
-      }
+      for (const row of page) yield* shownRefusals(row)
       before = page.at(-1)
       isLast = page.length < pageSize
       await macrotask()

@@ -1,22 +1,24 @@
 /**
  * The calls of a product as its backend reads them [SRV2].
  *
- *   const seen = createSeenCalls({ calls })
+ *   const seen = createSeenCalls({ calls, timeline })
  *   seen.one(product, callUuid)  → a view, or undefined; rejects where the store fails
  *   seen.page(product, query)    → { ok: true, data, next_cursor } | { ok: false, field, message }
  *
  * `query` holds the texts of the request. `limit` and `cursor` are read as those of the history are, and cannot be wrong
  * [HIST1]; a filter that cannot be read is refused: without it more calls would come than were asked for.
  */
-import type { CallView } from '@ringwire/protocol/backend'
+import type { CallView, RefusedInvite } from '@ringwire/protocol/backend'
 import { callStatuses } from '@ringwire/protocol/rest'
 import { fitsBytes, isStorable, maxIdBytes, uuidPattern } from '@ringwire/protocol/text'
 import type { Call, Participant } from '../call/call.ts'
 import { callView } from '../call/view.ts'
 import type { CallStore, ListQuery, SeenCall } from '../ports/call-store.ts'
 import { andThen, type MaybePromise } from '../ports/maybe.ts'
+import type { TimelineStore } from '../ports/timeline.ts'
 import { readQueryInstant } from '../time/instant.ts'
 import { cursorAfter, readCursor, readLimit } from './history.ts'
+import { pageWithRefused } from './refused-invites.ts'
 
 export interface SeenCalls {
   one(product: string, callUuid: string): MaybePromise<CallView | undefined>
@@ -31,11 +33,14 @@ export interface ListTexts {
   readonly since?: string | undefined
   readonly limit?: string | undefined
   readonly cursor?: string | undefined
+  /** `1`: with the invites of the participant that were refused [TRACE1]. */
+  readonly refused?: string | undefined
 }
 
 export interface SeenPage {
   readonly ok: true
   readonly data: readonly CallView[]
+  readonly refused?: readonly RefusedInvite[]
   readonly next_cursor: string | null
 }
 
@@ -45,7 +50,24 @@ export interface WrongFilter {
   readonly message: string
 }
 
-export function createSeenCalls({ calls }: { readonly calls: Pick<CallStore, 'seen' | 'list'> }): SeenCalls {
+export interface SeenCallsDeps {
+  readonly calls: Pick<CallStore, 'seen' | 'list'>
+  readonly timeline: Pick<TimelineStore, 'refusedOf'>
+  /** Writes what this process still holds of timelines. */
+  readonly flush?: () => Promise<void>
+}
+
+export function createSeenCalls({ calls, timeline, flush }: SeenCallsDeps): SeenCalls {
+  async function withRefused(query: ListQuery, texts: ListTexts): Promise<SeenPage | WrongFilter> {
+    const { participant } = query
+    if (texts.refused !== '1') return wrong('refused', 'must be 1')
+    if (participant === undefined) return wrong('user_id', 'is required where refused is given')
+    if (query.statuses !== undefined) return wrong('refused', 'cannot be combined with status')
+    await flush?.()
+    const page = await pageWithRefused({ calls, timeline }, { ...query, participant }, texts.cursor)
+    return { ok: true, data: page.calls.map(viewOf), refused: page.refused, next_cursor: page.next }
+  }
+
   return {
     one(product, callUuid) {
       if (!uuid.test(callUuid)) return undefined
@@ -54,6 +76,7 @@ export function createSeenCalls({ calls }: { readonly calls: Pick<CallStore, 'se
     page(product, texts) {
       const query = readQuery(product, texts)
       if ('field' in query) return query
+      if (given(texts.refused) !== undefined) return withRefused(query, texts)
       return andThen(calls.list(query), (page) => ({
         ok: true as const,
         data: page.calls.map(viewOf),

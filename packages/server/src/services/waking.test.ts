@@ -129,12 +129,13 @@ test('[PUSH2] an alert of a phone without PushKit is taken back, too', async () 
 
 test('[TRACE1] where no device can be woken that is said, once', async () => {
   const call = ringing()
-  const said: string[] = []
-  const told = setUp(call, call, { devices: { of: () => [] }, onNoDevice: ({ callUuid }) => said.push(callUuid) })
+  const said: unknown[] = []
+  const onNoDevice: WakingOptions['onNoDevice'] = ({ callUuid }, found) => said.push({ callUuid, ...found })
+  const told = setUp(call, call, { devices: { of: () => [] }, onNoDevice })
   void told(created(call))
   void told(ended(call))
   await told.stop()
-  expect(said).toEqual([call.callUuid])
+  expect(said).toEqual([{ callUuid: call.callUuid, connected: 0, registered: 0 }])
 })
 
 test('[PUSH2] what was answered elsewhere before its commit was answered here wakes nobody', async () => {

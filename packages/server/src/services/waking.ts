@@ -26,10 +26,16 @@ export interface WakingOptions {
   /** Whether a backend of the product wakes devices itself. */
   readonly hearsWakes: (product: string) => boolean
   /** A call rings, and the callee has no device that could be woken. */
-  readonly onNoDevice: (call: Call) => void
+  readonly onNoDevice: (call: Call, found: CalleeDevices) => void
   /** These devices fell asleep since the call rings. */
   readonly onWokenAgain: (call: RingingCall, devices: readonly WakeDevice[]) => Promise<void>
   readonly onError: (error: unknown) => void
+}
+
+/** How many devices of a callee had a session as the ring began, and how many are registered. */
+export interface CalleeDevices {
+  readonly connected: number
+  readonly registered: number
 }
 
 /** Why a device may have fallen asleep while a call rings [PUSH2]. */
@@ -130,7 +136,9 @@ export function createWaking(options: WakingOptions): Waking {
       until,
       signal,
     )
-    if (sender.servesAny && !registered.some(isServed)) options.onNoDevice(call)
+    const isNobodyThere = live.size === 0 && registered.length === 0
+    if (isNobodyThere || (sender.servesAny && !registered.some(isServed)))
+      options.onNoDevice(call, { connected: live.size, registered: registered.length })
     // An unsure socket counts: it is just being asked about this call, too.
     const asleep = registered.filter(({ deviceId }) => !live.has(deviceId))
     const names = asleep.map(({ deviceId }) => deviceId)

@@ -165,7 +165,7 @@ export function startRest(options: RestOptions): RestService {
     isRelayOnly: (product) => product === 'clinic',
     turnExpiry: (now) => turnExpiry(config, now),
     history: createHistory({ calls: stores.calls }),
-    seenCalls: createSeenCalls({ calls: stores.calls }),
+    seenCalls: createSeenCalls(stores),
     quality,
     timelines: createTimelines({ ...stores, flush: recorder.flush }),
     participants: {

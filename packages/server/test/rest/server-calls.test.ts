@@ -178,7 +178,7 @@ describe('[SRV2] calls', () => {
   })
 
   test('a cursor is a position and no right: one of another product, or made up, shows the own calls alone', async () => {
-    const seen = createSeenCalls({ calls: shared.stores.calls })
+    const seen = createSeenCalls(shared.stores)
     const foreign = await seen.page('shop', { limit: '1' })
     const cursor = foreign.ok ? foreign.next_cursor : null
     const own = await page(`?product=clinic&cursor=${cursor}`, credentials(keys.both))

@@ -119,10 +119,21 @@ export function registerTimelines(name: string, start: Start): void {
       const { callUuid, isOver } = await missed(calleeId)
       await isOver()
       const shown = await timeline(callUuid, 'invited', 'no_device', 'missed')
-      expect(shown.of('no_device')).toMatchObject([{ who: { user_id: calleeId, role: 'agent' }, detail: {} }])
+      expect(shown.of('no_device')).toMatchObject([
+        { who: { user_id: calleeId, role: 'agent' }, detail: { connected: 0, registered: 1 } },
+      ])
       expect(shown.summary).toMatch(
-        /^No ring to agent callee-\S+ over a socket is known, and no device was there that could be woken; nobody answered/,
+        /^Agent callee-\S+ was not connected, and the service cannot push to its 1 registered device; nobody answered/,
       )
+    })
+
+    test('[TRACE1] nobody is there, and no device is registered: the summary says so', async () => {
+      const calleeId = someone('callee')
+      const { callUuid, isOver } = await missed(calleeId)
+      await isOver()
+      const shown = await timeline(callUuid, 'invited', 'no_device', 'missed')
+      expect(shown.of('no_device')[0]?.detail).toEqual({ connected: 0, registered: 0 })
+      expect(shown.summary).toBe(`Agent ${calleeId} was not connected and has no registered device.`)
     })
 
     test('[TRACE1] a push that is accepted, and nobody comes; one that is refused; a webhook beside them', async () => {
