@@ -91,6 +91,12 @@ const sections: Readonly<Record<string, readonly Row[]>> = {
     time('Life of a session token', settings.tokenTtlS, '`AUTH_TOKEN_INVALID` to a new call or socket; calls go on'),
     time('A socket after its token and its last call', settings.tokenGraceMs, 'close 4401'),
     size('Unsent to one socket', maxUnsentBytes, 'close 4008'),
+    [
+      'Unsent to all sockets of one process',
+      `${settings.maxUnsentMib.default} MiB`,
+      'close 4008 of those that owe the most',
+      code(settings.maxUnsentMib.name),
+    ],
   ],
   'Messages [WS6, WS7, ORD1]': [
     [

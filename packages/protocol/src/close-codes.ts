@@ -9,7 +9,11 @@ export const closeCodes = {
     reconnect: true,
   },
   1013: { name: 'TRY_AGAIN_LATER', meaning: 'The service is overloaded, or this node drains.', reconnect: true },
-  4008: { name: 'SLOW_CONSUMER', meaning: 'More than 1 MiB waited unsent [WS7].', reconnect: true },
+  4008: {
+    name: 'SLOW_CONSUMER',
+    meaning: 'More than 1 MiB waited unsent, or too much on all slow sockets together [WS7].',
+    reconnect: true,
+  },
   4400: { name: 'MALFORMED', meaning: 'Ten malformed envelopes in a row [ENV1].', reconnect: false },
   4401: { name: 'TOKEN', meaning: 'The token is missing, invalid or expired: get a new one first.', reconnect: true },
   4403: {

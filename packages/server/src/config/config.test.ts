@@ -43,6 +43,7 @@ describe('defaults', () => {
       inviteRate: { count: 30, seconds: 60 },
       pairInviteRate: { count: 30, seconds: 60 },
       maxRinging: 5,
+      maxUnsentMib: 256,
       maxSockets: 20,
       connectRate: { count: 40, seconds: 10 },
       restRateIp: { count: 1000, seconds: 10 },

@@ -125,6 +125,22 @@ test('[WS7] a mebibyte unsent is fine, a byte more closes with 4008', () => {
   expect(world.wire).toHaveLength(3)
 })
 
+test('[WS7] what a socket owes is counted for the process, and no more when it is closed', () => {
+  const it = connection()
+  const waiting = (bytes: number) => {
+    world.unsent = bytes
+    it.send('1')
+    flush(it)
+    return world.unsentInAll
+  }
+  expect([1_000, 1_000, 700, 0, 500].map(waiting)).toEqual([1_000, 1_000, 700, 0, 500])
+  world.unsent = 900
+  expect([it.unsent(), world.unsentInAll]).toEqual([900, 900])
+  it.close(4008, 'reads too slowly')
+  it.closed()
+  expect(world.unsentInAll).toBe(0)
+})
+
 test('[WS7] what waits unsent without a message of ours, as answers to its pings, counts as well', () => {
   const it = connection()
   world.unsent = 1024 * 1024

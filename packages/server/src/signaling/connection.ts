@@ -36,6 +36,8 @@ export interface ConnectionContext {
   readonly onHeard: (session: SignalingSession) => void
   /** A call, by its key, rings there: it was told, or, later, the client has received it [TRACE1]. */
   readonly onRung: (session: SignalingSession, call: string, isProven: boolean) => void
+  /** How much more waits in its socket than before, in bytes; less than 0 where it was sent [WS7]. */
+  readonly onUnsent: (bytes: number) => void
   /** It is closed, and not by its client [LOG2]. */
   readonly onClosing: (connection: Connection, code: CloseCode, cause: string) => void
 }
@@ -356,6 +358,15 @@ export class Connection implements Sink, InboxOwner, OutletOwner {
 
   probe(): Promise<boolean> {
     return this.state === 'open' ? this.outlet.startProbe(this.context.now()) : Promise.resolve(false)
+  }
+
+  onUnsent(bytes: number): void {
+    this.context.onUnsent(bytes)
+  }
+
+  /** What waits in its socket, in bytes. */
+  unsent(): number {
+    return this.isOpen ? this.outlet.measure() : 0
   }
 
   close(code: CloseCode, reason: string, cause = reason): void {

@@ -28,6 +28,7 @@ import { createRoom } from './room.ts'
 import { createSenders } from './senders.ts'
 import { createStallWatch } from './stall.ts'
 import { createTarpit } from './tarpit.ts'
+import { createUnsent } from './unsent.ts'
 import { authOk, extendedAuthOk, sessionOf } from './welcome.ts'
 
 export interface GatewayOptions {
@@ -35,6 +36,7 @@ export interface GatewayOptions {
     Config,
     | 'allowedOrigins'
     | 'maxSockets'
+    | 'maxUnsentMib'
     | 'pingIntervalMs'
     | 'pongTimeoutMs'
     | 'probeTimeoutMs'
@@ -150,7 +152,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const connection of connections.keys()) connection.doubt()
   })
 
+  const unsent = createUnsent<Connection>({
+    limit: config.maxUnsentMib * 1024 * 1024,
+    sockets: () => connections.keys().map((connection) => [connection, connection.unsent()] as const),
+    close: (connection) => connection.close(4008, 'reads too slowly', 'slow readers owe too much together'),
+    later: setImmediate,
+  })
+
   const context: ConnectionContext = {
+    onUnsent: unsent.add,
     dispatch,
     backlog,
     timing: config,

@@ -32,6 +32,8 @@ export interface OutletOwner {
   /** The client has not answered a ping for 2 s; told again and again, until it does [PING1]. */
   onSilent(): void
   close(code: CloseCode, reason: string, cause?: string): void
+  /** How much more waits in its socket than before, in bytes; less than 0 where it was sent [WS7]. */
+  onUnsent(bytes: number): void
 }
 
 /** Unsent bytes at which a reader counts as too slow [WS7]. */
@@ -81,6 +83,7 @@ export class Outlet {
   private relays = 0
   private hasSealedEvent = false
   private sealedReply = 0
+  private unsent = 0
   private pingCounter = 0
   private pings: OutstandingPing[] | undefined
   private lastPingAt: number
@@ -214,7 +217,20 @@ export class Outlet {
 
   /** Answers to pings of the client wait there, too: they are nobody's writes [WS7]. */
   private checkUnsent(): void {
-    if (this.socket.getBufferedAmount() > maxUnsentBytes) this.owner.close(4008, 'reads too slowly')
+    if (this.measure() > maxUnsentBytes) this.owner.close(4008, 'reads too slowly')
+  }
+
+  /** What waits in the socket now, in bytes. */
+  measure(): number {
+    const bytes = this.socket.getBufferedAmount()
+    this.counted(bytes)
+    return bytes
+  }
+
+  private counted(bytes: number): void {
+    if (bytes === this.unsent) return
+    this.owner.onUnsent(bytes - this.unsent)
+    this.unsent = bytes
   }
 
   private needsProof(now: number): boolean {
@@ -315,6 +331,7 @@ export class Outlet {
   close(): void {
     this.texts = undefined
     this.sealed = undefined
+    this.counted(0)
     this.settleProbe(false)
   }
 }

@@ -30,6 +30,8 @@ interface World {
   wire: string[]
   pings: Uint8Array[]
   unsent: number
+  /** The sum of what it was told of that. */
+  unsentInAll: number
   now: number
   proven: number[]
   rung: string[]
@@ -53,6 +55,7 @@ const fresh = (): World => ({
   wire: [],
   pings: [],
   unsent: 0,
+  unsentInAll: 0,
   now: 0,
   proven: [],
   rung: [],
@@ -106,6 +109,9 @@ export function connection(messageRate: { perSecond: number; burst: number } | n
     hasMoved: () => world.hasMoved,
     isSaved: () => world.isSaved,
     requestFlush: () => void world.flushes++,
+    onUnsent(bytes) {
+      world.unsentInAll += bytes
+    },
     onProven: (_, seq) => void world.proven.push(seq),
     onSilent: () => void world.silent.push(true),
     onHeard: () => void world.silent.push(false),

@@ -36,6 +36,12 @@ export const limits = {
   inviteRate: limit('RINGWIRE_INVITE_RATE', '30/60', 'Invites per caller.'),
   pairInviteRate: limit('RINGWIRE_PAIR_INVITE_RATE', '30/60', 'Invites from one caller to one callee.'),
   maxRinging: setting('RINGWIRE_MAX_RINGING', integer(1, 1000), '5', 'Ringing calls that one caller may have at once.'),
+  maxUnsentMib: setting(
+    'RINGWIRE_MAX_UNSENT_MIB',
+    integer(1, 65_536),
+    '256',
+    'MiB that may wait unsent on all sockets of one process; beyond it, the sockets that owe the most are closed with 4008.',
+  ),
   maxSockets: setting('RINGWIRE_MAX_SOCKETS', integer(1, 10_000), '20', 'Sockets of one participant.'),
   wsRate: setting(
     'RINGWIRE_WS_RATE',
