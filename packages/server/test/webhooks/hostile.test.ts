@@ -67,7 +67,7 @@ async function registerBrowser(calleeId: string): Promise<void> {
   expect(response.status).toBe(200)
 }
 
-test('[HOOK4] endpoints that answer 1xx without end are read no further, and relays go on beside them', async () => {
+test('[HOOK4] endpoints that answer 1xx without end are read no further, and relays go on meanwhile', async () => {
   for (let n = 0; n < 20; n++) await ask(service, 'POST', 'webhooks', { url: `${originOf(server)}/hook` })
   const asleep = someone('callee')
   await registerBrowser(asleep)

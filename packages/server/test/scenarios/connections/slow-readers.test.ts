@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.dispose())
 
-test('[WS7] sockets that together leave too much unread are closed with 4008, and relays go on beside them', async () => {
+test('[WS7] sockets that together leave too much unread are closed with 4008, and relays go on meanwhile', async () => {
   const pair = await connectPair(service)
   const callUuid = await acceptedCall(pair)
   const deaf = await Promise.all(
