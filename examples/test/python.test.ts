@@ -105,7 +105,7 @@ test('what the service refuses is shown with its code; a verb without a call is 
 test('with a wrong secret it says why, with the code and once, and ends', async () => {
   const phone = startPhone('fay', 'customer', 'agent', { ...key, RINGWIRE_KEY_SECRET: 'wrong' })
   expect(await phone.rest()).toBe(
-    'no token: PRODUCT_AUTH_INVALID_SECRET (The product secret is incorrect): not again\n',
+    'no token: PRODUCT_AUTH_INVALID_SECRET (The product secret is incorrect. ringwire keys rotate makes a new one for the key): not again\n',
   )
   expect(await phone.ended).toBe(1)
 })

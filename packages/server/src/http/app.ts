@@ -95,9 +95,14 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     }
     const preflight = (c: Context<Env>) => (isReadable(route) ? cors.preflight(c.req.raw.headers) : {})
     app.options(path, (c) => empty(204, { Allow: allow, ...preflight(c) }))
-    app.all(path, (c) => failure('METHOD_NOT_ALLOWED', { headers: { Allow: allow, ...grants(c) } }))
+    app.all(path, (c) =>
+      failure('METHOD_NOT_ALLOWED', {
+        message: `This path does not answer ${c.req.method}. It answers ${allow}.`,
+        headers: { Allow: allow, ...grants(c) },
+      }),
+    )
   }
-  app.notFound(() => failure('NOT_FOUND'))
+  app.notFound(({ req }) => failure('NOT_FOUND', { message: nothingAt(targetOf(req.raw).path) }))
   app.onError((error, c) => unexpected(error, c, journal))
   const base = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`
 
@@ -117,6 +122,12 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   }
 
   return { fetch }
+}
+
+/** A path that somebody typed, or that a proxy has changed. */
+function nothingAt(path: string): string {
+  const where = /^\/[\w./-]{0,80}$/.test(path) ? path : 'this path'
+  return `There is nothing at ${where}. docs/generated/openapi.json lists the paths.`
 }
 
 /** Web pages of allowed origins may read what a path answers, whatever the method. */

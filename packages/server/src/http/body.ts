@@ -26,7 +26,7 @@ export async function readJsonObject(request: Request, empty?: Record<string, un
   if (bytes === 'too large') return { ok: false, code: 'REQUEST_BODY_TOO_LARGE' }
   if (bytes === 'broken') return invalid('The request body could not be read.')
   if (bytes.length === 0 && empty !== undefined) return { ok: true, value: empty }
-  if (bytes.length === 0) return invalid('The request body is missing.')
+  if (bytes.length === 0) return invalid('The request body is missing. Send a JSON object.')
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -38,7 +38,7 @@ export async function readJsonObject(request: Request, empty?: Record<string, un
     value = JSON.parse(text)
   } catch {
     // Also where it is nested deeper than the parser goes.
-    return invalid('The request body is not JSON.')
+    return invalid('The request body is not JSON. Send a JSON object.')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return invalid('The request body is not a JSON object.')

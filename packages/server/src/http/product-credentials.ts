@@ -51,8 +51,16 @@ export function productOf(given: string, { products }: ProductKey): string {
   return given || (products.length === 1 ? (products[0] ?? '') : '')
 }
 
-/** What is wrong with it: none, or not one of the key's. */
-export function productProblem(product: string, key: ProductKey): RestCode | undefined {
-  if (product === '') return 'PRODUCT_REQUIRED'
-  return key.products.includes(product) ? undefined : 'PRODUCT_AUTH_PRODUCT_MISMATCH'
+/** The refusal of a product: none is given, or it is not one of the key's. The products of a key are no secret to its owner. */
+export function refusedProduct(product: string, { products }: ProductKey): Response | undefined {
+  if (products.includes(product)) return undefined
+  const own = products.slice(0, mostNamed).join(', ') + (products.length > mostNamed ? ', …' : '')
+  return product === ''
+    ? failure('PRODUCT_REQUIRED', { message: `product is required, because the key has several: ${own}.` })
+    : failure('PRODUCT_AUTH_PRODUCT_MISMATCH', {
+        message: `The key is not for the product ${JSON.stringify(product.slice(0, mostShown))}. It is for: ${own}.`,
+      })
 }
+
+/** Of the products of a key, and of the characters of a name. */
+const [mostNamed, mostShown] = [10, 255] as const

@@ -7,7 +7,7 @@ import type { PathParams } from '@ringwire/protocol/routes'
 import type { MaybePromise } from '../ports/maybe.ts'
 import type { Limits } from '../services/limits.ts'
 import { readJsonObject } from './body.ts'
-import { type CredentialsDeps, createCredentialsCheck, productOf, productProblem } from './product-credentials.ts'
+import { type CredentialsDeps, createCredentialsCheck, productOf, refusedProduct } from './product-credentials.ts'
 import { failure } from './replies.ts'
 
 export interface ProductEndpointDeps extends CredentialsDeps {
@@ -43,8 +43,8 @@ export function createProductEndpoint(
     const given = query.get('product') ?? body.product ?? ''
     if (typeof given !== 'string') return failure('INVALID_REQUEST_BODY', { message: 'product must be a string.' })
     const product = productOf(given.trim() === '' ? '' : given, credentials.key)
-    const problem = productProblem(product, credentials.key)
-    if (problem !== undefined) return failure(problem)
+    const refused = refusedProduct(product, credentials.key)
+    if (refused !== undefined) return refused
     return answer({ product, params, query, body })
   }
 }

@@ -54,6 +54,9 @@ interface FailureOptions {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
+/** A value of a request as a message names it: enough to know it by. */
+export const shortened = (text: string) => (text.length > 64 ? `${text.slice(0, 64)}…` : text)
+
 /** The REST error body, with the status of its code. */
 export function failure(code: RestCode, options: FailureOptions = {}): Response {
   const { status, message } = errors[code]

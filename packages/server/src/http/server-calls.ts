@@ -6,7 +6,7 @@ import type { Quality } from '../services/quality.ts'
 import type { SeenCalls } from '../services/seen-calls.ts'
 import type { Timelines } from '../services/timelines.ts'
 import { createProductEndpoint, type ProductEndpointDeps } from './product.ts'
-import { failure, json } from './replies.ts'
+import { failure, json, shortened } from './replies.ts'
 
 export interface ServerCallsDeps extends ProductEndpointDeps {
   readonly seenCalls: SeenCalls
@@ -21,7 +21,7 @@ export function createServerCallsEndpoints(deps: ServerCallsDeps) {
   const validateEnd = createValidator(EndRequest)
   const shown = async (product: string, callUuid: string) => {
     const call = await seenCalls.one(product, callUuid)
-    if (call === undefined) return noSuchCall()
+    if (call === undefined) return noSuchCall(product, callUuid)
     const shownCall = { ...call, quality: await quality.of({ product, callUuid: call.call_uuid }) }
     return json(200, { success: true, call: shownCall } satisfies CallShown)
   }
@@ -49,17 +49,22 @@ export function createServerCallsEndpoints(deps: ServerCallsDeps) {
     serverCall: createProductEndpoint(deps, ({ product, params }) => shown(product, params.call_uuid ?? '')),
     serverTimeline: createProductEndpoint(deps, async ({ product, params }) => {
       const timeline = await timelines.of(product, params.call_uuid ?? '')
-      return timeline === undefined ? noSuchCall() : json(200, { success: true, ...timeline } satisfies TimelineShown)
+      return timeline === undefined
+        ? noSuchCall(product, params.call_uuid ?? '')
+        : json(200, { success: true, ...timeline } satisfies TimelineShown)
     }),
     serverEndCall: createProductEndpoint(deps, async ({ product, params, body }) => {
       const checked = validateEnd(body)
       if (!checked.ok) return failure('INVALID_REQUEST_BODY', { message: `${checked.field} ${checked.message}.` })
       const callUuid = (params.call_uuid ?? '').toLowerCase()
-      if ((await seenCalls.one(product, callUuid)) === undefined) return noSuchCall()
+      if ((await seenCalls.one(product, callUuid)) === undefined) return noSuchCall(product, callUuid)
       await endCall({ product, callUuid }, checked.value.reason || null)
       return shown(product, callUuid)
     }),
   }
 }
 
-const noSuchCall = () => failure('NOT_FOUND', { message: 'The product has no such call.' })
+const noSuchCall = (product: string, callUuid: string) =>
+  failure('NOT_FOUND', {
+    message: `The product ${product} has no call ${shortened(callUuid)}. It never was, is of another product, or is not kept any more.`,
+  })

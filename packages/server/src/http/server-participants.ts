@@ -22,6 +22,8 @@ export interface ServerParticipantsDeps extends ProductEndpointDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
+const idRule = 'There is no such participant: role and user_id are 1 to 255 bytes of UTF-8 each, without NUL.'
+
 export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) {
   const { participants, exportOf, journal, clock } = deps
   const validate = createValidator(DisconnectRequest)
@@ -35,7 +37,7 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       for (const [name, value] of Object.entries({ role, user_id: userId })) {
         if (value.trim() === '') return failure('INVALID_QUERY', { message: `${name} is required.` })
         // Nobody can have such a name.
-        if (!isId(value)) return failure('NOT_FOUND')
+        if (!isId(value)) return failure('NOT_FOUND', { message: idRule })
       }
       return answer({ product, role, userId }, asked)
     })

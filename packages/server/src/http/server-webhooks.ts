@@ -9,7 +9,7 @@ import type {
 import { isDeliveryId } from '../ports/webhooks.ts'
 import { type Changed, shownDelivery, shownEndpoint, type WebhookEndpoints } from '../services/webhook-endpoints.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
-import { empty, failure, json } from './replies.ts'
+import { empty, failure, json, shortened } from './replies.ts'
 
 export interface ServerWebhooksDeps extends ProductEndpointDeps {
   readonly webhooks: WebhookEndpoints
@@ -35,25 +35,25 @@ export function createServerWebhooksEndpoints(deps: ServerWebhooksDeps) {
     }),
     serverWebhook: createProductEndpoint(deps, async (asked) => {
       const endpoint = await webhooks.find(asked.product, idOf(asked))
-      return endpoint === undefined ? noSuchWebhook() : json(200, shownEndpoint(endpoint))
+      return endpoint === undefined ? noSuchWebhook(asked) : json(200, shownEndpoint(endpoint))
     }),
     serverWebhookChange: createProductEndpoint(deps, async (asked) => {
       const changed = await webhooks.change(asked.product, idOf(asked), asked.body)
-      if (changed === undefined) return noSuchWebhook()
+      if (changed === undefined) return noSuchWebhook(asked)
       return changed.ok ? json(200, shownEndpoint(changed.endpoint)) : refusal(changed)
     }),
     serverWebhookRemove: createProductEndpoint(deps, async (asked) =>
-      (await webhooks.remove(asked.product, idOf(asked))) ? empty(204) : noSuchWebhook(),
+      (await webhooks.remove(asked.product, idOf(asked))) ? empty(204) : noSuchWebhook(asked),
     ),
     serverWebhookRotate: createProductEndpoint(deps, async (asked) => {
       const endpoint = await webhooks.rotate(asked.product, idOf(asked))
-      if (endpoint === undefined) return noSuchWebhook()
+      if (endpoint === undefined) return noSuchWebhook(asked)
       const until = new Date(endpoint.oldSecretUntil ?? 0).toISOString()
       const { secret } = endpoint
       return json(200, { ...shownEndpoint(endpoint), secret, old_secret_valid_until: until } satisfies WebhookRotated)
     }),
     serverWebhookTest: createProductEndpoint(deps, async (asked) =>
-      queued(await webhooks.test(asked.product, idOf(asked))),
+      queued(asked, await webhooks.test(asked.product, idOf(asked))),
     ),
     serverWebhookDeliveries: createProductEndpoint(deps, async (asked) => {
       const { query } = asked
@@ -63,14 +63,14 @@ export function createServerWebhooksEndpoints(deps: ServerWebhooksDeps) {
       }
       const limit = limitOf(query.get('limit'))
       const page = await webhooks.deliveries(asked.product, idOf(asked), { status, limit, before: beforeOf(query) })
-      if (page === undefined) return noSuchWebhook()
+      if (page === undefined) return noSuchWebhook(asked)
       const data = page.records.map(shownDelivery)
       return json(200, { success: true, data, next_cursor: page.next } satisfies DeliveryPage)
     }),
     serverWebhookRetry: createProductEndpoint(deps, async (asked) => {
       const deliveryId = asked.params.delivery_id ?? ''
       const isThere = await webhooks.retry(asked.product, idOf(asked), deliveryId)
-      return isThere ? queued(deliveryId) : noSuchDelivery()
+      return isThere ? queued(asked, deliveryId) : noSuchDelivery(asked)
     }),
   }
 }
@@ -90,9 +90,15 @@ function beforeOf(query: URLSearchParams): string | undefined {
 }
 
 const refusal = ({ message }: Extract<Changed, { ok: false }>) => failure('INVALID_REQUEST_BODY', { message })
-const noSuchWebhook = () => failure('NOT_FOUND', { message: 'The product has no such webhook endpoint.' })
-const noSuchDelivery = () => failure('NOT_FOUND', { message: 'The endpoint has no such delivery that is over.' })
+const noSuchWebhook = ({ product, params }: ProductRequest) =>
+  failure('NOT_FOUND', { message: `The product ${product} has no webhook endpoint ${shortened(params.id ?? '')}.` })
+const noSuchDelivery = ({ params }: ProductRequest) =>
+  failure('NOT_FOUND', {
+    message: `The endpoint ${shortened(params.id ?? '')} has no delivery ${shortened(params.delivery_id ?? '')} that is over.`,
+  })
 
-function queued(deliveryId: string | undefined): Response {
-  return deliveryId === undefined ? noSuchWebhook() : json(202, { delivery_id: deliveryId } satisfies WebhookQueued)
+function queued(asked: ProductRequest, deliveryId: string | undefined): Response {
+  return deliveryId === undefined
+    ? noSuchWebhook(asked)
+    : json(202, { delivery_id: deliveryId } satisfies WebhookQueued)
 }

@@ -15,7 +15,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ProductKey } from '../ports/product-store.ts'
 import type { Limits } from '../services/limits.ts'
 import { readJsonObject } from './body.ts'
-import { createCredentialsCheck, productOf, productProblem } from './product-credentials.ts'
+import { createCredentialsCheck, productOf, refusedProduct } from './product-credentials.ts'
 import { failure, json } from './replies.ts'
 
 /** The bound of a signed token: with it, the headers of an upgrade stay under what servers and proxies take. */
@@ -76,8 +76,10 @@ export function createSessionTokenEndpoint(deps: SessionTokenDeps) {
     const asked = await readBody(request, key)
     if (!asked.ok) return asked.response
     const { body, issued } = asked.value
-    const problem = productProblem(issued.participant.product, key) ?? missingField(body)
-    if (problem !== undefined) return failure(problem)
+    const refused = refusedProduct(issued.participant.product, key)
+    if (refused !== undefined) return refused
+    const missing = missingField(body)
+    if (missing !== undefined) return failure(missing)
     return json(200, answer(body, issued, request.url))
   }
 

@@ -197,7 +197,7 @@ test('an application of the guide, beside what was installed: its page is bundle
     cwd: project,
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
-    env: environment({ PORT: '0' }),
+    env: environment({ PORT: '0', RINGWIRE_KEY_ID: 'none', RINGWIRE_KEY_SECRET: 'none' }),
   })
   const exited = new Promise<void>((resolve) => child.on('exit', () => resolve()))
   try {
