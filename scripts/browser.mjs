@@ -12,6 +12,9 @@ function programOf(name) {
   return path
 }
 
+/** Tests rarely click first. People do, and where they have not, the browser keeps the sound back. */
+const autoplays = '--autoplay-policy=no-user-gesture-required'
+
 function launchOptions(...args) {
   return {
     executablePath: programOf('chromium'),
@@ -28,14 +31,16 @@ function launchOptions(...args) {
       '--use-fake-ui-for-media-stream',
       '--auto-select-desktop-capture-source=Entire screen',
       '--disable-features=WebRtcHideLocalIpsWithMdns',
-      '--autoplay-policy=no-user-gesture-required',
       ...args,
     ],
   }
 }
 
 /** A browser of its own, with further switches. */
-export const launchBrowser = (...args) => chromium.launch(launchOptions(...args))
+export const launchBrowser = (...args) => chromium.launch(launchOptions(autoplays, ...args))
+
+/** The same, with the rules of autoplay that people's browsers have. */
+export const launchBrowserWithoutAutoplay = (...args) => chromium.launch(launchOptions(...args))
 
 /** One with tabs that slows the timers of those in the background, as people's do; others have that switched off. */
 export function launchThrottlingBrowser(...args) {
@@ -44,7 +49,11 @@ export function launchThrottlingBrowser(...args) {
     '--disable-backgrounding-occluded-windows',
     '--disable-renderer-backgrounding',
   ]
-  return chromium.launch({ ...launchOptions(...args), executablePath: programOf('chromium-tabs'), ignoreDefaultArgs })
+  return chromium.launch({
+    ...launchOptions(autoplays, ...args),
+    executablePath: programOf('chromium-tabs'),
+    ignoreDefaultArgs,
+  })
 }
 
 /** A signal is for who started the browser, and stops more than that. */
@@ -55,7 +64,7 @@ const keepsSignals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: 
  * one each. What a process opened is closed when its connection is.
  */
 export async function startSharedBrowser() {
-  const server = await chromium.launchServer({ ...launchOptions(), host: '127.0.0.1', ...keepsSignals })
+  const server = await chromium.launchServer({ ...launchOptions(autoplays), host: '127.0.0.1', ...keepsSignals })
   return {
     env: { [sharedBrowserVariable]: server.wsEndpoint() },
     stop: () => server.close(),

@@ -243,7 +243,6 @@ test('where neither sound nor picture comes, the page says that, too', async () 
   await customer.page.evaluate(async () => {
     for (const sender of window.ringwireDemo.peerConnection?.getSenders() ?? []) await sender.replaceTrack(null)
   })
-  await agent.page.waitForSelector('[data-testid=call-state]:has-text("Nothing arrives")')
-  await agent.page.waitForSelector('[data-testid=no-picture]')
+  await agent.page.waitForSelector('[data-testid=nothing-arrives]:has-text("You cannot hear or see")')
   await close()
 }, 240_000)

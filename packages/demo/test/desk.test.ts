@@ -51,7 +51,7 @@ test('a call that rings in a hidden tab is notified; a missed one is counted unt
     prepare: watchNotifications,
   })
   const { page } = customer
-  expect(await focused(page)).toBe('people-title')
+  await page.waitForFunction(() => document.activeElement?.id === 'people-title')
 
   await hide(page, true)
   await agent.call(customer, 'video')
@@ -91,20 +91,24 @@ async function withoutCamera(page: Page): Promise<void> {
   })
 }
 
-test('the stage grows as the log is folded, is whole on a phone on its side, and hears M and V', async () => {
+test('the call takes the page, leaves room for the log, is whole on a phone, and hears M and V', async () => {
   const { customer, agent, close } = await goOnlineTogether(stage.browser, stage.service.url, {
     prepare: (page, role) => (role === 'agent' ? withoutCamera(page) : Promise.resolve()),
   })
   const { page } = customer
   const width = async () => (await page.locator('[data-testid=stage]').boundingBox())?.width ?? 0
   await connect(customer, agent, 'video')
-  await agent.page.waitForSelector('[data-testid=note]:has-text("No camera: you send sound only.")')
+  await agent.page.waitForSelector('[data-testid=own-notice]:has-text("No camera: you cannot be seen")')
   // A call may be live before its own devices are open, and the page says so until they are.
-  await page.waitForFunction(() => document.querySelector('[data-testid=note]')?.textContent === '')
-  const beside = await width()
+  await page.waitForSelector('[data-testid=own-notice]', { state: 'detached' })
+  // The people, the calls and the log make room for the call.
+  expect(await page.locator('[data-testid=people]').isVisible()).toBe(false)
+  expect(await page.locator('[data-testid=log]').isVisible()).toBe(false)
+  const alone = await width()
+  expect(alone).toBeGreaterThan(1200)
   await customer.click('log-toggle')
-  await page.waitForSelector('[data-testid=log]', { state: 'detached' })
-  expect(await width()).toBeGreaterThan(beside + 300)
+  await page.waitForSelector('[data-testid=log]')
+  expect(await width()).toBeLessThan(alone - 300)
 
   // A button that is on looks on, also while the pointer that pressed it is still there.
   const mute = page.locator('[data-testid=mute]')
@@ -144,6 +148,7 @@ test('[LOG1] the log can be filtered, copied without what is secret, and cleared
   const { page, context, tokens } = customer
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await connect(customer, agent, 'audio')
+  await customer.click('log-toggle')
   const entries = (selector = '') => page.locator(`[data-testid=log-list] > li${selector}`)
   await entries('[data-event="webrtc.answer"]').first().waitFor()
 

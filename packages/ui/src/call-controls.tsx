@@ -1,11 +1,11 @@
 import { useCallMedia } from '@ringwire/client/react'
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { DeviceMenu } from './device-menu.tsx'
 import { DevicePreview } from './device-preview.tsx'
-import { useBrowserHas, useDocumentState } from './hooks.ts'
+import { useBrowserHas, useClickElsewhere } from './hooks.ts'
 import { useCallKeys } from './keys.ts'
 import { classes, type PartProps } from './part.ts'
-import { useCallUi, useContextOfCall } from './provider.tsx'
+import { useCallUi, useContextOfCall, useLine } from './provider.tsx'
 import { RoundButton } from './round-button.tsx'
 
 export interface CallControlsProps extends PartProps {
@@ -13,48 +13,58 @@ export interface CallControlsProps extends PartProps {
   keys?: boolean | undefined
 }
 
+type Kind = 'audio' | 'video'
+
 const ignore = () => undefined
 
-/** Microphone, camera, screen, devices, full screen and the end of the call. Nothing without a call. */
+/** Microphone, camera, screen and the end of the call, with the devices to choose from. Nothing without a call. */
 export function CallControls({ className, keys = false }: CallControlsProps) {
   const { call, media, phase, hangUp } = useCallUi()
   const { line, words } = useContextOfCall()
   const state = useCallMedia(media)
   const group = useRef<HTMLFieldSetElement>(null)
+  const [open, setOpen] = useState<Kind>()
   const hasScreens = useBrowserHas(() => typeof navigator.mediaDevices?.getDisplayMedia === 'function')
   const isShown = call !== undefined && phase !== 'incoming'
   useCallKeys(keys && isShown)
+  useClickElsewhere(group, () => setOpen(undefined))
 
   // The hang-up button never gets the focus by itself: the Enter that started the call may still be held.
   useEffect(() => {
+    setOpen(undefined)
     if (isShown) group.current?.focus({ preventScroll: true })
   }, [isShown])
 
   if (!isShown) return null
-  const muted = state?.muted ?? { audio: false, video: false }
-  const has = (kind: 'audio' | 'video') => muted[kind] || state?.local.getTracks().some((track) => track.kind === kind)
+  const isMuted = state?.muted.audio ?? false
+  const hasSound = isMuted || (state?.local.getAudioTracks().length ?? 0) > 0
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || !open) return
+    event.stopPropagation()
+    setOpen(undefined)
+    group.current?.querySelector<HTMLElement>(`[data-kind=${open}]`)?.focus()
+  }
+  const choose = (kind: Kind) => setOpen(open === kind ? undefined : kind)
   return (
-    <fieldset ref={group} className={classes('rw-controls', className)} aria-label={words.controls} tabIndex={-1}>
-      <RoundButton
-        icon={muted.audio ? 'micOff' : 'mic'}
-        label={words.mute}
-        pressed={muted.audio}
-        testId="mute"
-        aria-keyshortcuts={keys ? 'M' : undefined}
-        disabled={!has('audio')}
-        onClick={() => void line.toggleMicrophone().catch(ignore)}
-      />
-      {call.callType === 'video' && (
+    <fieldset
+      ref={group}
+      className={classes('rw-controls', className)}
+      aria-label={words.controls}
+      tabIndex={-1}
+      onKeyDown={keyed}
+    >
+      <Choosable kind="audio" isOpen={open === 'audio'} choose={choose}>
         <RoundButton
-          icon={muted.video ? 'videoOff' : 'video'}
-          label={words.cameraOff}
-          pressed={muted.video}
-          testId="camera"
-          aria-keyshortcuts={keys ? 'V' : undefined}
-          disabled={!has('video')}
-          onClick={() => void line.toggleCamera().catch(ignore)}
+          icon={isMuted ? 'micOff' : 'mic'}
+          label={words.mute}
+          pressed={isMuted}
+          testId="mute"
+          aria-keyshortcuts={keys ? 'M' : undefined}
+          disabled={!hasSound}
+          onClick={() => void line.toggleMicrophone().catch(ignore)}
         />
-      )}
+      </Choosable>
+      <Camera keys={keys} isOpen={open === 'video'} choose={choose} />
       {hasScreens && (
         <RoundButton
           icon="screen"
@@ -65,8 +75,6 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
           onClick={() => void line.toggleScreen().catch(ignore)}
         />
       )}
-      <Devices />
-      <FullScreen />
       <RoundButton
         icon="hangUp"
         className="rw-red"
@@ -78,61 +86,78 @@ export function CallControls({ className, keys = false }: CallControlsProps) {
   )
 }
 
-/** A button that shows the devices in a panel above; Escape closes it. */
-function Devices() {
-  const { media } = useCallUi()
-  const { words } = useContextOfCall()
-  const [isOpen, setOpen] = useState(false)
-  const button = useRef<HTMLSpanElement>(null)
-  const id = useId()
-  const lacks = Object.keys(useCallMedia(media)?.errors ?? {}).length > 0
-  const keyed = (event: KeyboardEvent) => {
-    if (event.key !== 'Escape' || !isOpen) return
-    event.stopPropagation()
-    setOpen(false)
-    button.current?.querySelector('button')?.focus()
-  }
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of what is in it
-    <span ref={button} className="rw-devices" onKeyDown={keyed}>
+/** In an audio call it adds a picture to the call; from then on it is what it is in a video call. */
+function Camera({ keys, ...choice }: { keys: boolean; isOpen: boolean; choose(kind: Kind): void }) {
+  const { call, media } = useCallUi()
+  const { line, words } = useContextOfCall()
+  const { hasCamera } = useLine()
+  const state = useCallMedia(media)
+  const isOff = !hasCamera || (state?.muted.video ?? false)
+  const toggle = () => void line.toggleCamera().catch(ignore)
+  const shortcut = keys ? 'V' : undefined
+  if (call?.callType !== 'video' && !hasCamera) {
+    const can = media !== undefined && state?.name !== 'idle'
+    return (
       <RoundButton
-        icon="devices"
-        label={words.devices}
-        testId="devices"
-        data-lacks={lacks ? '' : undefined}
-        aria-expanded={isOpen}
-        aria-controls={id}
-        onClick={() => setOpen(!isOpen)}
+        icon="video"
+        label={words.cameraOn}
+        testId="camera"
+        aria-keyshortcuts={shortcut}
+        disabled={!can}
+        onClick={toggle}
       />
-      <div id={id} className="rw-panel" hidden={!isOpen} data-testid="device-panel">
-        {isOpen && (
-          <>
-            <DevicePreview />
-            <DeviceMenu />
-          </>
-        )}
-      </div>
-    </span>
+    )
+  }
+  // Until it is known whether there is a camera, and where there is none, the button says nothing.
+  const isKnown = hasCamera || (state?.muted.video ?? false)
+  return (
+    <Choosable kind="video" {...choice}>
+      <RoundButton
+        icon={isKnown && isOff ? 'videoOff' : 'video'}
+        label={words.cameraOff}
+        pressed={isKnown && isOff}
+        testId="camera"
+        aria-keyshortcuts={shortcut}
+        disabled={!isKnown}
+        onClick={toggle}
+      />
+    </Choosable>
   )
 }
 
-/** The stage that the controls are in, or the whole page. */
-function FullScreen() {
+interface ChoosableProps {
+  kind: Kind
+  isOpen: boolean
+  choose(kind: Kind): void
+  children: ReactNode
+}
+
+/** A button with a second one that opens a panel, in which the user chooses the device. Escape closes the panel. */
+function Choosable({ kind, isOpen, choose, children }: ChoosableProps) {
+  const { media } = useCallUi()
   const { words } = useContextOfCall()
-  const isThere = useBrowserHas(() => document.fullscreenEnabled === true)
-  const isOn = useDocumentState('fullscreenchange', () => document.fullscreenElement !== null)
-  if (!isThere) return null
-  const toggle = async (from: Element) => {
-    if (isOn) await document.exitFullscreen()
-    else await (from.closest('.rw-stage') ?? document.documentElement).requestFullscreen()
-  }
+  const id = useId()
+  const lacks = Boolean(useCallMedia(media)?.errors[kind])
   return (
-    <RoundButton
-      icon="fullScreen"
-      label={words.fullScreen}
-      pressed={isOn}
-      testId="full-screen"
-      onClick={({ currentTarget }) => void toggle(currentTarget).catch(ignore)}
-    />
+    <>
+      <span className="rw-split">
+        {children}
+        <RoundButton
+          icon="chevron"
+          className="rw-chevron"
+          label={kind === 'audio' ? words.microphoneOptions : words.cameraOptions}
+          testId={`choose-${kind}`}
+          data-kind={kind}
+          data-lacks={lacks ? '' : undefined}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => choose(kind)}
+        />
+      </span>
+      <div id={id} className="rw-panel" hidden={!isOpen} data-testid="device-panel">
+        {isOpen && kind === 'video' && <DevicePreview />}
+        {isOpen && <DeviceMenu of={kind} />}
+      </div>
+    </>
   )
 }

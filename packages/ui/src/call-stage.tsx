@@ -1,8 +1,10 @@
 import { useCallMedia } from '@ringwire/client/react'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { CallControls } from './call-controls.tsx'
 import { CallTimer } from './call-timer.tsx'
+import { Ended } from './ended.tsx'
 import { usePeerState, useStats } from './hooks.ts'
+import { OwnNotice } from './own-notice.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PeerTile } from './peer-tile.tsx'
 import { useCallUi, useWords } from './provider.tsx'
@@ -46,7 +48,9 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
           <PeerTile />
           <div className="rw-top">
             <p className="rw-who">
-              <strong data-testid="call-name">{nameOf(onStage)}</strong>
+              <strong title={nameOf(onStage)} data-testid="call-name">
+                {nameOf(onStage)}
+              </strong>
               <span data-testid="call-state">
                 <StateText since={since} />
               </span>
@@ -54,10 +58,13 @@ export function CallStage({ className, idle, details, keys, since }: CallStagePr
             {details && <Details />}
           </div>
           <SelfView />
-          <CallControls keys={keys} />
+          <div className="rw-bottom">
+            <OwnNotice />
+            <CallControls keys={keys} />
+          </div>
         </>
       )}
-      {ended && <Ended closed={() => stage.current?.focus({ preventScroll: true })} />}
+      {ended && <Ended ended={ended} since={since} closed={() => stage.current?.focus({ preventScroll: true })} />}
       {!onStage && !ended && idle && <div className="rw-idle">{idle}</div>}
     </section>
   )
@@ -74,8 +81,7 @@ function useStateWords(): string | undefined {
     return alerts ? words.ringing : words.calling
   }
   if (name === 'interrupted') return words.reconnecting
-  if (phase === 'connecting') return words.connecting
-  return name === 'silent' ? words.silent : undefined
+  return phase === 'connecting' ? words.connecting : undefined
 }
 
 function StateText({ since }: { since: number | undefined }) {
@@ -84,15 +90,18 @@ function StateText({ since }: { since: number | undefined }) {
 
 /** The one place that speaks to a screen reader: what changed last, once, and never the time. */
 function Announcement() {
-  const { call, media, phase, ended } = useCallUi()
+  const { call, media, phase, isBlocked, ended } = useCallUi()
   const words = useWords()
   const now = useStateWords()
-  const { away } = usePeerState(call)
-  const quality = useCallMedia(media)?.quality
+  const { away, media: sent } = usePeerState(call)
+  const state = useCallMedia(media)
+  const isUnheard = phase === 'live' && state?.name === 'silent' && sent?.audio !== false
   let text = ''
   if (ended) text = words.over(ended)
   else if (call && away) text = words.away(nameOf(call))
-  else if (quality === 'poor') text = words.poor
+  else if (isBlocked) text = words.tapToHear
+  else if (call && isUnheard) text = words.notHeard(nameOf(call))
+  else if (state?.quality === 'poor') text = words.poor
   else if (call && phase !== 'incoming') text = now ?? words.live
   return (
     <p className="rw-read" role="status" data-testid="announcement">
@@ -111,32 +120,8 @@ function Details() {
   if (picture && inbound.video.packets > 0) parts.push(`${picture.width}×${picture.height}`)
   if (roundTripMs !== undefined) parts.push(`${Math.round(roundTripMs)} ms`)
   return (
-    <span className="rw-chip" data-path={path} data-testid="call-path">
+    <span className="rw-chip rw-details" data-path={path} data-testid="call-path">
       {parts.join(' · ')}
     </span>
-  )
-}
-
-/** How the last call ended. It takes the focus that went with the controls, and leaves it to the stage. */
-function Ended({ closed }: { closed(): void }) {
-  const { ended, dismiss } = useCallUi()
-  const words = useWords()
-  const button = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
-    if (document.activeElement === document.body) button.current?.focus({ preventScroll: true })
-  }, [])
-  if (!ended) return null
-  const close = () => {
-    closed()
-    dismiss()
-  }
-  return (
-    <div className="rw-ended" data-testid="ended">
-      {/* The announcement has read it. */}
-      <p aria-hidden="true">{words.over(ended)}</p>
-      <button ref={button} type="button" className="rw-button" data-testid="dismiss" onClick={close}>
-        {words.close}
-      </button>
-    </div>
   )
 }

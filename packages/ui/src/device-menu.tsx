@@ -8,21 +8,28 @@ import type { Words } from './words.ts'
 const kinds = [
   { kind: 'videoinput', of: 'video', word: 'camera' },
   { kind: 'audioinput', of: 'audio', word: 'microphone' },
-  { kind: 'audiooutput', of: undefined, word: 'speaker' },
+  { kind: 'audiooutput', of: 'audio', word: 'speaker' },
 ] as const
 
+export interface DeviceMenuProps extends PartProps {
+  /** 'audio': microphone and speaker. 'video': the camera. Default: all. */
+  of?: 'audio' | 'video' | undefined
+}
+
 /** Which camera, microphone and speaker: of the call, or of the next one. What was refused can be asked for again. */
-export function DeviceMenu({ className }: PartProps) {
+export function DeviceMenu({ className, of: wanted }: DeviceMenuProps) {
   const { media, devices: chosen } = useLine()
   const { line, words } = useContextOfCall()
   const state = useCallMedia(media)
   const devices = useDevices(state)
   return (
     <div className={classes('rw-menu', className)} data-testid="device-menu">
-      {media && state && <Lacking errors={state.errors} retry={media.retryDevices} />}
+      {media && state && <Lacking of={wanted} errors={state.errors} retry={media.retryDevices} />}
       {kinds.map(({ kind, of, word }) => {
+        if (wanted && wanted !== of) return null
         const list = devices.filter((device) => device.kind === kind && device.deviceId !== '')
-        const track = of && state?.local.getTracks().find((candidate) => candidate.kind === of)
+        const isInput = kind !== 'audiooutput'
+        const track = isInput ? state?.local.getTracks().find((candidate) => candidate.kind === of) : undefined
         const current = state?.sharing && of === 'video' ? undefined : track?.getSettings().deviceId
         return list.length === 0 ? null : (
           <Choice

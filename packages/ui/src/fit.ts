@@ -7,11 +7,18 @@ export type Fit = 'contain' | 'cover'
 
 /** Filling the frame may cost so much of a picture, and no more. */
 const leastSeen = 0.6
+/** Width by height, and CSS pixels, of a frame that is a phone. */
+const uprightBelow = 0.8
+const handheldBelow = 600
 
-/** How a picture goes into its frame: it fills it, unless too much would be cut off. A screen is always seen whole. */
+/**
+ * How a picture goes into its frame: it fills it, unless too much of it would be cut off. A phone that is held upright is
+ * filled in any case: only the sides are cut off, and a face is in the middle. A screen is always seen whole.
+ */
 export function fitOf(picture: Size, frame: Size, isScreen: boolean): Fit {
   const sizes = [picture.width, picture.height, frame.width, frame.height]
   if (isScreen || sizes.some((size) => !(size > 0))) return 'contain'
   const [of, into] = [picture.width / picture.height, frame.width / frame.height]
-  return Math.min(of / into, into / of) < leastSeen ? 'contain' : 'cover'
+  const isUpright = into < uprightBelow && frame.width < handheldBelow
+  return !isUpright && Math.min(of / into, into / of) < leastSeen ? 'contain' : 'cover'
 }

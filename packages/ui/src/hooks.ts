@@ -1,9 +1,11 @@
 import type { CallMedia, MediaStats } from '@ringwire/client/media'
-import { usePeer } from '@ringwire/client/react'
+import { useCallMedia, usePeer } from '@ringwire/client/react'
 import type { Call, PeerState } from '@ringwire/client/types'
-import { type RefObject, useCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { type RefObject, useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type Fit, fitOf } from './fit.ts'
 import { createPictureWatch } from './picture-watch.ts'
+import { playStream } from './playback.ts'
+import { useContextOfCall } from './provider.tsx'
 
 const unknown: PeerState = { away: null, media: null }
 
@@ -19,7 +21,7 @@ export function useClock(on: boolean): number {
   return now
 }
 
-/** The video plays the stream. */
+/** The video shows the stream. */
 export function useStream(video: RefObject<HTMLVideoElement | null>, stream: MediaStream | undefined): void {
   useEffect(() => {
     const element = video.current
@@ -32,6 +34,22 @@ export function useStream(video: RefObject<HTMLVideoElement | null>, stream: Med
       element.srcObject = null
     }
   }, [video, stream])
+}
+
+/** The video plays the peer's stream, and the line learns whether the browser blocks its sound. */
+export function usePlayback(video: RefObject<HTMLVideoElement | null>, media: CallMedia | undefined): void {
+  const { line } = useContextOfCall()
+  const { remote, local } = useCallMedia(media) ?? {}
+  const playing = useRef<ReturnType<typeof playStream>>(undefined)
+  useEffect(() => {
+    if (!video.current || !remote) return
+    const started = playStream(video.current, remote, line.playback)
+    playing.current = started
+    return started.stop
+  }, [video, remote, line])
+  const opened = local?.getTracks().length
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a browser may allow sound to a page that has the microphone open
+  useEffect(() => playing.current?.retry(), [opened])
 }
 
 /** How the picture of the video goes into its frame, as both change. */
@@ -99,4 +117,37 @@ export function useDocumentState(event: string, read: () => boolean): boolean {
     [event],
   )
   return useSyncExternalStore(subscribe, read, () => false)
+}
+
+/** A press of the pointer anywhere but in the element. */
+export function useClickElsewhere(element: RefObject<Element | null>, clicked: () => void): void {
+  const now = useRef(clicked)
+  now.current = clicked
+  useEffect(() => {
+    const pressed = ({ target }: PointerEvent) => {
+      if (!element.current?.contains(target as Node)) now.current()
+    }
+    document.addEventListener('pointerdown', pressed)
+    return () => document.removeEventListener('pointerdown', pressed)
+  }, [element])
+}
+
+/** How many cameras a device has that is held in the hand; 0 on others, and until it is known. */
+export function useHandheldCameras(media: CallMedia | undefined): number {
+  const isHandheld = useBrowserHas(() => matchMedia('(pointer: coarse)').matches)
+  const [count, setCount] = useState(0)
+  useEffect(() => {
+    if (!media || !isHandheld) return
+    let isGone = false
+    const look = (list: readonly MediaDeviceInfo[]) => {
+      if (!isGone) setCount(list.filter(({ kind }) => kind === 'videoinput').length)
+    }
+    void media.devices().then(look, () => undefined)
+    const unsubscribe = media.on('devices', look)
+    return () => {
+      isGone = true
+      unsubscribe()
+    }
+  }, [media, isHandheld])
+  return isHandheld ? count : 0
 }

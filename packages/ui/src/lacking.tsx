@@ -2,16 +2,18 @@ import type { CallMediaState } from '@ringwire/client/media'
 import { useWords } from './provider.tsx'
 
 export interface LackingProps {
+  /** Of this kind only. */
+  of?: 'audio' | 'video' | undefined
   errors: CallMediaState['errors']
   retry(): Promise<void>
 }
 
 /** Why a microphone or a camera is not there, and the way to ask again. */
-export function Lacking({ errors, retry }: LackingProps) {
+export function Lacking({ of, errors, retry }: LackingProps) {
   const words = useWords()
   const lines = (['audio', 'video'] as const).flatMap((kind) => {
     const code = errors[kind]
-    if (!code) return []
+    if (!code || (of && of !== kind)) return []
     const name = kind === 'audio' ? words.microphone : words.camera
     if (code === 'NOT_ALLOWED') return words.notAllowed(name)
     if (code === 'NOT_FOUND') return words.notFound(name)

@@ -1,5 +1,6 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@ringwire/client/types'
+import { callWish, cameraWish, sendsPicture } from './wish.ts'
 
 /**
  * incoming: it rings here. calling: it rings at the other side. connecting: answered, no media yet. live: media has come.
@@ -8,6 +9,15 @@ import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@rin
 export type Phase = 'idle' | 'incoming' | 'calling' | 'connecting' | 'live' | 'over'
 
 export type OverState = Extract<CallState, { name: 'over' }>
+
+export interface EndedCall {
+  readonly call: Call
+  readonly state: OverState
+  /** When it went live on this page, in ms since the epoch. Undefined for a call that never did. */
+  readonly since: number | undefined
+  /** In ms since the epoch. */
+  readonly endedAt: number
+}
 
 /** Ids of the devices that the user chose; of this page alone. */
 export interface DeviceChoice {
@@ -21,21 +31,28 @@ export interface LineState {
   readonly phase: Phase
   readonly call: Call | undefined
   readonly media: CallMedia | undefined
-  /** When media first came on this page, in ms since the epoch. */
+  /** When the two sides were first connected on this page, in ms since the epoch. */
   readonly since: number | undefined
-  readonly ended: { readonly call: Call; readonly state: OverState } | undefined
+  readonly ended: EndedCall | undefined
   readonly devices: DeviceChoice
+  /** The camera was opened for this call. It may be off at the moment. */
+  readonly hasCamera: boolean
+  /** The browser does not play the peer's sound before the user clicks somewhere. */
+  readonly isBlocked: boolean
 }
 
 export interface LineOptions {
-  /** For each call's media. `client` is filled in, and so are the devices that the user chose. */
+  /**
+   * For each call's media. `client` is filled in, and so are the devices that the user chose. No camera is opened for an
+   * audio call.
+   */
   readonly media?: CallMediaOptions | undefined
   /** What a call that comes during another gets: rejected as busy, or left to ring until this one is over. */
   readonly busy?: 'reject' | 'hold' | undefined
 }
 
-const idle = { phase: 'idle', call: undefined, media: undefined, since: undefined, ended: undefined } as const
-const camera = { width: { ideal: 1280 }, height: { ideal: 720 }, facingMode: 'user' }
+const noCall = { call: undefined, media: undefined, since: undefined, hasCamera: false, isBlocked: false } as const
+const idle = { ...noCall, phase: 'idle', ended: undefined } as const
 
 function phaseOf({ state }: Call, since: number | undefined): Phase {
   if (state.name !== 'ringing') return since === undefined ? 'connecting' : 'live'
@@ -45,6 +62,13 @@ function phaseOf({ state }: Call, since: number | undefined): Phase {
 
 function rings({ state }: Call): boolean {
   return state.name === 'ringing' && state.direction === 'incoming' && !state.answering
+}
+
+async function otherCamera(media: CallMedia, facing: string | undefined, id: string | undefined) {
+  if (facing) return { facingMode: { exact: facing === 'user' ? 'environment' : 'user' } }
+  const cameras = (await media.devices()).filter(({ kind }) => kind === 'videoinput')
+  const next = cameras[(cameras.findIndex(({ deviceId }) => deviceId === id) + 1) % cameras.length]
+  return { deviceId: { exact: next?.deviceId ?? '' } }
 }
 
 /** The one call that a page is in, with its media. It lives outside of components, so they may come and go. */
@@ -63,7 +87,8 @@ export function createLine(client: CallClient) {
     call.on('state', (now) => {
       if (state.call !== call) return
       if (now.name !== 'over') return change({})
-      change({ ...idle, phase: 'over', ended: { call, state: now } })
+      const { since } = state
+      change({ ...noCall, phase: 'over', ended: { call, state: now, since, endedAt: Date.now() } })
       const next = client.calls.find(rings)
       if (next) ring(next)
     })
@@ -83,29 +108,40 @@ export function createLine(client: CallClient) {
   /** Media closes itself when the call is over. */
   function join(call: Call, withCamera = call.callType === 'video'): void {
     const media = createCallMedia(call, { ...options.media, client })
-    media.on('state', ({ name }) => {
-      if (state.call !== call || name !== 'flowing' || state.since !== undefined) return
-      change({ since: Date.now() })
+    media.on('state', ({ name, local, sharing }) => {
+      if (state.media !== media) return
+      // A camera that was allowed later is there now.
+      const hasCamera = state.hasCamera || (!sharing && local.getVideoTracks().length > 0)
+      // A peer without devices sends nothing. The call is live as soon as both sides are connected.
+      const isConnected = name === 'flowing' || name === 'silent'
+      const since = state.since ?? (isConnected ? Date.now() : undefined)
+      if (since !== state.since || hasCamera !== state.hasCamera) change({ since, hasCamera })
     })
     change({ media })
     if (call.callType === 'video' && !withCamera) void media.setMuted('video', true)
-    void open(media, withCamera).then(() => {
-      // What is sent is there now; the media's own state says nothing of it.
-      if (state.media === media) change({})
-    })
+    // One that was off before the page was loaded again stays closed.
+    void open(media, withCamera && !media.state.muted.video)
   }
 
   /** A call goes on without devices: who has none can still see and hear, and `errors` of the media says why. */
   async function open(media: CallMedia, withCamera: boolean): Promise<void> {
-    const { audioinput } = state.devices
-    const audio = audioinput ? { deviceId: audioinput } : true
-    const wish = withCamera ? { audio, video: cameraWish() } : { audio }
-    await media.start(options.media?.media ?? wish).catch(() => undefined)
+    const wish = callWish(options.media?.media, state.devices, withCamera)
+    await media.start(wish).catch(() => undefined)
+    // What is sent is there now; the media's own state says nothing of it.
+    if (state.media === media)
+      change({ hasCamera: state.hasCamera || (sendsPicture(wish) && !media.state.errors.video) })
   }
 
-  function cameraWish(): MediaTrackConstraints {
-    const { videoinput } = state.devices
-    return videoinput ? { ...camera, deviceId: videoinput } : camera
+  async function openCamera(media: CallMedia, wish: MediaTrackConstraints | MediaStreamTrack): Promise<void> {
+    await media.switchDevice('video', wish)
+    if (state.media === media) change({ hasCamera: true })
+  }
+
+  function begin(wish: CallOptions): Call {
+    const call = client.call(wish)
+    hold(call)
+    join(call)
+    return call
   }
 
   /** What is there already: the page may have connected before the components came. */
@@ -155,10 +191,19 @@ export function createLine(client: CallClient) {
     /** Calls, unless there is a call already. */
     place(wish: CallOptions): Call {
       if (state.call) return state.call
-      const call = client.call(wish)
-      hold(call)
-      join(call)
-      return call
+      return begin(wish)
+    },
+    /** Calls the person of the last call. */
+    callAgain(): void {
+      if (state.call || !state.ended) return
+      const { peer, callType, contextType, contextId, metadata } = state.ended.call
+      const { userId, role, displayName } = peer
+      const context = {
+        ...(contextType && { contextType }),
+        ...(contextId && { contextId }),
+        ...(metadata && { metadata }),
+      }
+      begin({ userId, role, callType, ...(displayName && { displayName }), ...context })
     },
     accept({ video }: { video?: boolean } = {}): void {
       const { call, phase } = state
@@ -180,13 +225,27 @@ export function createLine(client: CallClient) {
       const { media } = state
       await media?.setMuted('audio', !media.state.muted.audio)
     },
-    /** A camera that was not opened for this call is opened now. */
+    /** The first time, it opens the camera: of a call without one, and of an audio call. */
     async toggleCamera(): Promise<void> {
-      const { media } = state
+      const { media, hasCamera } = state
       if (!media) return
-      const on = media.state.muted.video || media.state.local.getVideoTracks().length === 0
+      const on = media.state.muted.video || !hasCamera
       await media.setMuted('video', !on)
-      if (on && media.state.local.getVideoTracks().length === 0) await media.switchDevice('video', cameraWish())
+      if (on && !hasCamera) await openCamera(media, cameraWish(options.media?.media, state.devices))
+    },
+    /** The camera at the other side of a phone, or the next one of a machine that does not tell the sides. */
+    async flipCamera(): Promise<void> {
+      const { media } = state
+      const track = media?.state.local.getVideoTracks()[0]
+      if (!media || !track) return
+      const { facingMode, deviceId } = track.getSettings()
+      await openCamera(media, await otherCamera(media, facingMode, deviceId))
+      const id = media.state.local.getVideoTracks()[0]?.getSettings().deviceId
+      if (id) change({ devices: { ...state.devices, videoinput: id } })
+    },
+    /** Whether the browser keeps the peer's sound back. */
+    playback(isBlocked: boolean): void {
+      if (state.call && state.isBlocked !== isBlocked) change({ isBlocked })
     },
     async toggleScreen(): Promise<void> {
       const { media } = state

@@ -2,7 +2,8 @@ import { useCallMedia } from '@ringwire/client/react'
 import { type CSSProperties, type RefObject, useEffect, useRef, useState } from 'react'
 import { Avatar } from './avatar.tsx'
 import type { Fit } from './fit.ts'
-import { useClock, useFit, usePeerState, usePictureComes, useStats, useStream } from './hooks.ts'
+import { FullScreen } from './full-screen.tsx'
+import { useClock, useFit, usePeerState, usePictureComes, usePlayback, useStats } from './hooks.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PictureInPicture } from './picture-in-picture.tsx'
@@ -12,7 +13,7 @@ import { durationText, nameOf } from './words.ts'
 
 /** The other side: its picture or its avatar, and what is to be known of it. */
 export function PeerTile({ className }: PartProps) {
-  const { call, media, phase } = useCallUi()
+  const { call, media, phase, isBlocked } = useCallUi()
   const words = useWords()
   const state = useCallMedia(media)
   const peer = usePeerState(call)
@@ -22,7 +23,7 @@ export function PeerTile({ className }: PartProps) {
   const isScreen = peer.media?.screen ?? false
   const fitting = useFit(video, isScreen)
   const [chosen, setChosen] = useState<Fit>()
-  useStream(video, state?.remote)
+  usePlayback(video, media)
   useOutput(video)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another call, or what is shared, is looked at anew
   useEffect(() => setChosen(undefined), [call, isScreen])
@@ -49,16 +50,7 @@ export function PeerTile({ className }: PartProps) {
       {call && (
         <div className="rw-chips">
           <Away />
-          {isLive && peer.media && !peer.media.audio && (
-            <Chip icon="micOff" testId="peer-muted" text={words.peerMuted(name)} />
-          )}
-          {isLive && isVideo && !isSeen && !peer.away && (
-            <Chip
-              icon="videoOff"
-              testId="no-picture"
-              text={cameraIsOff ? words.peerCameraOff(name) : words.noPicture}
-            />
-          )}
+          {isLive && !peer.away && <Missing lacksPicture={isVideo && !isSeen} cameraIsOff={cameraIsOff} />}
           {isLive && isScreen && <Chip icon="screen" testId="peer-shares" text={words.peerShares(name)} />}
           {state?.quality === 'poor' && <Chip icon="lost" testId="poor" text={words.poor} />}
         </div>
@@ -73,7 +65,15 @@ export function PeerTile({ className }: PartProps) {
             onClick={() => setChosen(fit === 'cover' ? 'contain' : 'cover')}
           />
           <PictureInPicture video={video} />
+          <FullScreen />
         </div>
+      )}
+      {isBlocked && (
+        // Any click on the page plays the sound; the button says so, and serves who has no pointer.
+        <button type="button" className="rw-tap" data-testid="tap-to-hear">
+          <Icon name="sound" />
+          {words.tapToHear}
+        </button>
       )}
     </div>
   )
@@ -86,6 +86,36 @@ function useOutput(video: RefObject<HTMLVideoElement | null>): void {
   useEffect(() => {
     if (audiooutput && video.current) void media?.setOutput(video.current, audiooutput)
   }, [video, media, audiooutput])
+}
+
+/** What does not come from the peer: because it says that it sends nothing, or although it says nothing of the kind. */
+function Missing({ lacksPicture, cameraIsOff }: { lacksPicture: boolean; cameraIsOff: boolean }) {
+  const { call, media } = useCallUi()
+  const words = useWords()
+  const peer = usePeerState(call)
+  const isSilent = useCallMedia(media)?.name === 'silent'
+  const name = call ? nameOf(call) : ''
+  const isMuted = peer.media !== null && !peer.media.audio
+  const isUnheard = isSilent && !isMuted
+  if (lacksPicture && isMuted && cameraIsOff) {
+    return <Chip icon="videoOff" testId="nothing-sent" text={words.peerSendsNothing(name)} />
+  }
+  if (lacksPicture && isUnheard && !cameraIsOff) {
+    return <Chip icon="lost" testId="nothing-arrives" text={words.notHeardOrSeen(name)} />
+  }
+  return (
+    <>
+      {isMuted && <Chip icon="micOff" testId="peer-muted" text={words.peerMuted(name)} />}
+      {isUnheard && <Chip icon="lost" testId="nothing-arrives" text={words.notHeard(name)} />}
+      {lacksPicture && (
+        <Chip
+          icon="videoOff"
+          testId="no-picture"
+          text={cameraIsOff ? words.peerCameraOff(name) : words.notSeen(name)}
+        />
+      )}
+    </>
+  )
 }
 
 function Chip({ icon, text, testId }: { icon: IconName; text: string; testId: string }) {

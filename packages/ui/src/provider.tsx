@@ -21,8 +21,10 @@ export interface CallUi {
   readonly call: Call | undefined
   readonly media: CallMedia | undefined
   readonly phase: Phase
-  /** When media first came on this page, in ms since the epoch. */
+  /** When the two sides were first connected on this page, in ms since the epoch. */
   readonly since: number | undefined
+  /** The browser does not play the peer's sound before the user clicks somewhere. */
+  readonly isBlocked: boolean
   /** The last call, in the phase `over`. */
   readonly ended: LineState['ended']
   /** Calls; during a call it gives that one. */
@@ -30,6 +32,8 @@ export interface CallUi {
   accept(options?: { video?: boolean }): void
   decline(reason?: string): void
   hangUp(): void
+  /** In the phase `over`: calls the same person in the same way. */
+  callAgain(): void
   dismiss(): void
   readonly restorable: readonly RestorableCall[]
   /** Rejoins one of `restorable`. */
@@ -65,7 +69,7 @@ export function useLine(): LineState {
 /** The current call and what can be done with it. */
 export function useCallUi(): CallUi {
   const { client, line } = useContextOfCall()
-  const { call, media, phase, since, ended } = useLine()
+  const { call, media, phase, since, isBlocked, ended } = useLine()
   const restorable = useRestorable(client)
   return useMemo(
     () => ({
@@ -74,15 +78,17 @@ export function useCallUi(): CallUi {
       media,
       phase,
       since,
+      isBlocked,
       ended,
       restorable,
       place: line.place,
       accept: line.accept,
       decline: line.decline,
       hangUp: line.hangUp,
+      callAgain: line.callAgain,
       dismiss: line.dismiss,
       resume: (call) => line.resume(call.resume()),
     }),
-    [client, call, media, phase, since, ended, restorable, line],
+    [client, call, media, phase, since, isBlocked, ended, restorable, line],
   )
 }

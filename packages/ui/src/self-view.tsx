@@ -1,29 +1,42 @@
 import { useCallMedia } from '@ringwire/client/react'
 import { useRef } from 'react'
-import { useStream } from './hooks.ts'
+import { useHandheldCameras, useStream } from './hooks.ts'
 import { classes, type PartProps } from './part.ts'
-import { useCallUi, useWords } from './provider.tsx'
+import { useCallUi, useContextOfCall } from './provider.tsx'
+import { RoundButton } from './round-button.tsx'
 
-/** What is sent of this side's picture, as in a mirror; a screen and a camera at the back are not mirrored. */
+/**
+ * What is sent of this side's picture, as in a mirror; a screen and a camera at the back are not mirrored. On a phone with
+ * two cameras a button changes to the other one.
+ */
 export function SelfView({ className }: PartProps) {
   const { media } = useCallUi()
-  const words = useWords()
+  const { line, words } = useContextOfCall()
   const state = useCallMedia(media)
+  const cameras = useHandheldCameras(media)
   const video = useRef<HTMLVideoElement>(null)
   useStream(video, state?.local)
   const track = state?.local.getVideoTracks()[0]
   const isMirror = !state?.sharing && track?.getSettings().facingMode !== 'environment'
   return (
-    <video
-      ref={video}
-      className={classes('rw-self', className)}
-      aria-label={words.you}
-      autoPlay
-      playsInline
-      muted
-      hidden={!track}
-      data-mirror={isMirror ? '' : undefined}
-      data-testid="local-video"
-    />
+    <div className={classes('rw-self', className)} hidden={!track}>
+      <video
+        ref={video}
+        aria-label={words.you}
+        autoPlay
+        playsInline
+        muted
+        data-mirror={isMirror ? '' : undefined}
+        data-testid="local-video"
+      />
+      {track && cameras > 1 && !state?.sharing && (
+        <RoundButton
+          icon="flip"
+          label={words.flip}
+          testId="flip"
+          onClick={() => void line.flipCamera().catch(() => undefined)}
+        />
+      )}
+    </div>
   )
 }

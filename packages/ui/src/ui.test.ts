@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createCallClient } from '@ringwire/client'
-import { createElement } from 'react'
+import { createElement, type FunctionComponent } from 'react'
 import { renderToString } from 'react-dom/server'
 import * as ui from './ui.ts'
 
@@ -15,7 +15,7 @@ test('every part is rendered on a server, where there is neither window nor docu
       CallProvider,
       { client, words: { stage: 'Anruf' } },
       createElement(CallStage, { idle, keys: true, details: true }),
-      ...Object.entries(parts).map(([key, part]) => createElement(part, { key })),
+      ...Object.entries(parts).map(([key, part]) => createElement(part as FunctionComponent, { key })),
     ),
   )
   expect(Object.keys(parts)).toContain('DevicePreview')

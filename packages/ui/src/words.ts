@@ -1,5 +1,5 @@
 import type { Call } from '@ringwire/client/types'
-import type { OverState } from './line.ts'
+import type { EndedCall } from './line.ts'
 
 /** What the components say. `name` is the other side's. */
 export const english = {
@@ -7,7 +7,6 @@ export const english = {
   ringing: 'Ringing …',
   connecting: 'Connecting …',
   reconnecting: 'Reconnecting …',
-  silent: 'Nothing arrives …',
   live: 'Connected',
   incoming: ({ callType }: Call) => (callType === 'video' ? 'Incoming video call' : 'Incoming audio call'),
   accept: 'Accept',
@@ -18,7 +17,10 @@ export const english = {
   mute: 'Mute microphone',
   cameraOff: 'Turn camera off',
   shareScreen: 'Share screen',
-  devices: 'Devices',
+  cameraOn: 'Turn camera on',
+  flip: 'Switch to the other camera',
+  microphoneOptions: 'Choose microphone and speaker',
+  cameraOptions: 'Choose camera',
   fullScreen: 'Full screen',
   hangUp: 'Hang up',
   cancel: 'Cancel the call',
@@ -27,7 +29,15 @@ export const english = {
   peerMuted: (name: string) => `${name} is muted`,
   peerCameraOff: (name: string) => `${name} has the camera off`,
   peerShares: (name: string) => `${name} shares the screen`,
-  noPicture: 'No picture',
+  peerSendsNothing: (name: string) => `${name} sends no sound and no picture`,
+  notHeard: (name: string) => `You cannot hear ${name} right now`,
+  notSeen: (name: string) => `You cannot see ${name} right now`,
+  notHeardOrSeen: (name: string) => `You cannot hear or see ${name} right now`,
+  muted: 'You cannot be heard',
+  noMicrophone: 'No microphone: you cannot be heard',
+  noCamera: 'No camera: you cannot be seen',
+  noDevices: 'No microphone and no camera: you cannot be heard or seen',
+  tapToHear: 'Tap to hear',
   poor: 'Poor connection',
   away: (name: string) => `${name} lost the connection`,
   awayLeft: (name: string, left: string) => `${name} lost the connection, ${left} left`,
@@ -50,7 +60,10 @@ export const english = {
   restorable: (name: string) => `The call with ${name} goes on`,
   rejoin: 'Rejoin',
   end: 'End call',
-  over: (ended: { call: Call; state: OverState }) => overText(ended),
+  over: (ended: EndedCall) => overText(ended),
+  duration: (time: string) => `Duration ${time}`,
+  callAgain: 'Call again',
+  callBack: 'Call back',
 }
 
 export type Words = typeof english
@@ -60,7 +73,8 @@ export function nameOf({ peer }: Pick<Call, 'peer'>): string {
 }
 
 /** What a person reads when a call is over. */
-export function overText({ call, state: { status, reason, by, error } }: { call: Call; state: OverState }): string {
+export function overText({ call, state }: Pick<EndedCall, 'call' | 'state'>): string {
+  const { status, reason, by, error } = state
   const name = nameOf(call)
   const mine = by !== null && (by.userId !== call.peer.userId || by.role !== call.peer.role)
   if (error) return errorText(error, name)
@@ -84,7 +98,7 @@ export function overText({ call, state: { status, reason, by, error } }: { call:
   }
 }
 
-function errorText(error: NonNullable<OverState['error']>, name: string): string {
+function errorText(error: NonNullable<EndedCall['state']['error']>, name: string): string {
   switch (error.code) {
     case 'CALLEE_BUSY':
       return `${name} is busy.`
@@ -97,6 +111,21 @@ function errorText(error: NonNullable<OverState['error']>, name: string): string
       return 'This call goes on in another tab or on another device.'
     case 'RATE_LIMITED':
       return 'Too many calls in a short time. Wait a moment.'
+    case 'CALL_PEER_ROLE_NOT_ALLOWED':
+    case 'ACTION_NOT_ALLOWED':
+      return `You are not allowed to call ${name}.`
+    case 'CALL_TO_SELF':
+      return 'You cannot call yourself.'
+    case 'SERVICE_DRAINING':
+    case 'SERVICE_UNAVAILABLE':
+    case 'INTERNAL_ERROR':
+      return 'The call could not be placed. Try again in a moment.'
+    case 'CONNECTION_CLOSED':
+    case 'TIMEOUT':
+      return 'The connection was lost. Try again in a moment.'
+    case 'AUTH_TOKEN_REQUIRED':
+    case 'AUTH_TOKEN_INVALID':
+      return 'You are no longer signed in.'
     default:
       return error.message || error.code
   }

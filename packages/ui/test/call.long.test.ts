@@ -110,10 +110,17 @@ describe('on React', () => {
     await ben.waitForSelector(`${at('picture-in-picture')}[aria-pressed=false]`)
     expect(await shownApart()).toBeNull()
 
-    await ben.click(at('devices'))
+    await ben.click(at('choose-audio'))
     await ben.waitForSelector(`${at('device-menu')} select`)
+    expect(await ben.locator(`${at('device-menu')} label`).allTextContents()).toContain('Microphone')
+    await ben.click(at('choose-video'))
+    await ben.waitForSelector(at('device-preview'))
+    expect(await ben.locator(`${at('device-menu')} label`).allTextContents()).toEqual(['Camera'])
     await picture(ben, 'devices')
     expect(await serious(ben)).toEqual([])
+    // A press anywhere else closes it.
+    await ben.mouse.click(640, 300)
+    await ben.waitForSelector(at('device-menu'), { state: 'detached' })
 
     await ann.click(at('hangup'))
     await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
@@ -134,7 +141,7 @@ describe('on React', () => {
     await ben.waitForSelector(at('incoming'), { state: 'detached' })
     await Promise.all([phase(ann, 'over'), phase(ben, 'over')])
     // The controls are gone, and the focus is not lost with them.
-    expect(await focused(ann)).toBe('dismiss')
+    expect(await focused(ann)).toBe('ended')
     for (const page of [ann, ben]) {
       await tabTo(page, 'dismiss')
       await page.keyboard.press('Enter')
@@ -162,7 +169,7 @@ describe('on React', () => {
     await ben.waitForSelector(`${at('mute')}[aria-pressed=true]`)
     await ben.keyboard.press('v')
     await ben.waitForSelector(`${at('camera')}[aria-pressed=true]`)
-    await tabTo(ben, 'devices')
+    await tabTo(ben, 'choose-audio')
     await ben.keyboard.press('Enter')
     await ben.waitForSelector(`${at('device-menu')} select`)
     await ben.keyboard.press('Tab')
@@ -170,7 +177,7 @@ describe('on React', () => {
     await ben.keyboard.press('m')
     await ben.keyboard.press('Escape')
     await ben.waitForSelector(at('device-menu'), { state: 'detached' })
-    expect(await focused(ben)).toBe('devices')
+    expect(await focused(ben)).toBe('choose-audio')
     expect(await ben.getAttribute(at('mute'), 'aria-pressed')).toBe('true')
     await tabTo(ben, 'hangup')
     await ben.keyboard.press('Enter')
@@ -181,8 +188,8 @@ describe('on React', () => {
   test('the hang-up button is reached and no control is cut off, upright and lying', async () => {
     const two = await openTwo(browser, held.site, { viewport: { width: 390, height: 844 } })
     await inCall(two)
-    // A picture from a lying camera: whole on an upright phone, and it fills one that lies, until the user says otherwise.
-    await two.ann.waitForSelector('.rw-peer[data-fit=contain]')
+    // It fills the phone, upright and on its side, until the user says otherwise.
+    await two.ann.waitForSelector('.rw-peer[data-fit=cover]')
     await two.ann.setViewportSize({ width: 844, height: 390 })
     await two.ann.waitForSelector('.rw-peer[data-fit=cover]')
     await two.ann.click(`${at('fill')}[aria-pressed=true]`)
@@ -224,7 +231,7 @@ describe('on React', () => {
 
     await ann.context().close()
     await Promise.all([
-      ben.waitForSelector(at('call-state').concat(':text-matches("Reconnecting|Nothing arrives")')),
+      ben.waitForSelector(`${at('call-state')}:has-text("Reconnecting")`),
       // Two minutes, less what has passed since [END3]. It goes on counting, so it is looked for from the beginning.
       ben.waitForSelector(`${at('peer-away')}:has-text("Ann Lee lost the connection, 1:5")`),
     ])
@@ -266,8 +273,9 @@ describe('on React', () => {
     await ann.click(at('call-video'))
     await two.ben.click(at('accept'))
     await phase(ann, 'live')
-    await ann.waitForSelector(`${at('devices')}[data-lacks]`)
-    await ann.click(at('devices'))
+    await ann.waitForSelector(`${at('choose-video')}[data-lacks]`)
+    await ann.waitForSelector(`${at('own-notice')}:has-text("No camera: you cannot be seen")`)
+    await ann.click(at('choose-video'))
     await ann.waitForSelector(`${at('device-panel')} ${named}`)
     await picture(ann, 'lacking')
     await ann.evaluate(() => localStorage.removeItem('denied'))

@@ -1,17 +1,11 @@
 import { useCallUi } from '@ringwire/ui'
 import { useEffect } from 'react'
-import type { Ring } from './ring.ts'
 
-/** What tells a person of a call who does not look at the page: its sound, its title, and a notification. */
-export function useAlerts(ring: Ring): void {
+/** What tells a person of a call who does not look at the page, beside its sound: its title, and a notification. */
+export function useAlerts(): void {
   const { phase, call } = useCallUi()
   const name = call?.peer.displayName ?? call?.peer.userId ?? ''
   const kind = call?.callType === 'video' ? 'Video' : 'Audio'
-  useEffect(() => {
-    if (phase === 'calling') ring.outgoing()
-    if (phase === 'incoming') ring.incoming()
-    return ring.stop
-  }, [phase, ring])
   useEffect(() => {
     if (phase !== 'incoming') return
     const title = document.title

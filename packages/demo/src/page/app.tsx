@@ -13,10 +13,7 @@ export function App() {
   if (desk) return <DeskView desk={desk} />
   const enter = (identity: Identity) => {
     saveIdentity(identity)
-    const entered = createDesk(identity)
-    // Signing in was a gesture: from here on the page may ring.
-    entered.ring.unlock()
-    setDesk(entered)
+    setDesk(createDesk(identity))
   }
   return <SignIn onEnter={enter} />
 }

@@ -1,10 +1,11 @@
-import { CallProvider, CallStage, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
+import { CallProvider, CallStage, CallTones, IncomingDialog, RestorableCalls, useCallUi } from '@ringwire/ui'
 import { useEffect, useState } from 'react'
 import { useAlerts } from './alerts.ts'
 import type { Desk } from './desk.ts'
 import { Header } from './header.tsx'
 import { History } from './history.tsx'
 import { LogPanel } from './log-panel.tsx'
+import { Note } from './note.tsx'
 import { People } from './people.tsx'
 import { useStore } from './store.ts'
 
@@ -16,29 +17,40 @@ const media = {
 }
 
 export function DeskView({ desk }: { desk: Desk }) {
-  useEffect(() => {
-    desk.start()
-    for (const gesture of ['pointerdown', 'keydown']) window.addEventListener(gesture, desk.ring.unlock)
-  }, [desk])
+  useEffect(() => desk.start(), [desk])
   return (
     <CallProvider client={desk.client} media={media}>
+      <CallTones />
       <Board desk={desk} />
     </CallProvider>
   )
 }
 
 function Board({ desk }: { desk: Desk }) {
-  const { phase, call } = useCallUi()
-  // On a narrow screen the call and the people come first.
-  const [isLogOpen, setLogOpen] = useState(() => matchMedia('(min-width: 1120px)').matches)
-  useAlerts(desk.ring)
+  const { phase, call, ended } = useCallUi()
+  const isInCall = call !== undefined && phase !== 'incoming'
+  // During a call the picture has all the room, until somebody asks for the log.
+  const [log, setLog] = useState(() => ({ idle: matchMedia('(min-width: 1120px)').matches, call: false }))
+  const now = isInCall ? 'call' : 'idle'
+  useAlerts()
   useTestHandle()
   const records = useStore(desk.history)
-  const connectedAt = records.find(({ call_uuid }) => call_uuid === call?.callUuid)?.connected_at
-  const isInCall = call !== undefined && phase !== 'incoming'
+  const shown = call ?? ended?.call
+  const connectedAt = records.find(({ call_uuid }) => call_uuid === shown?.callUuid)?.connected_at
   return (
-    <div className="app" data-in-call={isInCall ? '' : undefined} data-log={isLogOpen ? '' : undefined}>
-      <Header desk={desk} isRelayOnly={isRelayOnly} isLogOpen={isLogOpen} toggleLog={() => setLogOpen(!isLogOpen)} />
+    <div
+      className="app"
+      data-in-call={isInCall ? '' : undefined}
+      data-over={ended ? '' : undefined}
+      data-log={log[now] ? '' : undefined}
+    >
+      <Header
+        desk={desk}
+        isRelayOnly={isRelayOnly}
+        isLogOpen={log[now]}
+        toggleLog={() => setLog({ ...log, [now]: !log[now] })}
+      />
+      <Note desk={desk} />
       <main className="board">
         <div className="side">
           <RestorableCalls className="panel" />
@@ -52,7 +64,7 @@ function Board({ desk }: { desk: Desk }) {
           idle={<Idle />}
           since={connectedAt ? Date.parse(connectedAt) : undefined}
         />
-        {isLogOpen && <LogPanel log={desk.log} />}
+        {(log.idle || log.call) && <LogPanel log={desk.log} isShown={log[now]} />}
       </main>
       <IncomingDialog />
     </div>
@@ -70,7 +82,7 @@ function Idle() {
       </div>
       <p>
         <strong>Ready when you are</strong>
-        Pick someone and call. What passes over the wire shows in the log.
+        Choose a person and start a call. The log shows every message of it.
       </p>
     </div>
   )

@@ -6,8 +6,8 @@ import type { Person } from '../backend/people.ts'
 import { type CallRecord, fetchHistory, fetchPeople, fetchToken, type Identity } from './backend.ts'
 import { createLog } from './log.ts'
 import { createLoggedSocket } from './logged-socket.ts'
-import { createRing } from './ring.ts'
 import { createStore } from './store.ts'
+import { failureText } from './wording.ts'
 
 /** Who may be called, and what the service says of them. */
 export type Listed = Person & Pick<PeerPresence, 'online' | 'inCall'>
@@ -17,8 +17,8 @@ const peopleMs = 1_000
 
 export function createDesk(identity: Identity) {
   const log = createLog()
-  const ring = createRing()
-  const people = createStore<readonly Listed[]>([])
+  /** Undefined until it is known who there is. */
+  const people = createStore<readonly Listed[] | undefined>(undefined)
   const history = createStore<readonly CallRecord[]>([])
   const note = createStore('')
   let known: readonly Person[] = []
@@ -59,13 +59,14 @@ export function createDesk(identity: Identity) {
 
   /** The application knows its people, also those who have not answered yet. */
   function nameOf({ user_id, role }: { user_id: string; role: string }): string {
-    const known = people.get().find((person) => person.user_id === user_id && person.role === role)
+    const known = people.get()?.find((person) => person.user_id === user_id && person.role === role)
     return known?.display_name ?? user_id
   }
 
   async function readPeople(): Promise<void> {
     try {
       const found = await fetchPeople(identity)
+      if (found.length === 0) people.set([])
       if (JSON.stringify(found) === JSON.stringify(known)) return
       known = found
       presence.watch(known.map(({ role, user_id: userId }) => ({ role, userId })))
@@ -87,19 +88,22 @@ export function createDesk(identity: Identity) {
       }),
     )
   })
-  presence.on('error', ({ code, message }) => note.set(`${code}: ${message}`))
+  presence.on('error', (error) => note.set(failureText(error)))
   client.on('state', (state) => {
-    if (state.name === 'online') void readHistory()
+    if (state.name === 'online') {
+      note.set('')
+      void readHistory()
+    }
     if (state.name !== 'closed' || !state.why.closeCode) return
     const why =
-      state.why.code === 'replaced' ? 'Another connection took over this session.' : 'The service said goodbye.'
-    note.set(`${why} Reload the page to come back.`)
+      state.why.code === 'replaced' ? 'This page is open somewhere else.' : 'The service has closed the connection.'
+    note.set(`${why} Reload this page to go on here.`)
   })
-  client.on('error', ({ code, message }) => note.set(`${code}: ${message}`))
+  client.on('error', (error) => note.set(failureText(error)))
   client.on('calls', () => note.set(''))
 
   return {
-    ...{ identity, client, log, ring, people, history, note },
+    ...{ identity, client, log, people, history, note },
     start(): void {
       client.connect()
       void keepReadingPeople()

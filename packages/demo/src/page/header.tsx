@@ -1,12 +1,10 @@
 import type { ConnectionState } from '@ringwire/client'
-import { useCallClient, useCallMedia } from '@ringwire/client/react'
-import { useCallUi } from '@ringwire/ui'
+import { useCallClient } from '@ringwire/client/react'
 import { Avatar } from './avatar.tsx'
 import type { Desk } from './desk.ts'
 import { Icon } from './icons.tsx'
 import { forgetIdentity } from './identity.ts'
 import { NotifyButton } from './notify-button.tsx'
-import { useStore } from './store.ts'
 
 /** How the page writes the SDK's states. */
 const connectionWords = {
@@ -22,8 +20,6 @@ type Props = { desk: Desk; isRelayOnly: boolean; isLogOpen: boolean; toggleLog()
 export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
   const { state } = useCallClient(desk.client)
   const words = connectionWords[state.name]
-  const said = useStore(desk.note)
-  const note = useLackNote() || said
   const { name, role } = desk.identity
   const signOut = () => {
     desk.stop()
@@ -41,9 +37,6 @@ export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
         {words.text}
       </span>
       {isRelayOnly && <span className="chip">Relay only</span>}
-      <p className="note" role="status" data-testid="note">
-        {note}
-      </p>
       <NotifyButton />
       <button
         type="button"
@@ -60,7 +53,9 @@ export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
       <span className="me" data-testid="me">
         <Avatar name={name} small />
         <span className="person-text">
-          <span className="person-name">{name}</span>
+          <span className="person-name" title={name}>
+            {name}
+          </span>
           <span className="person-about">{role}</span>
         </span>
       </span>
@@ -69,17 +64,4 @@ export function Header({ desk, isRelayOnly, isLogOpen, toggleLog }: Props) {
       </button>
     </header>
   )
-}
-
-/** What the other side does not get in a call that is live; empty where it gets all. */
-function useLackNote(): string {
-  const { call, media, phase } = useCallUi()
-  const state = useCallMedia(media)
-  if (!call || !state || phase !== 'live') return ''
-  const sends = (kind: 'audio' | 'video') =>
-    state.muted[kind] || state.local.getTracks().some((track) => track.kind === kind)
-  const sound = sends('audio')
-  if (call.callType !== 'video') return sound ? '' : 'No microphone: you hear, but send nothing.'
-  if (sends('video')) return sound ? '' : 'No microphone: you send your picture only.'
-  return sound ? 'No camera: you send sound only.' : 'No microphone and no camera: you see and hear, but send nothing.'
 }

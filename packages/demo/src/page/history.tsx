@@ -41,7 +41,7 @@ export function History({ desk }: { desk: Desk }) {
           <Record key={record.call_uuid} record={record} />
         ))}
       </ul>
-      {records.length === 0 && <p className="empty">Calls appear here.</p>}
+      {records.length === 0 && <p className="empty">Your calls will be listed here.</p>}
     </section>
   )
 }
@@ -65,8 +65,10 @@ function Record({ record }: { record: CallRecord }) {
         <Icon name={kind === 'live' ? 'phone' : kind} />
       </span>
       <span className="person-text">
-        <span className="person-name">{peer.display_name}</span>
-        <span className="person-about">
+        <span className="person-name" title={peer.display_name}>
+          {peer.display_name}
+        </span>
+        <span className="person-about" title={[recordText(record), lasted].filter(Boolean).join(' · ')}>
           {[recordText(record), lasted, <Ago key="ago" instant={record.started_at} />]
             .filter(Boolean)
             .flatMap((part, index) => (index > 0 ? [' · ', part] : [part]))}
@@ -76,6 +78,7 @@ function Record({ record }: { record: CallRecord }) {
         <button
           type="button"
           className="call-button quiet"
+          data-type={type}
           aria-label={label}
           title={label}
           disabled={!mayCall}

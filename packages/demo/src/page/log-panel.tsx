@@ -4,13 +4,15 @@ import { copyText, type EnvelopeEntry, type Family, families, type Log, type Log
 import { useStore } from './store.ts'
 import { clockText } from './wording.ts'
 
-/** Everything that passed, newest last. The families are also the filter. */
-export function LogPanel({ log }: { log: Log }) {
+/**
+ * Everything that passed, newest last. The families are also the filter. A panel that is hidden keeps its opened entries.
+ */
+export function LogPanel({ log, isShown }: { log: Log; isShown: boolean }) {
   const entries = useStore(log.entries)
   const [hidden, setHidden] = useState<ReadonlySet<Family>>(new Set())
   const [copied, setCopied] = useState('')
   const shown = entries.filter((entry) => 'note' in entry || !entry.family || !hidden.has(entry.family))
-  const list = useStayAtEnd(shown)
+  const list = useStayAtEnd(shown, isShown)
 
   const toggle = (family: Family) => {
     const next = new Set(hidden)
@@ -23,7 +25,7 @@ export function LogPanel({ log }: { log: Log }) {
       () => setCopied('Not copied'),
     )
   return (
-    <section id="log" className="panel log" aria-labelledby="log-title" data-testid="log">
+    <section id="log" className="panel log" aria-labelledby="log-title" hidden={!isShown} data-testid="log">
       <div className="log-head">
         <h2 id="log-title">Signaling log</h2>
         <span className="copied" role="status" onAnimationEnd={() => setCopied('')}>
@@ -68,7 +70,7 @@ export function LogPanel({ log }: { log: Log }) {
 }
 
 /** A list that was scrolled to its end stays there when it grows. */
-function useStayAtEnd(shown: readonly LogEntry[]) {
+function useStayAtEnd(shown: readonly LogEntry[], isShown: boolean) {
   const list = useRef<HTMLOListElement>(null)
   const wasAtEnd = useRef(true)
   useLayoutEffect(() => {
@@ -76,11 +78,13 @@ function useStayAtEnd(shown: readonly LogEntry[]) {
     if (!element) return
     if (wasAtEnd.current) element.scrollTop = element.scrollHeight
     const scrolled = () => {
+      // A hidden list has no height, so its position says nothing.
+      if (element.clientHeight === 0) return
       wasAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40
     }
     element.addEventListener('scroll', scrolled, { passive: true })
     return () => element.removeEventListener('scroll', scrolled)
-  }, [shown.length, shown.at(-1)])
+  }, [shown.length, shown.at(-1), isShown])
   return list
 }
 
@@ -112,7 +116,9 @@ const Entry = memo(function Entry({ entry }: { entry: EnvelopeEntry }) {
           <span className="sr-only">{`${direction} `}</span>
           <span className="log-event">{event}</span>
           {envelopes.length > 1 && <span className="log-count">{`×${envelopes.length}`}</span>}
-          <span className="log-about">{about}</span>
+          <span className="log-about" title={about}>
+            {about}
+          </span>
           <time>{clockText(entry.at)}</time>
         </summary>
         {isOpen && <Json value={envelopes.length > 1 ? envelopes : envelopes[0]} />}

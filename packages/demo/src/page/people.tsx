@@ -1,5 +1,5 @@
 import { useCallUi } from '@ringwire/ui'
-import { type RefObject, useEffect, useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import { Avatar } from './avatar.tsx'
 import type { CallType, Peer } from './backend.ts'
 import type { Desk, Listed } from './desk.ts'
@@ -10,11 +10,12 @@ import { useStore } from './store.ts'
 /** Who can be called: everybody of the other role, with what the service tells of them. */
 export function People({ desk }: { desk: Desk }) {
   const { mayCall, call } = usePlace()
-  const list = useRef<HTMLUListElement>(null)
+  const { phase } = useCallUi()
   const title = useRef<HTMLHeadingElement>(null)
-  useFocusAfterCall(list)
-  // Where the page begins for whoever has just signed in.
-  useEffect(() => title.current?.focus({ preventScroll: true }), [])
+  // Where the page begins for whoever has just signed in, or has closed the end of a call that took the whole screen.
+  useEffect(() => {
+    if (phase === 'idle' && document.activeElement === document.body) title.current?.focus({ preventScroll: true })
+  }, [phase])
 
   const people = useStore(desk.people)
   return (
@@ -22,8 +23,8 @@ export function People({ desk }: { desk: Desk }) {
       <h2 id="people-title" ref={title} tabIndex={-1}>
         People
       </h2>
-      <ul ref={list} className="rows" data-testid="people">
-        {people.map((person) => (
+      <ul className="rows" data-testid="people">
+        {people?.map((person) => (
           <li
             key={`${person.role}/${person.user_id}`}
             className="person"
@@ -36,8 +37,12 @@ export function People({ desk }: { desk: Desk }) {
             <Avatar name={person.display_name} />
             <span className="presence" aria-hidden="true" />
             <span className="person-text">
-              <span className="person-name">{person.display_name}</span>
-              <span className="person-about">{aboutOf(person)}</span>
+              <span className="person-name" title={person.display_name}>
+                {person.display_name}
+              </span>
+              <span className="person-about" title={aboutOf(person)}>
+                {aboutOf(person)}
+              </span>
             </span>
             {(['audio', 'video'] as const).map((type) => (
               <CallButton key={type} peer={person} type={type} disabled={!mayCall} onCall={call} />
@@ -45,16 +50,23 @@ export function People({ desk }: { desk: Desk }) {
           </li>
         ))}
       </ul>
-      {!people.some(({ online }) => online) && (
-        <p className="empty">
-          Nobody to call yet.{' '}
-          <a href="./" target="_blank" rel="noopener">
-            Open a second window
-          </a>{' '}
-          and go online with the other role.
-        </p>
-      )}
+      <Nobody people={people} role={desk.identity.role === 'agent' ? 'customer' : 'agent'} />
     </section>
+  )
+}
+
+/** What to do while there is nobody who would answer. It says nothing before that is known. */
+function Nobody({ people, role }: { people: readonly Listed[] | undefined; role: string }) {
+  if (!people) return <p className="empty">Looking for people …</p>
+  if (people.some(({ online }) => online !== false)) return null
+  return (
+    <p className="empty" data-testid="nobody">
+      {people.length === 0 ? 'Nobody to call yet. ' : 'Nobody is online right now. '}
+      <a href="./" target="_blank" rel="noopener">
+        Open a second window
+      </a>
+      {` and go online as ${role === 'agent' ? 'an agent' : 'a customer'}.`}
+    </p>
   )
 }
 
@@ -81,6 +93,7 @@ function CallButton(props: {
     <button
       type="button"
       className="call-button"
+      data-type={type}
       aria-label={label}
       title={label}
       disabled={disabled}
@@ -90,18 +103,4 @@ function CallButton(props: {
       <Icon name={type === 'video' ? 'video' : 'phone'} />
     </button>
   )
-}
-
-/** Puts the focus on the person whose call has ended, for who had it in the call. */
-function useFocusAfterCall(list: RefObject<HTMLUListElement | null>): void {
-  const { call, ended, phase } = useCallUi()
-  const wasIn = useRef(false)
-  useEffect(() => {
-    if (call && phase !== 'incoming') wasIn.current = true
-    if (!ended || !wasIn.current) return
-    wasIn.current = false
-    const { userId, role } = ended.call.peer
-    const row = `[data-user="${CSS.escape(userId)}"][data-role="${CSS.escape(role)}"] button`
-    list.current?.querySelector<HTMLElement>(row)?.focus({ preventScroll: true })
-  }, [call, ended, phase, list])
 }

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 
 export type Role = 'customer' | 'agent'
 type Token = { token: string; ice_servers: { urls: string[]; username?: string }[] }
@@ -8,6 +8,8 @@ export type ParticipantOptions = {
   name?: string
   query?: string
   viewport?: { width: number; height: number }
+  /** What else is particular to the browser of this one. */
+  contextOf?: (role: Role) => BrowserContextOptions
   /** Runs before the page is opened. */
   prepare?: (page: Page, role: Role) => Promise<void>
 }
@@ -92,6 +94,7 @@ export async function goOnline(browser: Browser, url: string, options: Participa
     reducedMotion: 'reduce',
     // Only this machine's own certificate is met.
     ignoreHTTPSErrors: true,
+    ...options.contextOf?.(options.role),
   })
   // Shorter than a test may take, so that a failure says what it waited for.
   context.setDefaultTimeout(60_000)
@@ -104,7 +107,7 @@ export async function goOnline(browser: Browser, url: string, options: Participa
   await page.check(at(`role-${options.role}`), { force: true })
   await page.click(at('enter'))
   await page.waitForSelector(`${at('connection')}[data-state=online]`)
-  const userId = name.toLowerCase().replace(' ', '-')
+  const userId = name.toLowerCase().replaceAll(' ', '-')
 
   return {
     ...{ page, context, userId, ...watched },

@@ -117,7 +117,7 @@ export async function drawAsCamera(page: Page, portrait: Portrait): Promise<void
 
     const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices)
     navigator.mediaDevices.getUserMedia = async (constraints = {}) => {
-      const stream = await real({ ...constraints, video: false })
+      const stream = constraints.audio ? await real({ ...constraints, video: false }) : new MediaStream()
       if (constraints.video) for (const track of canvas.captureStream(30).getTracks()) stream.addTrack(track)
       return stream
     }

@@ -2,6 +2,7 @@ import { createCallClient } from '@ringwire/client'
 import {
   CallProvider,
   CallStage,
+  CallTones,
   DeviceMenu,
   DevicePreview,
   IncomingDialog,
@@ -21,7 +22,25 @@ const client = createCallClient({
   storage: sessionStorage,
 })
 
-const media = { statsIntervalMs: 500 }
+/** A picture that no camera has made, as an application with a background of its own has it. */
+function drawnStream(): MediaStream {
+  const canvas = document.createElement('canvas')
+  const pen = canvas.getContext('2d')
+  const draw = () => {
+    pen?.fillRect(Math.random() * 300, Math.random() * 150, 4, 4)
+    requestAnimationFrame(draw)
+  }
+  draw()
+  const sound = new AudioContext().createMediaStreamDestination()
+  return new MediaStream([...canvas.captureStream(10).getTracks(), ...sound.stream.getTracks()])
+}
+
+const given = {
+  stream: drawnStream,
+  constraints: () => ({ audio: { noiseSuppression: false }, video: { width: { ideal: 320 }, facingMode: 'user' } }),
+  sound: () => ({ audio: true }),
+}[query.get('media') ?? '']
+const media = { statsIntervalMs: 500, ...(given && { media: given() }) }
 
 function Idle() {
   const { place } = useCallUi()
@@ -49,6 +68,7 @@ function Phone() {
         <CallStage keys details idle={<Idle />} />
       </main>
       <IncomingDialog />
+      {query.get('tones') && <CallTones />}
     </CallProvider>
   )
 }

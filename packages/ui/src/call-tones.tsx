@@ -1,0 +1,51 @@
+import { useEffect } from 'react'
+import { useCallUi } from './provider.tsx'
+import { playMelody, ringback, ringing } from './tones.ts'
+
+export interface CallTonesProps {
+  /** The address of a sound of your own that is repeated while a call rings here. */
+  ringing?: string | undefined
+  /** The same for a call that rings at the other side. */
+  ringback?: string | undefined
+}
+
+/** A phone that lies on a table shall be felt; most other devices have nothing to shake. In ms: on, off, on. */
+const shake = [200, 100, 200]
+
+/** What is heard while a call rings, here or at the other side; it shows nothing. A phone that can vibrate does so. */
+export function CallTones(own: CallTonesProps) {
+  const { phase } = useCallUi()
+  const kind = phase === 'incoming' ? 'ringing' : phase === 'calling' ? 'ringback' : undefined
+  const url = kind && own[kind]
+  useEffect(() => {
+    if (!kind) return
+    return url ? playFile(url) : playMelody(kind === 'ringing' ? ringing : ringback)
+  }, [kind, url])
+  useEffect(() => {
+    if (kind !== 'ringing') return
+    const vibrate = () => void navigator.vibrate?.(shake)
+    vibrate()
+    const timer = setInterval(vibrate, ringing.everyMs)
+    return () => {
+      clearInterval(timer)
+      navigator.vibrate?.(0)
+    }
+  }, [kind])
+  return null
+}
+
+/** Until the returned function is called. Where the browser refuses, it begins with the first click or key. */
+function playFile(url: string): () => void {
+  const audio = new Audio(url)
+  const over = new AbortController()
+  const play = () => void audio.play().catch(() => undefined)
+  audio.loop = true
+  for (const gesture of ['click', 'keydown']) {
+    window.addEventListener(gesture, play, { signal: over.signal, capture: true })
+  }
+  play()
+  return () => {
+    over.abort()
+    audio.pause()
+  }
+}

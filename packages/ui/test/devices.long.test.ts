@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser } from '../../../scripts/browser.mjs'
+import { at, inCall, openTwo, phase, seesPeer } from './support/people.ts'
+import { bundlePage, openSite, type Site } from './support/site.ts'
+
+/* What is opened, sent and said of microphones and cameras, between two pages that are made of the components alone. */
+
+let browser: Browser
+let site: Site
+beforeAll(async () => {
+  const page = join(import.meta.dir, 'page', 'phone.tsx')
+  const opened = await Promise.all([
+    launchBrowser('--use-fake-device-for-media-stream=fps=5,device-count=2'),
+    bundlePage(page).then(openSite),
+  ])
+  ;[browser, site] = opened
+}, 240_000)
+afterAll(async () => {
+  await browser?.close()
+  await site?.close()
+})
+
+declare global {
+  interface Window {
+    /** What was asked for since the page was loaded. */
+    asked: MediaStreamConstraints[]
+  }
+}
+
+/** Notes what is asked for. With `lacks`, this machine has neither microphone nor camera. */
+async function watchDevices(page: Page, { lacks = false } = {}): Promise<void> {
+  await page.addInitScript((lacks) => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    window.asked = []
+    mediaDevices.getUserMedia = async (wish = {}) => {
+      window.asked.push(structuredClone(wish))
+      if (lacks) throw new DOMException('', 'NotFoundError')
+      return open(wish)
+    }
+  }, lacks)
+  await page.reload()
+  await page.waitForSelector(at('call-video'))
+}
+
+const asked = (page: Page) => page.evaluate(() => window.asked)
+const text = (page: Page, testId: string) => page.textContent(at(testId))
+
+test('a peer without devices: the time runs, both sides say what is not sent, and the call can be ended', async () => {
+  const two = await openTwo(browser, site)
+  const { ann, ben } = two
+  await watchDevices(ann, { lacks: true })
+  await ann.click(at('call-video'))
+  await ben.click(at('accept'))
+  await Promise.all([phase(ann, 'live'), phase(ben, 'live')])
+  await ben.waitForSelector(`${at('nothing-sent')}:has-text("Ann Lee sends no sound and no picture")`)
+  await ben.waitForSelector(`${at('call-state')} [role=timer]`)
+  await ann.waitForSelector(`${at('own-notice')}:has-text("you cannot be heard or seen")`)
+  await seesPeer(ann)
+  await ben.click(at('hangup'))
+  await phase(ann, 'over')
+  expect(await text(ben, 'duration')).toMatch(/^Duration \d+:\d\d$/)
+  await two.close()
+}, 240_000)
+
+describe('accept without camera', () => {
+  const answered = async (media: string) => {
+    const two = await openTwo(browser, site, { query: { media } })
+    await watchDevices(two.ben)
+    await two.ann.click(at('call-video'))
+    await two.ben.click(at('accept-without-camera'))
+    await seesPeer(two.ben)
+    await two.ann.waitForSelector(`${at('no-picture')}:has-text("Ben Ortiz has the camera off")`)
+    return two
+  }
+
+  test('opens no camera that the application has described, and the button opens that one', async () => {
+    const two = await answered('constraints')
+    expect(await asked(two.ben)).toEqual([{ audio: { noiseSuppression: false } }])
+    await two.ben.click(at('camera'))
+    await seesPeer(two.ann)
+    expect(await asked(two.ben)).toContainEqual({ video: { width: { ideal: 320 }, facingMode: 'user' } })
+    await two.close()
+  }, 240_000)
+
+  test("sends only the sound of the application's stream, and the button sends its picture", async () => {
+    const two = await answered('stream')
+    await two.ben.click(at('camera'))
+    await seesPeer(two.ann)
+    expect(await asked(two.ben)).toEqual([])
+    await two.close()
+  }, 240_000)
+})
+
+test('devices that the user chose win over those that the application has described', async () => {
+  const two = await openTwo(browser, site, { query: { preview: '1', media: 'constraints' } })
+  const { ann } = two
+  await ann.waitForFunction(() => document.querySelectorAll('.rw-menu option').length > 3)
+  await watchDevices(ann)
+  await ann.waitForFunction(() => document.querySelectorAll('.rw-menu option').length > 3)
+  const chosen: (string | null)[] = []
+  for (const name of ['Microphone', 'Camera']) {
+    const last = ann.getByLabel(name, { exact: true }).locator('option').last()
+    chosen.push(await last.getAttribute('value'))
+    await ann.getByLabel(name, { exact: true }).selectOption(chosen.at(-1) ?? '')
+  }
+  await inCall(two)
+  const [audio, video] = chosen
+  // The side that a camera faces is no longer asked for: two wishes of equal weight would leave it to the browser.
+  expect((await asked(ann)).at(-1)).toEqual({
+    audio: { noiseSuppression: false, deviceId: audio ?? '' },
+    video: { width: { ideal: 320 }, deviceId: video ?? '' },
+  })
+  await two.close()
+}, 240_000)
+
+test('an audio call opens no camera, whatever the application has described, until somebody adds a picture', async () => {
+  const two = await openTwo(browser, site, { query: { media: 'constraints' } })
+  const { ann, ben } = two
+  await Promise.all([watchDevices(ann), watchDevices(ben)])
+  await ann.click(at('call-audio'))
+  await ben.click(at('accept'))
+  await Promise.all([phase(ann, 'live'), phase(ben, 'live')])
+  for (const page of [ann, ben]) expect(await asked(page)).toEqual([{ audio: { noiseSuppression: false } }])
+
+  await ann.click(`${at('camera')}[aria-label="Turn camera on"]`)
+  await seesPeer(ben)
+  await ben.click(`${at('camera')}[aria-label="Turn camera on"]`)
+  await seesPeer(ann)
+  // From now on it is a button as in a video call.
+  await ann.click(`${at('camera')}[aria-label="Turn camera off"][aria-pressed=false]`)
+  await ann.waitForSelector(`${at('camera')}[aria-pressed=true]`)
+  await ben.waitForSelector('.rw-peer:not([data-seen])')
+  await ann.click(at('camera'))
+  await seesPeer(ben)
+  await two.close()
+}, 240_000)
+
+test('a phone changes to its other camera, and the next call begins with that one', async () => {
+  const two = await openTwo(browser, site, { isMobile: true, hasTouch: true, viewport: { width: 390, height: 664 } })
+  const { ann } = two
+  await inCall(two)
+  const camera = () =>
+    ann.evaluate(() => {
+      const { srcObject } = document.querySelector('[data-testid=local-video]') as HTMLVideoElement
+      return (srcObject as MediaStream).getVideoTracks()[0]?.getSettings().deviceId
+    })
+  const first = await camera()
+  await ann.tap(at('flip'))
+  await ann.waitForFunction((first) => {
+    const { srcObject } = document.querySelector('[data-testid=local-video]') as HTMLVideoElement
+    const now = (srcObject as MediaStream).getVideoTracks()[0]?.getSettings().deviceId
+    return now !== undefined && now !== first
+  }, first)
+  const second = await camera()
+  await ann.tap(at('hangup'))
+  await phase(two.ben, 'over')
+  await ann.tap(at('call-again'))
+  await two.ben.tap(at('accept'))
+  await Promise.all([seesPeer(ann), seesPeer(two.ben)])
+  expect(await camera()).toBe(second)
+  await two.close()
+}, 240_000)
+
+test('after hanging up no key calls; the end names the person, and "Call again" calls in the same way', async () => {
+  const two = await openTwo(browser, site)
+  const { ann, ben } = two
+  await inCall(two)
+  await ann.focus(at('hangup'))
+  await ann.keyboard.press('Space')
+  await phase(ann, 'over')
+  for (const key of ['Space', 'Enter']) await ann.keyboard.press(key)
+  expect(await ann.getAttribute(at('stage'), 'data-phase')).toBe('over')
+  expect(await ann.evaluate(() => document.activeElement?.getAttribute('data-testid'))).toBe('ended')
+  expect(await text(ann, 'ended')).toContain('Ben Ortiz')
+  expect(await text(ann, 'duration')).toMatch(/^Duration \d+:\d\d$/)
+  await ann.click(at('call-again'))
+  await ben.waitForSelector(`${at('incoming')}:has-text("Incoming video call")`)
+  await ann.click(at('hangup'))
+  await ben.waitForSelector(`${at('call-again')}:has-text("Call again")`)
+  await two.close()
+}, 240_000)
