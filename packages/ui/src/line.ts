@@ -1,6 +1,6 @@
 import { type CallMedia, type CallMediaOptions, createCallMedia } from '@ringwire/client/media'
 import type { Call, CallClient, CallOptions, CallState, Unsubscribe } from '@ringwire/client/types'
-import { callWish, cameraWish, sendsPicture } from './wish.ts'
+import { callWish, cameraWish, defaultCamera, sendsPicture } from './wish.ts'
 
 /**
  * incoming: it rings here. calling: it rings at the other side. connecting: answered, no media yet. live: media has come.
@@ -64,11 +64,11 @@ function rings({ state }: Call): boolean {
   return state.name === 'ringing' && state.direction === 'incoming' && !state.answering
 }
 
-async function otherCamera(media: CallMedia, facing: string | undefined, id: string | undefined) {
-  if (facing) return { facingMode: { exact: facing === 'user' ? 'environment' : 'user' } }
+/** Undefined where there is only one camera. */
+async function cameraAfter(media: CallMedia, id: string | undefined): Promise<string | undefined> {
   const cameras = (await media.devices()).filter(({ kind }) => kind === 'videoinput')
   const next = cameras[(cameras.findIndex(({ deviceId }) => deviceId === id) + 1) % cameras.length]
-  return { deviceId: { exact: next?.deviceId ?? '' } }
+  return next?.deviceId === id ? undefined : next?.deviceId
 }
 
 /** The one call that a page is in, with its media. It lives outside of components, so they may come and go. */
@@ -127,14 +127,38 @@ export function createLine(client: CallClient) {
   async function open(media: CallMedia, withCamera: boolean): Promise<void> {
     const wish = callWish(options.media?.media, state.devices, withCamera)
     await media.start(wish).catch(() => undefined)
+    await openOthers(media, wish)
     // What is sent is there now; the media's own state says nothing of it.
     if (state.media === media)
       change({ hasCamera: state.hasCamera || (sendsPicture(wish) && !media.state.errors.video) })
   }
 
+  /** A device that the user chose may be unplugged by now. Any other of its kind is better than none. */
+  async function openOthers(media: CallMedia, wish: MediaStream | MediaStreamConstraints): Promise<void> {
+    const { audioinput, videoinput, ...others } = state.devices
+    const { audio, video } = media.state.errors
+    const lost = { audio: audioinput && audio === 'NOT_FOUND', video: videoinput && video === 'NOT_FOUND' }
+    if (!lost.audio && !lost.video) return
+    const devices = {
+      ...others,
+      ...(audioinput && !lost.audio && { audioinput }),
+      ...(videoinput && !lost.video && { videoinput }),
+    }
+    change({ devices })
+    const again = callWish(options.media?.media, devices, sendsPicture(wish))
+    if ('getTracks' in again) return
+    await media
+      .start({ ...(lost.audio && { audio: again.audio }), ...(lost.video && { video: again.video }) })
+      .catch(() => undefined)
+  }
+
   async function openCamera(media: CallMedia, wish: MediaTrackConstraints | MediaStreamTrack): Promise<void> {
     await media.switchDevice('video', wish)
     if (state.media === media) change({ hasCamera: true })
+  }
+
+  function chosen(kind: MediaDeviceKind, id: string | undefined): void {
+    if (id) change({ devices: { ...state.devices, [kind]: id } })
   }
 
   function begin(wish: CallOptions): Call {
@@ -178,7 +202,7 @@ export function createLine(client: CallClient) {
     },
     /** For this call and those that come. */
     chooseDevice(kind: MediaDeviceKind, id: string): void {
-      change({ devices: { ...state.devices, [kind]: id } })
+      chosen(kind, id)
       const { media } = state
       if (!media || kind === 'audiooutput') return
       const of = kind === 'audioinput' ? 'audio' : 'video'
@@ -239,9 +263,16 @@ export function createLine(client: CallClient) {
       const track = media?.state.local.getVideoTracks()[0]
       if (!media || !track) return
       const { facingMode, deviceId } = track.getSettings()
-      await openCamera(media, await otherCamera(media, facingMode, deviceId))
-      const id = media.state.local.getVideoTracks()[0]?.getSettings().deviceId
-      if (id) change({ devices: { ...state.devices, videoinput: id } })
+      if (facingMode) {
+        const other = facingMode === 'user' ? 'environment' : 'user'
+        await openCamera(media, { ...defaultCamera, facingMode: { exact: other } })
+        chosen('videoinput', media.state.local.getVideoTracks()[0]?.getSettings().deviceId)
+      } else {
+        const next = await cameraAfter(media, deviceId)
+        if (!next) return
+        chosen('videoinput', next)
+        await openCamera(media, cameraWish(undefined, state.devices))
+      }
     },
     /** Whether the browser keeps the peer's sound back. */
     playback(isBlocked: boolean): void {

@@ -3,17 +3,24 @@ import type { DeviceChoice } from './line.ts'
 
 type Given = CallMediaOptions['media']
 
-const defaultCamera: MediaTrackConstraints = { width: { ideal: 1280 }, height: { ideal: 720 }, facingMode: 'user' }
+export const defaultCamera: MediaTrackConstraints = {
+  width: { ideal: 1280 },
+  height: { ideal: 720 },
+  facingMode: 'user',
+}
 
 function isStream(given: Given): given is MediaStream {
   return given !== undefined && 'getTracks' in given
 }
 
-/** The device that the user chose wins over the one that the application named, and over the side that it faces. */
+/**
+ * The device that the user chose wins over the one that the application named, and over the side that it faces. As a mere
+ * wish it could lose to the size of the picture.
+ */
 function withDevice(constraints: MediaTrackConstraints, deviceId: string | undefined): MediaTrackConstraints {
   if (!deviceId) return constraints
   const { facingMode: _, ...others } = constraints
-  return { ...others, deviceId }
+  return { ...others, deviceId: { exact: deviceId } }
 }
 
 export function sendsPicture(wish: MediaStream | MediaStreamConstraints): boolean {
@@ -37,7 +44,7 @@ export function callWish(
   withCamera: boolean,
 ): MediaStream | MediaStreamConstraints {
   if (isStream(given)) return withCamera ? given : new MediaStream(given.getAudioTracks())
-  const { audio = true, video = true } = given ?? {}
+  const { audio, video } = given ?? { audio: true, video: true }
   const wish: MediaStreamConstraints = {}
   if (audio) wish.audio = devices.audioinput ? withDevice(audio === true ? {} : audio, devices.audioinput) : audio
   if (video && withCamera) wish.video = cameraWish(given, devices) as MediaTrackConstraints

@@ -108,11 +108,31 @@ test('devices that the user chose win over those that the application has descri
   }
   await inCall(two)
   const [audio, video] = chosen
-  // The side that a camera faces is no longer asked for: two wishes of equal weight would leave it to the browser.
+  // The side that a camera faces is no longer asked for, because another camera may be the one at that side.
   expect((await asked(ann)).at(-1)).toEqual({
-    audio: { noiseSuppression: false, deviceId: audio ?? '' },
-    video: { width: { ideal: 320 }, deviceId: video ?? '' },
+    audio: { noiseSuppression: false, deviceId: { exact: audio ?? '' } },
+    video: { width: { ideal: 320 }, deviceId: { exact: video ?? '' } },
   })
+  await two.close()
+}, 240_000)
+
+test('a device that the user chose and that is gone by now is replaced by another', async () => {
+  const two = await openTwo(browser, site, { query: { preview: '1' } })
+  const { ann } = two
+  const camera = ann.getByLabel('Camera', { exact: true })
+  await ann.waitForFunction(() => document.querySelectorAll('.rw-menu option').length > 3)
+  await camera.selectOption((await camera.locator('option').last().getAttribute('value')) ?? '')
+  // From here on there is no device with that id, as after its plug was pulled.
+  await ann.evaluate(() => {
+    const { mediaDevices } = navigator
+    const open = mediaDevices.getUserMedia.bind(mediaDevices)
+    mediaDevices.getUserMedia = async (wish = {}) => {
+      const { deviceId } = (wish.video ?? {}) as MediaTrackConstraints
+      if (deviceId) throw new OverconstrainedError('deviceId')
+      return open(wish)
+    }
+  })
+  await inCall(two)
   await two.close()
 }, 240_000)
 
@@ -179,6 +199,6 @@ test('after hanging up no key calls; the end names the person, and "Call again" 
   await ann.click(at('call-again'))
   await ben.waitForSelector(`${at('incoming')}:has-text("Incoming video call")`)
   await ann.click(at('hangup'))
-  await ben.waitForSelector(`${at('call-again')}:has-text("Call again")`)
+  await ben.waitForSelector(`${at('call-again')}:has-text("Call back")`)
   await two.close()
 }, 240_000)
