@@ -90,7 +90,7 @@ function StateText({ since }: { since: number | undefined }) {
 
 /** The one place that speaks to a screen reader: what changed last, once, and never the time. */
 function Announcement() {
-  const { call, media, phase, isBlocked, ended } = useCallUi()
+  const { call, media, phase, ended } = useCallUi()
   const words = useWords()
   const now = useStateWords()
   const { away, media: sent } = usePeerState(call)
@@ -99,7 +99,7 @@ function Announcement() {
   let text = ''
   if (ended) text = words.over(ended)
   else if (call && away) text = words.away(nameOf(call))
-  else if (isBlocked) text = words.tapToHear
+  else if (state?.playback === 'blocked') text = words.tapToHear
   else if (call && isUnheard) text = words.notHeard(nameOf(call))
   else if (state?.quality === 'poor') text = words.poor
   else if (call && phase !== 'incoming') text = now ?? words.live

@@ -1,11 +1,9 @@
 import type { CallMedia, MediaStats } from '@ringwire/client/media'
-import { useCallMedia, usePeer } from '@ringwire/client/react'
+import { usePeer } from '@ringwire/client/react'
 import type { Call, PeerState } from '@ringwire/client/types'
 import { type RefObject, useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type Fit, fitOf } from './fit.ts'
 import { createPictureWatch } from './picture-watch.ts'
-import { playStream } from './playback.ts'
-import { useContextOfCall } from './provider.tsx'
 
 const unknown: PeerState = { away: null, media: null }
 
@@ -34,22 +32,6 @@ export function useStream(video: RefObject<HTMLVideoElement | null>, stream: Med
       element.srcObject = null
     }
   }, [video, stream])
-}
-
-/** The video plays the peer's stream, and the line learns whether the browser blocks its sound. */
-export function usePlayback(video: RefObject<HTMLVideoElement | null>, media: CallMedia | undefined): void {
-  const { line } = useContextOfCall()
-  const { remote, local } = useCallMedia(media) ?? {}
-  const playing = useRef<ReturnType<typeof playStream>>(undefined)
-  useEffect(() => {
-    if (!video.current || !remote) return
-    const started = playStream(video.current, remote, line.playback)
-    playing.current = started
-    return started.stop
-  }, [video, remote, line])
-  const opened = local?.getTracks().length
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a browser may allow sound to a page that has the microphone open
-  useEffect(() => playing.current?.retry(), [opened])
 }
 
 /** How the picture of the video goes into its frame, as both change. */

@@ -37,21 +37,18 @@ export interface LineState {
   readonly devices: DeviceChoice
   /** The camera was opened for this call. It may be off at the moment. */
   readonly hasCamera: boolean
-  /** The browser does not play the peer's sound before the user clicks somewhere. */
-  readonly isBlocked: boolean
 }
 
 export interface LineOptions {
   /**
-   * For each call's media. `client` is filled in, and so are the devices that the user chose. No camera is opened for an
-   * audio call.
+   * For each call's media, with the devices that the user chose. No camera is opened for an audio call.
    */
   readonly media?: CallMediaOptions | undefined
   /** What a call that comes during another gets: rejected as busy, or left to ring until this one is over. */
   readonly busy?: 'reject' | 'hold' | undefined
 }
 
-const noCall = { call: undefined, media: undefined, since: undefined, hasCamera: false, isBlocked: false } as const
+const noCall = { call: undefined, media: undefined, since: undefined, hasCamera: false } as const
 const idle = { ...noCall, phase: 'idle', ended: undefined } as const
 
 function phaseOf({ state }: Call, since: number | undefined): Phase {
@@ -107,7 +104,7 @@ export function createLine(client: CallClient) {
 
   /** Media closes itself when the call is over. */
   function join(call: Call, withCamera = call.callType === 'video'): void {
-    const media = createCallMedia(call, { ...options.media, client })
+    const media = createCallMedia(call, options.media)
     media.on('state', ({ name, local, sharing }) => {
       if (state.media !== media) return
       // A camera that was allowed later is there now.
@@ -273,10 +270,6 @@ export function createLine(client: CallClient) {
         chosen('videoinput', next)
         await openCamera(media, cameraWish(undefined, state.devices))
       }
-    },
-    /** Whether the browser keeps the peer's sound back. */
-    playback(isBlocked: boolean): void {
-      if (state.call && state.isBlocked !== isBlocked) change({ isBlocked })
     },
     async toggleScreen(): Promise<void> {
       const { media } = state

@@ -3,7 +3,7 @@ import { type CSSProperties, type RefObject, useEffect, useRef, useState } from 
 import { Avatar } from './avatar.tsx'
 import type { Fit } from './fit.ts'
 import { FullScreen } from './full-screen.tsx'
-import { useClock, useFit, usePeerState, usePictureComes, usePlayback, useStats } from './hooks.ts'
+import { useClock, useFit, usePeerState, usePictureComes, useStats } from './hooks.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { classes, type PartProps } from './part.ts'
 import { PictureInPicture } from './picture-in-picture.tsx'
@@ -13,7 +13,7 @@ import { durationText, nameOf } from './words.ts'
 
 /** The other side: its picture or its avatar, and what is to be known of it. */
 export function PeerTile({ className }: PartProps) {
-  const { call, media, phase, isBlocked } = useCallUi()
+  const { call, media, phase } = useCallUi()
   const words = useWords()
   const state = useCallMedia(media)
   const peer = usePeerState(call)
@@ -23,7 +23,7 @@ export function PeerTile({ className }: PartProps) {
   const isScreen = peer.media?.screen ?? false
   const fitting = useFit(video, isScreen)
   const [chosen, setChosen] = useState<Fit>()
-  usePlayback(video, media)
+  useEffect(() => (video.current ? media?.attach(video.current).detach : undefined), [media])
   useOutput(video)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another call, or what is shared, is looked at anew
   useEffect(() => setChosen(undefined), [call, isScreen])
@@ -34,7 +34,8 @@ export function PeerTile({ className }: PartProps) {
   const cameraIsOff = peer.media !== null && !peer.media.video && !isScreen
   // Why none comes cannot be told from here alone: a camera that is off, that is missing or that hangs.
   const arrives = isVideo ? comes : (state?.receiving.video ?? false)
-  const isSeen = isLive && arrives && !cameraIsOff
+  const isBlocked = state?.playback === 'blocked'
+  const isSeen = isLive && arrives && !cameraIsOff && !isBlocked
   const fit = chosen ?? fitting
   return (
     <div
@@ -50,7 +51,9 @@ export function PeerTile({ className }: PartProps) {
       {call && (
         <div className="rw-chips">
           <Away />
-          {isLive && !peer.away && <Missing lacksPicture={isVideo && !isSeen} cameraIsOff={cameraIsOff} />}
+          {isLive && !peer.away && (
+            <Missing lacksPicture={isVideo && !isSeen && !isBlocked} cameraIsOff={cameraIsOff} />
+          )}
           {isLive && isScreen && <Chip icon="screen" testId="peer-shares" text={words.peerShares(name)} />}
           {state?.quality === 'poor' && <Chip icon="lost" testId="poor" text={words.poor} />}
         </div>

@@ -23,8 +23,6 @@ export interface CallUi {
   readonly phase: Phase
   /** When the two sides were first connected on this page, in ms since the epoch. */
   readonly since: number | undefined
-  /** The browser does not play the peer's sound before the user clicks somewhere. */
-  readonly isBlocked: boolean
   /** The last call, in the phase `over`. */
   readonly ended: LineState['ended']
   /** Calls; during a call it gives that one. */
@@ -69,7 +67,7 @@ export function useLine(): LineState {
 /** The current call and what can be done with it. */
 export function useCallUi(): CallUi {
   const { client, line } = useContextOfCall()
-  const { call, media, phase, since, isBlocked, ended } = useLine()
+  const { call, media, phase, since, ended } = useLine()
   const restorable = useRestorable(client)
   return useMemo(
     () => ({
@@ -78,7 +76,6 @@ export function useCallUi(): CallUi {
       media,
       phase,
       since,
-      isBlocked,
       ended,
       restorable,
       place: line.place,
@@ -89,6 +86,6 @@ export function useCallUi(): CallUi {
       dismiss: line.dismiss,
       resume: (call) => line.resume(call.resume()),
     }),
-    [client, call, media, phase, since, isBlocked, ended, restorable, line],
+    [client, call, media, phase, since, ended, restorable, line],
   )
 }
