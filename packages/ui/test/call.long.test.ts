@@ -227,7 +227,7 @@ describe('on React', () => {
     expect(await serious(ben)).toEqual([])
     await ann.click(at('screen'))
     await ann.click(at('camera'))
-    await ben.waitForSelector(`${at('no-picture')}:has-text("Ann Lee has the camera off")`)
+    await ben.waitForSelector(`${at('nothing-sent')}:has-text("Ann Lee sends no sound and no picture")`)
 
     await ann.context().close()
     await Promise.all([
@@ -274,7 +274,7 @@ describe('on React', () => {
     await two.ben.click(at('accept'))
     await phase(ann, 'live')
     await ann.waitForSelector(`${at('choose-video')}[data-lacks]`)
-    await ann.waitForSelector(`${at('own-notice')}:has-text("No camera: you cannot be seen")`)
+    await ann.waitForSelector(`${at('own-notice')}:has-text("seen")`)
     await ann.click(at('choose-video'))
     await ann.waitForSelector(`${at('device-panel')} ${named}`)
     await picture(ann, 'lacking')
