@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { rightData } from '../test/right-data.ts'
 import { type ClientEventName, clientEvents } from './client-events.ts'
 import { createMessageParser } from './envelope.ts'
+import { relaySender } from './relay-text.ts'
 
 const parse = createMessageParser()
 const events = Object.keys(clientEvents) as ClientEventName[]
@@ -155,12 +156,18 @@ test('[ENV1] a right request comes out as it went in, and goes in again', () => 
   fc.assert(
     fc.property(rightRequest, ({ event, requestId, n, data }) => {
       const sent = JSON.stringify({ event, request_id: requestId, n, data })
-      const result = parse(sent)
+      const result = parse(sent, relaySender('ann', 'customer'))
       const isRelay = event.startsWith('webrtc.') || event === 'call.media'
-      const open = isRelay && { open: JSON.stringify(JSON.parse(sent).data).slice(0, -1) }
-      const expected = { kind: 'request', request: { event, requestId, n, data: JSON.parse(sent).data, ...open } }
+      const origin = { from_user_id: 'ann', from_role: 'customer' }
+      const { data: said } = JSON.parse(sent)
+      const passedOn = {
+        data: { ...said, ...origin },
+        passedOn: JSON.stringify({ event, data: { ...said, ...origin } }),
+      }
+      const expected = { kind: 'request', request: { event, requestId, n, data: said, ...(isRelay && passedOn) } }
       expect(result as unknown).toEqual(expected)
-      expect(parse(JSON.stringify({ event, request_id: requestId, n, data: expected.request.data }))).toEqual(result)
+      const again = JSON.stringify({ event, request_id: requestId, n, data: said })
+      expect(parse(again, relaySender('ann', 'customer'))).toEqual(result)
     }),
     runs,
   )

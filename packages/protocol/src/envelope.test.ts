@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { callUuid as call_uuid, rightData } from '../test/right-data.ts'
 import { type ClientEventName, clientEvents } from './client-events.ts'
 import { createMessageParser, type ParsedMessage } from './envelope.ts'
+import { relaySender } from './relay-text.ts'
 
 const parse = createMessageParser()
 const send = (event: string, data?: unknown, request_id: unknown = 'r1') =>
@@ -24,8 +25,7 @@ describe('[ENV1] one JSON object a message', () => {
   test('every event with its data is a request', () => {
     for (const event of events) {
       const data = rightData[event]
-      const open = /^webrtc|media$/.test(event) && { open: JSON.stringify(data).slice(0, -1) }
-      const request = { event, requestId: 'r7', n: undefined, data, ...open }
+      const request = { event, requestId: 'r7', n: undefined, data }
       expect(send(event, data, 'r7')).toEqual({ kind: 'request', request } as never)
     }
   })
@@ -68,7 +68,8 @@ describe('[ENV1] one JSON object a message', () => {
     refused(parse(`\ufeff\ufeff${text}`), 'INVALID_MESSAGE')
     refused(parse(`${text}\ufeff`), 'INVALID_MESSAGE')
     const relay = JSON.stringify({ event: 'webrtc.offer', data: rightData['webrtc.offer'] })
-    expect(parse(`\ufeff${relay}`)).toEqual(parse(relay))
+    const ann = relaySender('ann', 'customer')
+    expect(parse(`\ufeff${relay}`, ann)).toEqual(parse(relay, ann))
   })
 
   test('what is not a JSON object is malformed', () => {
@@ -220,35 +221,45 @@ describe('[EXT4] the number of a request', () => {
 
 describe('[REL4] what a relay passes on', () => {
   const relayed = (text: string) => {
-    const result = parse(text)
-    return result.kind === 'request' ? result.request.open : result.kind === 'error' && result.error.field
+    const result = parse(text, ann)
+    return result.kind === 'request' ? result.request.passedOn : result.kind === 'error' && result.error.field
   }
+  const ann = relaySender('ann', 'customer')
+  const passedOn = (open: string) =>
+    `{"event":"webrtc.offer","data":${open},"from_user_id":"ann","from_role":"customer"}}`
   const sdp = '"sdp":{"type":"offer","sdp":"v=0"}'
   const offerOf = (more: string) => `{"event":"webrtc.offer","data":{"call_uuid":"${call_uuid}",${sdp}${more}}}`
 
   test('is what its sender wrote', () => {
     const more = ',"a":1.0,"b":1e400, "c" :12345678901234567890,"d":-0,"\\u0041":"\\u00e9\\/","__proto__":{"x":[ ]}'
-    expect(relayed(offerOf(more))).toBe(`{"call_uuid":"${call_uuid}",${sdp}${more}`)
+    expect(relayed(offerOf(more))).toBe(passedOn(`{"call_uuid":"${call_uuid}",${sdp}${more}`))
   })
 
   test('has no origin of the sender, and the call in lower case', () => {
     const upper = `{"event":"webrtc.offer","data":{"from_role":"x","call_uuid":"${call_uuid.toUpperCase()}","from_user\\u005fid":{},${sdp}}}`
-    expect(relayed(upper)).toBe(`{"call_uuid":"${call_uuid}",${sdp}`)
+    expect(relayed(upper)).toBe(passedOn(`{"call_uuid":"${call_uuid}",${sdp}`))
     expect(relayed(offerOf(',"sdp2":{"from_role":1}'))).toContain('"from_role":1')
   })
 
   test('names no key twice, at any level, and holds no text that cannot be kept', () => {
     for (const more of [',"a":1,"\\u0061":2', ',"a":[{"b":{},"b":{}}]', ',"from_role":1,"from_role":2', `,${sdp}`]) {
-      expect(parse(offerOf(more))).toMatchObject({ kind: 'error', n: undefined, error: { code: 'INVALID_PAYLOAD' } })
+      expect(parse(offerOf(more), ann)).toMatchObject({
+        kind: 'error',
+        n: undefined,
+        error: { code: 'INVALID_PAYLOAD' },
+      })
       expect(relayed(offerOf(more))).toBe('data')
     }
     for (const more of [',"a":"\\u0000"', ',"\\ud800":1', ',"a":["\ud800"]', ',"a":{"b":"x\\udc00"}']) {
-      expect(parse(offerOf(more))).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
+      expect(parse(offerOf(more), ann)).toMatchObject({
+        kind: 'error',
+        error: { code: 'INVALID_PAYLOAD', field: 'data' },
+      })
     }
     const twice = offerOf('').replace('{"event"', '{"data":{},"event"')
-    expect(parse(twice)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
+    expect(parse(twice, ann)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
     const media = `{"event":"call.media","data":{"call_uuid":"${call_uuid}","audio":true,"video":true,"screen":true,"audio":false}}`
-    expect(parse(media)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
+    expect(parse(media, ann)).toMatchObject({ kind: 'error', error: { code: 'INVALID_PAYLOAD', field: 'data' } })
   })
 })
 
@@ -386,6 +397,7 @@ describe('messages are for people', () => {
         '{"event":"call.media","data":{"call_uuid":"' +
           call_uuid +
           '","audio":true,"video":true,"screen":true,"x":1,"x":1}}',
+        relaySender('ann', 'customer'),
       ),
       'data must not name a key twice in one object',
     ],

@@ -4,7 +4,7 @@ import { type ErrorBody, type ErrorCode, errorBody, errors } from './errors.ts'
 import { inviteLimits } from './events/call.ts'
 import { relayLimits } from './events/webrtc.ts'
 import { isNestedDeeper } from './nesting.ts'
-import { type RelayEnvelope, type RelayTextProblem, readRelayText } from './relay-text.ts'
+import { type RelayEnvelope, type RelaySender, type RelayTextProblem, relayText } from './relay-text.ts'
 import { fitsBytes, isStorable, utf8Length } from './text.ts'
 import { createValidator, type FieldProblem } from './validate.ts'
 
@@ -38,8 +38,8 @@ export type ClientRequest = {
     requestId: string | undefined
     n: RequestNumber
     data: DataOf<E>
-    /** Of `webrtc.*`: its data as the sender wrote it, without the closing brace [REL4]. */
-    open?: string
+    /** Of a relay whose sender is known: the event as the peer gets it [REL4]. */
+    passedOn?: string
   }
 }[ClientEventName]
 
@@ -77,13 +77,16 @@ const requestIdProblem: FieldProblem = {
 const eventProblem: FieldProblem = { field: 'event', message: 'must be a string' }
 const dataProblem: FieldProblem = { field: 'data', message: 'must be an object' }
 
+/** `sender`: of relays. Without it their text is not made, nor looked at. */
+export type MessageParser = (text: string, sender?: RelaySender) => ParsedMessage
+
 /** Builds the parser of client messages; schemas are compiled here, once. */
-export function createMessageParser(): (text: string) => ParsedMessage {
+export function createMessageParser(): MessageParser {
   const validators = new Map(
     Object.entries(clientEvents).map(([event, schema]) => [event, createValidator(schema)] as const),
   )
 
-  return (message) => {
+  return (message, sender) => {
     const text = message.charCodeAt(0) === byteOrderMark ? message.slice(1) : message
     if (text === '' || text === 'ping') return { kind: 'ignored', n: undefined }
     const envelope = parseObject(text)
@@ -105,10 +108,11 @@ export function createMessageParser(): (text: string) => ParsedMessage {
     if (oversize !== undefined) return failure('PAYLOAD_TOO_LARGE', requestId, n, oversize, known)
     const checked = validate(data)
     if (!checked.ok) return failure('INVALID_PAYLOAD', requestId, n, checked, known)
-    if (!isRelayed(known)) return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
-    const relay = readRelayText(text, envelope as unknown as RelayEnvelope, messageLimits.depth)
+    if (sender === undefined || !isRelayed(known))
+      return { kind: 'request', request: { event, requestId, n, data } as ClientRequest }
+    const relay = relayText(text, envelope as unknown as RelayEnvelope, sender, messageLimits.depth)
     if (!relay.ok) return failure('INVALID_PAYLOAD', requestId, n, relayProblems[relay.problem], known)
-    return { kind: 'request', request: { event, requestId, n, data, open: relay.open } as ClientRequest }
+    return { kind: 'request', request: { event, requestId, n, data, passedOn: relay.text } as ClientRequest }
   }
 }
 

@@ -1,18 +1,23 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type RelayEnvelope, readRelayText } from './relay-text.ts'
+import { type RelayText, relaySender, relayText } from './relay-text.ts'
 
 const callUuid = '8f14e45f-ceea-467f-9b2d-0a1b2c3d4e5f'
 const runs = { numRuns: 500 }
 /** A bound for a busy machine, never a pace. */
 const patienceMs = 120_000
 
-/** An envelope that no text is written of: what is looked at is the walk, not the short way. */
-const other: RelayEnvelope = { data: { call_uuid: callUuid } }
-const walk = (text: string, depth = 1_000) => readRelayText(text, other, depth)
+const sender = relaySender('ann "7"', 'customer')
+const end = ',"from_user_id":"ann \\"7\\"","from_role":"customer"}}'
+const passedOn = (open: string): RelayText => ({ ok: true, text: `{"event":"webrtc.offer","data":${open}${end}` })
+
+/** With an envelope that no text is written of: what is looked at is the walk, not the short way. */
+const walk = (text: string, depth = 1_000) =>
+  relayText(text, { event: 'webrtc.offer', data: { call_uuid: callUuid, from_role: 'forged' } }, sender, depth)
+const read = (text: string) => relayText(text, JSON.parse(text), sender, 1_000)
 const problemOf = (text: string, depth?: number) => {
-  const read = walk(text, depth)
-  return read.ok ? undefined : read.problem
+  const found = walk(text, depth)
+  return found.ok ? undefined : found.problem
 }
 const relay = (...members: readonly string[]) =>
   `{"event":"webrtc.offer","data":{"call_uuid":"${callUuid}"${members.map((member) => `,${member}`).join('')}}}`
@@ -92,10 +97,9 @@ test(
     fc.assert(
       fc.property(members, space, (list, gap) => {
         const texts = list.map(([key, value]) => `${gap}${JSON.stringify(`x${key}`)}:${gap}${value}`)
-        expect(walk(relay(...texts))).toEqual({
-          ok: true,
-          open: `{"call_uuid":"${callUuid}"${texts.map((it) => `,${it}`).join('')}`,
-        })
+        expect(walk(relay(...texts))).toEqual(
+          passedOn(`{"call_uuid":"${callUuid}"${texts.map((it) => `,${it}`).join('')}`),
+        )
       }),
       runs,
     )
@@ -121,12 +125,12 @@ test(
       fc.property(members, uuid, fc.nat(), (list, named, at) => {
         const all = list.map(([key, value]) => `${key}:${value}`)
         all.splice(at % (all.length + 1), 0, `"call_uuid":${named}`)
-        const read = walk(`{"event":"webrtc.offer","data":{${all.join(',')}}}`)
+        const found = walk(`{"event":"webrtc.offer","data":{${all.join(',')}}}`)
         const isKept = (member: string) => !/^"(from_user_id|from_role)"$/.test(JSON.stringify(keyOf(member)))
         const expected = all
           .filter(isKept)
           .map((member) => (keyOf(member) === 'call_uuid' ? `"call_uuid":"${callUuid}"` : member))
-        expect(read).toEqual({ ok: true, open: `{${expected.join(',')}` })
+        expect(found).toEqual(passedOn(`{${expected.join(',')}`))
       }),
       runs,
     )
@@ -172,11 +176,11 @@ test(
     const uuid = fc.constantFrom(callUuid, callUuid.toUpperCase())
     fc.assert(
       fc.property(data, more, more, uuid, (members, before, after, call_uuid) => {
-        const all = { ...before, data: { ...members, call_uuid }, ...after }
+        const all = { ...before, event: 'webrtc.offer', data: { ...members, call_uuid }, ...after }
         const text = JSON.stringify(all)
-        const read = readRelayText(text, JSON.parse(text), 1_000)
-        expect(read).toEqual(walk(text))
-        expect(read.ok).toBe(true)
+        const found = read(text)
+        expect(found).toEqual(walk(text))
+        expect(found.ok).toBe(true)
       }),
       runs,
     )
@@ -191,7 +195,7 @@ test('[REL4] a text that is almost what JSON.stringify writes takes the walk', (
     '{"event":"webrtc.offer","event":"webrtc.offer","data":{"call_uuid":"8f14e45f-ceea-467f-9b2d-0a1b2c3d4e5f"}}',
     `{"data":{},"event":"webrtc.offer","data":{"call_uuid":"${callUuid}"}}`,
   ]) {
-    expect(readRelayText(text, JSON.parse(text), 1_000)).toMatchObject({ ok: false })
+    expect(read(text)).toMatchObject({ ok: false })
   }
 })
 
@@ -212,7 +216,7 @@ describe('[REL4] text that no store keeps', () => {
       for (const member of [`"x":"${text}"`, `"${text}":1`, `"x":[{"a":["b${text}c"]}]`]) {
         const whole = relay(member)
         expect([member, problemOf(whole)]).toEqual([member, 'text'])
-        expect(readRelayText(whole, JSON.parse(whole), 1_000)).toEqual({ ok: false, problem: 'text' })
+        expect(read(whole)).toEqual({ ok: false, problem: 'text' })
       }
     }
   })

@@ -1,8 +1,9 @@
 /**
  * What a relay passes on is a copy of the sender's own text: a number keeps its digits, a string its escapes, an object
- * the order of its keys [REL4]. One walk over the text checks that it is JSON and finds the slices to copy.
+ * the order of its keys [REL4].
  *
- *   readRelayText(text, envelope, depth) → { ok: true, open: '{"call_uuid":"…","sdp":{…}' } | { ok: false, problem }
+ *   const sender = relaySender('ann', 'customer')
+ *   relayText(text, envelope, sender, depth) → { ok: true, text: '{"event":…,"data":{…}}' } | { ok: false, problem }
  */
 
 /**
@@ -12,45 +13,68 @@
  */
 export type RelayTextProblem = 'syntax' | 'depth' | 'repeated' | 'repeated outside' | 'text'
 
-/** `open` is `data` without its closing brace, so that members can follow it. */
+/** `text` is the whole event as the peer gets it. */
 export type RelayText =
-  | { readonly ok: true; readonly open: string }
+  | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly problem: RelayTextProblem }
 
-/**
- * Reads the text of a relay. `envelope` is what `JSON.parse` makes of it, and `data` has a `call_uuid`. `open` leaves out
- * the sender's own `from_user_id` and `from_role` and has `call_uuid` in lower case [UUID1, REL3].
- */
-export function readRelayText(text: string, envelope: RelayEnvelope, depth: number): RelayText {
-  const open = openAsWritten(text, envelope)
-  if (open !== undefined) return { ok: true, open }
-  const scan = new Scan(text, depth)
-  const problem = scan.run()
-  if (problem !== undefined) return { ok: false, problem }
-  return { ok: true, open: scan.open(envelope.data.call_uuid.toLowerCase()) }
+/** Who sends; made once for each session. */
+export interface RelaySender {
+  readonly from_user_id: string
+  readonly from_role: string
+  /** What the text of each of its relays ends with. */
+  readonly end: string
+}
+
+export function relaySender(userId: string, role: string): RelaySender {
+  const end = `,"from_user_id":${JSON.stringify(userId)},"from_role":${JSON.stringify(role)}}}`
+  return { from_user_id: userId, from_role: role, end }
 }
 
 export interface RelayEnvelope {
-  readonly data: { readonly call_uuid: string; readonly from_user_id?: unknown; readonly from_role?: unknown }
+  readonly event: string
+  readonly data: { readonly call_uuid: string; from_user_id?: unknown; from_role?: unknown }
+}
+
+/**
+ * Makes the text of a relay from what its sender wrote. `envelope` is what `JSON.parse` makes of it; its data gets the
+ * sender's fields. The sender's own `from_user_id` and `from_role` are left out, and `call_uuid` is in lower case
+ * [UUID1, REL3].
+ */
+export function relayText(text: string, envelope: RelayEnvelope, sender: RelaySender, depth: number): RelayText {
+  const { event, data } = envelope
+  const isForged = data.from_user_id !== undefined || data.from_role !== undefined
+  const isUsual = !isForged && !upperCase.test(data.call_uuid) && mayBeAsWritten(text)
+  data.from_user_id = sender.from_user_id
+  data.from_role = sender.from_role
+  if (isUsual) {
+    const written = JSON.stringify({ event, data })
+    if (isAsWritten(text, written, event, sender)) return { ok: true, text: written }
+  }
+  const scan = new Scan(text, depth)
+  const problem = scan.run()
+  if (problem !== undefined) return { ok: false, problem }
+  return { ok: true, text: `{"event":"${event}","data":${scan.open(data.call_uuid.toLowerCase())}${sender.end}` }
 }
 
 const upperCase = /[A-F]/
 
+/** NUL and lone surrogates are only ever written with this escape. */
+function mayBeAsWritten(text: string): boolean {
+  return text.startsWith('{"event":"') && text.endsWith('}}') && !text.includes('\\u')
+}
+
+/** What clients write before their data. */
+const usualHead = /^\{"event":"[a-z_.]+",(?:"request_id":"[^"\\]*",)?(?:"n":\d+,)?$/
+
 /**
- * The short way, for the text that `JSON.stringify` writes of the envelope, as most clients do: then nothing is repeated
- * or written in another way. The runtime writes and compares it in a quarter of the time that the walk takes.
- * Undefined where the text is not of this kind.
+ * Whether the sender wrote its data as `JSON.stringify` does, as most clients do. Then nothing is repeated or spelled in
+ * another way, and the runtime's own text will do. It costs a fifth of what the walk costs.
  */
-function openAsWritten(text: string, envelope: RelayEnvelope): string | undefined {
-  const { data } = envelope
-  const start = text.indexOf('{', 1)
-  // No object comes before `data`, and nothing after it.
-  if (!text.startsWith(',"data":', start - 8) || Object.keys(envelope).at(-1) !== 'data') return undefined
-  if (data.from_user_id !== undefined || data.from_role !== undefined || upperCase.test(data.call_uuid))
-    return undefined
-  // NUL and lone surrogates are only ever written with this escape.
-  if (text.includes('\\u') || JSON.stringify(envelope) !== text) return undefined
-  return text.slice(start, -2)
+function isAsWritten(text: string, written: string, event: string, { end }: RelaySender): boolean {
+  const data = written.slice('{"event":"",'.length + event.length, -end.length)
+  const start = text.length - 2 - data.length
+  return start > 0 && text.startsWith(data, start) && usualHead.test(text.slice(0, start))
 }
 
 const quote = 0x22

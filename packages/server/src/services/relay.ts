@@ -27,8 +27,8 @@ export interface RelayData {
 export interface Relay {
   /**
    * Passes a `webrtc.*` or `call.media` message on to the other place of the call [REL1, MEDIA1]; answers the call's
-   * status, or an error. `n` is the number of an extended session's request [EXT4]. `open` is `data` as the sender wrote
-   * it, without the closing brace [REL4]; without it `data` is written anew.
+   * status, or an error. `n` is the number of an extended session's request [EXT4]. `passedOn` is what the peer gets
+   * [REL4]; without it `data` is written anew.
    */
   relay(
     sender: ClientSession,
@@ -36,7 +36,7 @@ export interface Relay {
     data: RelayData,
     n: number | undefined,
     waiter?: Waiter,
-    open?: string,
+    passedOn?: string,
   ): MaybePromise<RelayResult>
 }
 
@@ -59,7 +59,7 @@ interface Message {
   readonly sender: ClientSession
   readonly event: RelayEvent
   readonly data: RelayData
-  readonly open: string | undefined
+  readonly passedOn: string | undefined
   readonly n: number | undefined
   readonly waiter: Waiter | undefined
   /** The relay before it, where that is still on its way. */
@@ -93,13 +93,13 @@ export function createRelay(options: RelayOptions): Relay {
     data: RelayData,
     n: number | undefined,
     waiter?: Waiter,
-    open?: string,
+    passedOn?: string,
   ): MaybePromise<RelayResult> {
     const { callUuid, key } = namedBy(sender, data.call_uuid)
     data.call_uuid = callUuid
     const call = delivery.known.get(key)
     const number = n ?? (isShared ? waiter?.nextNumber() : undefined)
-    const message = { key, sender, event, data, open, n: number, waiter, ahead: waiter?.ahead }
+    const message = { key, sender, event, data, passedOn, n: number, waiter, ahead: waiter?.ahead }
     if (call !== undefined) {
       const side = sideOf(call, sender.participant)
       if (side === undefined) return errorBody('CALL_NOT_FOUND')
@@ -215,28 +215,23 @@ function namedBy(sender: ClientSession, named: string): NamedCall {
  */
 function relayPush(message: Message, data: RelayData): Push {
   const { key, sender, event, n, ahead } = message
-  const isWhole = message.open !== undefined && data === message.data && event !== 'call.media'
-  const open = isWhole ? message.open : JSON.stringify(withoutOrigin(data)).slice(0, -1)
+  // A part of it is kept back.
+  const isPart = data !== message.data || event === 'call.media'
+  const text = isPart ? undefined : message.passedOn
   return {
     kind: event === 'call.media' ? 'media' : 'relay',
     call: key,
     version: undefined,
-    text: `{"event":"${event}","data":${open}${originOf(sender)}`,
+    text: text ?? writtenAnew(event, data, sender),
     source: n === undefined ? undefined : { sessionId: sender.sessionId, n, after: ahead?.n },
     forPlace: true,
   }
 }
 
-/** A forged origin. */
-function withoutOrigin({ from_user_id: _, from_role: __, ...data }: RelayData): RelayData {
-  return data
-}
-
-/** Who sent it, and the end of the text. */
-function originOf(sender: ClientSession): string {
-  const { userId, role } = sender.participant
-  sender.origin ??= `,"from_user_id":${JSON.stringify(userId)},"from_role":${JSON.stringify(role)}}}`
-  return sender.origin
+function writtenAnew(event: RelayEvent, data: RelayData, { participant }: ClientSession): string {
+  data.from_user_id = participant.userId
+  data.from_role = participant.role
+  return JSON.stringify({ event, data })
 }
 
 /** Whether the session may speak for its side without any change to the call. */

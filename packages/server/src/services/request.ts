@@ -11,8 +11,6 @@ export interface ClientSession extends Actor {
   readonly contextId: string
   /** What its last relay was about: relays of one call come by the hundred, and a text that is new is hashed anew. */
   lastNamed?: NamedCall
-  /** What its relays end with: who sent them [REL3]. */
-  origin?: string
 }
 
 /** A call as a client named it, in any case [UUID1], and as it is looked up. */

@@ -1,9 +1,10 @@
 import type { ClientEventName } from '@ringwire/protocol/client-events'
-import type { ClientRequest, ParsedMessage, RequestNumber } from '@ringwire/protocol/envelope'
+import type { ClientRequest, MessageParser, ParsedMessage, RequestNumber } from '@ringwire/protocol/envelope'
 import { type ErrorBody, type ErrorCode, errorBody } from '@ringwire/protocol/errors'
 import type { AuthRefreshed } from '@ringwire/protocol/events/auth'
 import { type CallAck, readReason } from '@ringwire/protocol/events/call'
 import type { PresenceState, PresenceWatch } from '@ringwire/protocol/events/presence'
+import { type RelaySender, relaySender } from '@ringwire/protocol/relay-text'
 import type { CallStatus } from '@ringwire/protocol/rest'
 import type { SessionClaims, Verification } from '../auth/tokens.ts'
 import { type Call, sameParticipant } from '../call/call.ts'
@@ -30,6 +31,8 @@ export interface SignalingSession extends ClientSession {
   readonly extended: boolean
   /** Of the token; null where it names none [SRV2]. */
   readonly appVersion?: string | null
+  /** As its relays name it; made with the first message. */
+  sender?: RelaySender
 }
 
 /** What the connection has to do about a message: send a reply, and count the malformed ones [ENV1]. */
@@ -71,7 +74,7 @@ export interface Dispatch {
 }
 
 export interface DispatchOptions {
-  readonly parse: (text: string) => ParsedMessage
+  readonly parse: MessageParser
   readonly calls: Calls
   readonly relay: Relay
   readonly quality: Pick<Quality, 'report'>
@@ -121,7 +124,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'webrtc.offer':
       case 'webrtc.answer':
         return andThen(
-          relay.relay(session, request.event, request.data, numberOf(session, request), waiter, request.open),
+          relay.relay(session, request.event, request.data, numberOf(session, request), waiter, request.passedOn),
           (result) => relayed(request.data.call_uuid, result),
         )
       case 'call.media': {
@@ -253,7 +256,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   return {
-    handle: (session, text, handled, refusal, waiter) => dispatch(parse(text), session, handled, refusal, waiter),
+    handle: (session, text, handled, refusal, waiter) =>
+      dispatch(parse(text, senderOf(session)), session, handled, refusal, waiter),
     handleLast(session, text, handled) {
       const message = parse(text)
       if (message.kind !== 'request' || !isHangUp(message.request.event)) return nothing
@@ -265,6 +269,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return message.kind === 'request' ? aboutRequest(message.request) : undefined
     },
   }
+}
+
+function senderOf(session: SignalingSession): RelaySender {
+  const { userId, role } = session.participant
+  session.sender ??= relaySender(userId, role)
+  return session.sender
 }
 
 function idsOf(message: ParsedMessage): { n?: RequestNumber; requestId?: string | undefined } {
