@@ -183,8 +183,19 @@ export function createRingwire(options: RingwireOptions = {}): Ringwire {
         )
       },
       async erase(participant, { timeoutMs: limitMs = longMs } = {}) {
-        const answer = await ofParticipant<Answer<ParticipantErased>>('DELETE', participant, '', undefined, limitMs)
-        return withoutSuccess(answer)
+        const deadline = Date.now() + limitMs
+        for (;;) {
+          try {
+            const leftMs = Math.max(1, deadline - Date.now())
+            const answer = await ofParticipant<Answer<ParticipantErased>>('DELETE', participant, '', undefined, leftMs)
+            return withoutSuccess(answer)
+          } catch (error) {
+            // Of very much it says that it goes on, and when to ask again.
+            const againMs = error instanceof RingwireError && error.status === 503 ? error.retryAfterMs : undefined
+            if (againMs === undefined || Date.now() + againMs >= deadline) throw error
+            await new Promise((resolve) => setTimeout(resolve, againMs))
+          }
+        }
       },
       async export(participant, { timeoutMs: limitMs = longMs } = {}) {
         const answer = await ofParticipant<Answer<ParticipantExport>>('GET', participant, '/export', undefined, limitMs)

@@ -17,6 +17,7 @@ import type { CallStore } from './ports/call-store.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Counters } from './ports/counters.ts'
 import type { Devices } from './ports/devices.ts'
+import type { Erasures } from './ports/erasures.ts'
 import type { NodeDeath, Nodes, Uptime } from './ports/nodes.ts'
 import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
@@ -39,6 +40,7 @@ export interface Stores {
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
+  readonly erasures: Erasures
   close(): Promise<void>
 }
 

@@ -34,6 +34,8 @@ interface Asked {
   readonly body?: object
   /** How long the service may take, in ms. */
   readonly limitMs?: number
+  /** Asks again within that time if the service says when to. */
+  readonly asksAgain?: boolean
 }
 
 type WithKey<Options> = Options & { readonly key: string; readonly secret: string }
@@ -75,17 +77,23 @@ export async function askService<T>(
   // A proxy may serve it below a path of its own.
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/server/${asked.path}`
   url.search = `?${new URLSearchParams({ ...asked.query, product: options.product })}`
+  const signal = AbortSignal.timeout(limitMs)
   let response: Response
   let answer: T & Failed
   try {
-    response = await fetch(url, {
-      method,
-      headers: { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      redirect: 'error',
-      signal: AbortSignal.timeout(limitMs),
-    })
-    answer = (await response.json()) as typeof answer
+    for (;;) {
+      response = await fetch(url, {
+        method,
+        headers: { 'X-SVC-Product-Key-ID': keyId, 'X-SVC-Product-Secret': secret },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        redirect: 'error',
+        signal,
+      })
+      answer = (await response.json()) as typeof answer
+      const againS = asked.asksAgain && response.status === 503 ? Number(response.headers.get('retry-after')) : 0
+      if (againS === 0) break
+      await Bun.sleep(againS * 1_000)
+    }
   } catch (error) {
     const message =
       certificateProblem(error, url) ??

@@ -107,8 +107,8 @@ function askedOf(role: string, user: string): { path: string; query?: Readonly<R
   return { path: `participants/${encodeURIComponent(role)}/${encodeURIComponent(user)}` }
 }
 
-/** What there is of somebody may be much. */
-const eraseMs = 60_000
+/** An erasure of very much takes minutes: the service says that it goes on, and is asked again. */
+const eraseMs = 10 * 60_000
 
 async function show(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
   const asked = { method: 'GET', ...askedOf(role, user) } as const
@@ -133,7 +133,7 @@ async function show(surroundings: Surroundings, role: string, user: string, opti
 
 async function erase(surroundings: Surroundings, role: string, user: string, options: AskingOptions): Promise<void> {
   await confirm(surroundings, `This erases what ${options.product} has of ${role}/${user}.`, options, true)
-  const asked = { method: 'DELETE', ...askedOf(role, user), limitMs: eraseMs } as const
+  const asked = { method: 'DELETE', ...askedOf(role, user), limitMs: eraseMs, asksAgain: true } as const
   const erased = await askService<ParticipantErased>(surroundings, options, asked)
   if (erased === undefined) throw nobody(role, user)
   if (options.json) return printJson(surroundings, erased)

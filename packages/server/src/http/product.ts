@@ -21,6 +21,8 @@ export interface ProductRequest {
   readonly query: URLSearchParams
   /** What was sent; empty where nothing was, and for GET and DELETE. Each endpoint checks its fields itself. */
   readonly body: Readonly<Record<string, unknown>>
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal
 }
 
 const nothing = {}
@@ -45,6 +47,6 @@ export function createProductEndpoint(
     const product = productOf(given.trim() === '' ? '' : given, credentials.key)
     const refused = refusedProduct(product, credentials.key)
     if (refused !== undefined) return refused
-    return answer({ product, params, query, body })
+    return answer({ product, params, query, body, signal: request.signal })
   }
 }

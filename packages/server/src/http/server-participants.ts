@@ -13,7 +13,7 @@ import type { ExportOf } from '../services/participant-export.ts'
 import { type Participants, readUntil } from '../services/participants.ts'
 import { isId } from '../services/seen-calls.ts'
 import { createProductEndpoint, type ProductEndpointDeps, type ProductRequest } from './product.ts'
-import { failure, json, jsonStream } from './replies.ts'
+import { failure, json, jsonStream, retryAfter } from './replies.ts'
 
 export interface ServerParticipantsDeps extends ProductEndpointDeps {
   readonly participants: Participants
@@ -23,6 +23,9 @@ export interface ServerParticipantsDeps extends ProductEndpointDeps {
 }
 
 const idRule = 'There is no such participant: role and user_id are 1 to 255 bytes of UTF-8 each, without NUL.'
+/** Whoever asks again waits for it, so there is no hurry. In ms. */
+const againMs = 1_000
+const goesOn = 'The erasure goes on. Ask again to hear when it is done, and how much was erased in all.'
 
 export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) {
   const { participants, exportOf, journal, clock } = deps
@@ -47,8 +50,11 @@ export function createServerParticipantsEndpoints(deps: ServerParticipantsDeps) 
       const shown = await participants.show(participant)
       return json(200, { success: true, ...shown } satisfies ParticipantView)
     }),
-    erase: about(async (participant) => {
+    erase: about(async (participant, { signal }) => {
       const erased = await participants.erase(participant)
+      if (erased === undefined) return failure('SERVICE_UNAVAILABLE', { message: goesOn, headers: retryAfter(againMs) })
+      // Whoever did not hear it asks again, and gets the same counts.
+      if (!signal.aborted) await participants.erasureHeard(participant)
       return json(200, { success: true, ...erased } satisfies ParticipantErased)
     }),
     export: about((participant) =>

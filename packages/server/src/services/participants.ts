@@ -4,12 +4,14 @@
  *   const participants = createParticipants({ sessions, devices, seenCalls, revoked, now, … })
  *   participants.show(participant)                  → { online, sessions, devices, live_calls }
  *   participants.disconnect(participant, until?)    → the instant before which its tokens do not count
- *   participants.erase(participant)                 → { tokens_from, calls, devices, … }, once nothing names it any more
+ *   participants.erase(participant)                 → { tokens_from, calls, devices, … }, once nothing names it any more;
+ *                                                     undefined while that takes longer than a request
  */
 import type { CallView, ParticipantErased, ParticipantView } from '@ringwire/protocol/backend'
 import type { CallRef, Participant } from '../call/call.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
+import type { Erasures } from '../ports/erasures.ts'
 import type { OnlineStore } from '../ports/online.ts'
 import { longestRevocationMs } from '../ports/product-store.ts'
 import type { Sessions } from '../ports/sessions.ts'
@@ -17,6 +19,7 @@ import { StoreError } from '../ports/store-error.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
 import { readInstant } from '../time/instant.ts'
+import { type Count, createErasing } from './erasing.ts'
 import type { Revoked } from './revoked.ts'
 import type { SeenCalls } from './seen-calls.ts'
 
@@ -29,6 +32,7 @@ export interface ParticipantsOptions {
   readonly timeline: Pick<TimelineStore, 'forgetParticipant'>
   readonly webhooks: Pick<WebhookStore, 'erase'>
   readonly online: Pick<OnlineStore, 'erase'>
+  readonly erasures: Erasures
   /** Ends a call, and tells both sides. */
   readonly endCall: (ref: CallRef) => Promise<unknown>
   /** Writes what this process still holds for timelines. */
@@ -36,6 +40,8 @@ export interface ParticipantsOptions {
   /** Others serve beside this process. */
   readonly hasOthers: () => boolean
   readonly now: () => number
+  /** Whoever has somebody erased waits for so long, in ms; tests wait less. */
+  readonly answerMs?: number
 }
 
 /** So long it may take until the last socket is gone, in ms. */
@@ -48,8 +54,12 @@ export interface Participants {
   show(participant: Participant): Promise<Omit<ParticipantView, 'success'>>
   /** `until`: tokens that are issued before it do not count either; in ms since the epoch, as `readUntil` answers it. */
   disconnect(participant: Participant, until?: number): Promise<number>
-  /** Rejects where it could not be done whole: it is to be asked again. */
-  erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'>>
+  /**
+   * Undefined if it goes on, and rejects if it could not be done whole: then it is to be asked for again. The answer says how
+   * much was erased in all since `erasureHeard`.
+   */
+  erase(participant: Participant): Promise<Omit<ParticipantErased, 'success'> | undefined>
+  erasureHeard(participant: Participant): Promise<void>
 }
 
 /** Until when tokens are taken back, in ms since the epoch, 0 where nothing is said; or what is wrong with it [SRV2]. */
@@ -88,6 +98,22 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       for (const call of live) await endCall(call)
   }
 
+  const erasing = createErasing({ erasures: options.erasures, work: eraseAll, answerMs: options.answerMs })
+
+  async function eraseAll(participant: Participant, count: Count): Promise<number> {
+    const before = now()
+    await revoked.revoke(participant, before)
+    await gone(participant)
+    await endCalls(participant)
+    await online.erase(participant)
+    await count('devices', await devices.forgetAll(participant))
+    // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
+    await timeline.forgetParticipant(participant, (entries) => count('timelineEntries', entries))
+    await calls.erase(participant, (erased) => count('calls', erased))
+    await webhooks.erase(participant, (deliveries) => count('webhookDeliveries', deliveries))
+    return before
+  }
+
   return {
     async show(participant) {
       const [seen, known, live_calls] = await Promise.all([
@@ -120,19 +146,16 @@ export function createParticipants(options: ParticipantsOptions): Participants {
       return before
     },
     async erase(participant) {
-      const before = now()
-      await revoked.revoke(participant, before)
-      await gone(participant)
-      await endCalls(participant)
-      await online.erase(participant)
+      const erased = await erasing.erase(participant)
+      if (erased === undefined) return undefined
       return {
-        tokens_from: new Date(before).toISOString(),
-        devices: await devices.forgetAll(participant),
-        // As long as the calls name it: that is how its entries are found. What is seen from here on goes with the names.
-        timeline_entries: await timeline.forgetParticipant(participant),
-        calls: await calls.erase(participant),
-        webhook_deliveries: await webhooks.erase(participant),
+        tokens_from: new Date(erased.tokensFrom).toISOString(),
+        devices: erased.devices,
+        timeline_entries: erased.timelineEntries,
+        calls: erased.calls,
+        webhook_deliveries: erased.webhookDeliveries,
       }
     },
+    erasureHeard: erasing.heard,
   }
 }

@@ -4,8 +4,11 @@ import { type Actor, type CallCommand, decide } from '../../src/call/decide.ts'
 import { decideInvite } from '../../src/call/invite.ts'
 import type { TimelineRow } from '../../src/call/observed.ts'
 import type { CallStore } from '../../src/ports/call-store.ts'
+import type { Erasures } from '../../src/ports/erasures.ts'
 import type { TimelineStore } from '../../src/ports/timeline.ts'
 import type { WebhookStore } from '../../src/ports/webhooks.ts'
+import { createErasing } from '../../src/services/erasing.ts'
+import { participantHash } from '../../src/session/session-id.ts'
 import { actorOf, durations, inviteCommand } from './call-life.ts'
 import { participant, there } from './calls.ts'
 import { attempted, endpoint } from './webhooks.ts'
@@ -14,6 +17,7 @@ export interface ErasureHarness {
   readonly calls: CallStore
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
+  readonly erasures: Erasures
   /** Everything that is stored, as text. */
   dump(): Promise<string>
   close(): Promise<void>
@@ -166,6 +170,62 @@ export function registerErasureContract(name: string, open: () => Promise<Erasur
       const [[hers], [his]] = (await Promise.all([erase(ann), erase(ben)])) as [number[], number[]]
       expect([hers, his]).toEqual([120, 120])
       expect([await mentions(ann), await mentions(ben)]).toEqual([[], []])
+    })
+
+    async function over(count: number): Promise<Actor> {
+      const [ann, ben] = [someone('ann'), someone('ben', 'doctor')]
+      for (let n = 0; n < count; n++) {
+        const callUuid = await ring(ann, ben)
+        await run(ann, callUuid, { type: 'cancel', actor: ann, reason: null })
+      }
+      return ann
+    }
+    /** What a service does of an erasure; `fails`: the process ends after the first step. */
+    const erasingCalls = (fails: boolean) =>
+      createErasing({
+        erasures: harness.erasures,
+        answerMs: 0,
+        async work(participant, count) {
+          await harness.calls.erase(participant, async (erased) => {
+            await count('calls', erased)
+            if (fails) throw new Error('the process ends')
+          })
+          return 1
+        },
+      })
+
+    test('[SRV2] an erasure that takes longer than a request goes on, and the answer that is heard has all of it', async () => {
+      const { participant: ann } = await over(130)
+      const erasing = erasingCalls(false)
+      const [one, other] = await Promise.all([erasing.erase(ann), erasing.erase(ann)])
+      expect([one, other]).toEqual([undefined, undefined])
+      const asked = async () => {
+        for (;;) {
+          const erased = await erasing.erase(ann)
+          if (erased !== undefined) return erased
+        }
+      }
+      const all = { tokensFrom: 1, calls: 130, devices: 0, timelineEntries: 0, webhookDeliveries: 0 }
+      // The second one as somebody whose answer was lost.
+      expect([await asked(), await asked()]).toEqual([all, all])
+      await erasing.heard(ann)
+      expect(await asked()).toEqual({ ...all, calls: 0 })
+    })
+
+    test('[SRV2] an erasure that was interrupted is counted whole by whoever goes on with it', async () => {
+      const { participant: ann } = await over(130)
+      const failing = erasingCalls(true)
+      // Whoever waits for it hears that it goes on, or that it failed.
+      await failing.erase(ann).catch(() => undefined)
+      const next = erasingCalls(false)
+      for (;;) {
+        const erased = await next.erase(ann)
+        if (erased === undefined) continue
+        // The first process may have been at a step when the other one began.
+        await next.erase(ann)
+        break
+      }
+      expect((await harness.erasures.counted(participantHash(ann))).calls).toBe(130)
     })
 
     test('[SRV2] [TRACE1] what is seen late of an erased side is not written, that of the other is', async () => {

@@ -62,9 +62,9 @@ registerDevicesContract('PostgreSQL', async () => {
 
 registerErasureContract('PostgreSQL', async () => {
   const harness = await openHarness(server)
-  const { calls, webhooks, timeline } = harness.stores()
+  const { calls, webhooks, timeline, erasures } = harness.stores()
   const dump = () => dumpOf({ url: harness.url })
-  return { calls, webhooks, timeline, dump, close: harness.close }
+  return { calls, webhooks, timeline, erasures, dump, close: harness.close }
 })
 
 registerOnlineContract('PostgreSQL', async () => {

@@ -149,7 +149,7 @@ describe('every read finds its rows through an index', () => {
     expect(plan(deliveriesSql('failed'))).toEqual([listed])
     expect(plan(deliveriesSql()).filter((step) => /SEARCH|SCAN|B-TREE/.test(step))).toEqual([listed, listed, listed])
     for (const sql of [pruneSql, pruneLeftSql, dropHooksSql, forgetRemovalsSql])
-      expect(plan(sql).filter((step) => /^SCAN (?!webhook_removals)/.test(step))).toEqual([])
+      expect(plan(sql).filter((step) => /^SCAN (?!webhook_removals|\(subquery)/.test(step))).toEqual([])
   })
 
   test('[SRV2] lists: along one index in its order, a participant along two', () => {

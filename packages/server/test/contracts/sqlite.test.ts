@@ -46,9 +46,9 @@ registerDevicesContract('SQLite', async () => {
 
 registerErasureContract('SQLite', async () => {
   const harness = await openHarness()
-  const { calls, webhooks, timeline } = harness.stores()
+  const { calls, webhooks, timeline, erasures } = harness.stores()
   const dump = () => dumpOf({ sqlite: harness.database })
-  return { calls, webhooks, timeline, dump, close: harness.close }
+  return { calls, webhooks, timeline, erasures, dump, close: harness.close }
 })
 
 registerOnlineContract('SQLite', async () => {

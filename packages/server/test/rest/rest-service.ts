@@ -174,6 +174,7 @@ export function startRest(options: RestOptions): RestService {
       erase: async () => {
         throw new Error('nobody is erased here')
       },
+      erasureHeard: async () => {},
     },
     exportOf: () => {
       throw new Error('nobody is exported here')

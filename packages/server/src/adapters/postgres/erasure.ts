@@ -51,8 +51,9 @@ export const deliveriesSql = `
   SELECT id, CASE WHEN strpos(body, $3) > 0 THEN body END AS body
   FROM (${ofStatuses(
     (status) => `(
-    SELECT id, body FROM webhook_deliveries WHERE endpoint_id = $1 AND status = '${status}' AND id > $2
-    ORDER BY id LIMIT ${lookedThrough})`,
+    SELECT id, body FROM webhook_deliveries
+    WHERE (endpoint_id, status, id) > ($1, '${status}', $2) AND (endpoint_id, status) <= ($1, '${status}')
+    ORDER BY endpoint_id, status, webhook_deliveries.id LIMIT ${lookedThrough})`,
   )}) AS kept ORDER BY id LIMIT ${lookedThrough}`
 export const blankDeliveriesSql = `
   UPDATE webhook_deliveries AS d SET body = given.body, response = NULL

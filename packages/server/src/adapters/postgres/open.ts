@@ -1,6 +1,7 @@
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
+import type { Erasures } from '../../ports/erasures.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
@@ -16,6 +17,7 @@ import { createCallStore } from './call-store.ts'
 import { Connections } from './connections.ts'
 import { createDevices } from './devices.ts'
 import { createCallRows } from './erasure.ts'
+import { createErasures } from './erasures.ts'
 import { startFailure } from './failures.ts'
 import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
@@ -50,6 +52,7 @@ export interface PostgresStores {
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
+  readonly erasures: Erasures
   /** Commits of calls so far. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -126,6 +129,7 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     webhooks: createWebhookStore(readers, subscribers),
     timeline: createTimelineStore(readers, retentionMs),
     online: createOnlineStore(readers, subscribers),
+    erasures: createErasures(readers),
     counts: () => commits.counts,
     prune: retention.prune,
     close,

@@ -7,6 +7,7 @@ import {
   dropSize,
   dropSteps,
   ofStatuses,
+  oldestLookedAt,
   removalKeptMs,
 } from '../sql/kept-deliveries.ts'
 import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
@@ -118,9 +119,11 @@ export const putOffSql = `
     WHERE d.status = 'pending' AND d.due_at <= clock_timestamp() FOR UPDATE OF d SKIP LOCKED
   )
   UPDATE webhook_deliveries u SET due_at = free.behind FROM free WHERE u.id = free.id RETURNING 1`
+/** Ordered by all of its index: ordered by the id alone, it would be read along the key of the table, past other endpoints. */
 const listedSql = (status: DeliveryStatus) => `
   (SELECT ${selected(recordColumns, 'd')} FROM webhook_deliveries d
-   WHERE d.endpoint_id = $1 AND d.status = '${status}' AND d.id < $2 ORDER BY d.id DESC LIMIT $3::int)`
+   WHERE (d.endpoint_id, d.status, d.id) < ($1, '${status}', $2) AND (d.endpoint_id, d.status) >= ($1, '${status}')
+   ORDER BY d.endpoint_id DESC, d.status DESC, d.id DESC LIMIT $3::int)`
 export const deliveriesSql = (status?: DeliveryStatus) =>
   `SELECT * FROM (${ofStatuses(listedSql, status)}) AS listed ORDER BY id DESC LIMIT $3::int`
 const retrySql = `
@@ -147,9 +150,9 @@ export const pruneSql = `
     UNION ALL
     (SELECT id FROM webhook_deliveries WHERE status = 'failed' AND ended_at < $2::float8::bigint LIMIT ${pruneSize})
     UNION ALL
-    (SELECT d.id FROM webhook_deliveries d WHERE d.id < $3 AND d.status = 'pending' AND
-       CASE WHEN d.ended_at IS NULL THEN d.created_at < $2::float8::bigint
-         ELSE d.due_at < to_timestamp($2::float8 / 1000) END LIMIT ${pruneSize})
+    (SELECT d.id FROM (SELECT * FROM webhook_deliveries WHERE id < $3 ORDER BY id LIMIT ${oldestLookedAt}) d
+     WHERE d.status = 'pending' AND CASE WHEN d.ended_at IS NULL THEN d.created_at < $2::float8::bigint
+       ELSE d.due_at < to_timestamp($2::float8 / 1000) END LIMIT ${pruneSize})
   ) RETURNING 1`
 
 /** Endpoints and deliveries of several processes. A claim is a time in the row, which others leave alone. */

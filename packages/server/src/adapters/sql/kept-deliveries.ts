@@ -10,6 +10,9 @@ export function ofStatuses(part: (status: DeliveryStatus) => string, status?: De
   return (status === undefined ? deliveryStatuses : [status]).map(part).join(' UNION ALL ')
 }
 
+/** Of the oldest deliveries, so many are looked at for what nobody attempts. What else is among them goes by its end. */
+export const oldestLookedAt = 2_000
+
 /** Deliveries of a removed endpoint go in steps of so many rows. */
 export const dropSize = 500
 /** Whoever removes an endpoint waits for so many steps. The rest goes when old deliveries are removed. */

@@ -14,6 +14,7 @@ import {
 } from '../sql/erasure.ts'
 import { ofStatuses } from '../sql/kept-deliveries.ts'
 import type { SqlValue } from './connection.ts'
+import { type CountErrand, createCountWriter } from './erasures.ts'
 
 /** What the writer thread does for an erasure. */
 export type EraseErrand =
@@ -25,6 +26,7 @@ export type EraseErrand =
       readonly events: readonly BlankedEvent[]
     }
   | { readonly type: 'eraseHooks'; readonly rows: readonly BlankedDelivery[] }
+  | CountErrand
 
 export interface EraseWrites {
   erase(errand: EraseErrand): Promise<number>
@@ -91,6 +93,7 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
   const delivery = db.query<unknown, string[]>(
     'UPDATE webhook_deliveries SET body = ?, response = NULL WHERE id = ? AND body = ?',
   )
+  const count = createCountWriter(db)
   const sum = <T>(items: readonly T[], changes: (item: T) => number) =>
     items.reduce((count, item) => count + changes(item), 0)
 
@@ -98,6 +101,7 @@ export function createEraseWriter(db: Database): (errand: EraseErrand) => number
     if (errand.type === 'eraseHooks') {
       return sum(errand.rows, ({ id, was, body }) => delivery.run(body, id, was).changes)
     }
+    if (errand.type !== 'eraseCalls') return count(errand)
     const { side, userId, ids, events } = errand
     const changed = sum(
       events,

@@ -3,6 +3,7 @@ import { isExecutable, packageRoot } from '../../config/package-root.ts'
 import type { CallStore } from '../../ports/call-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Devices } from '../../ports/devices.ts'
+import type { Erasures } from '../../ports/erasures.ts'
 import type { OnlineStore } from '../../ports/online.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { ProductStore } from '../../ports/product-store.ts'
@@ -18,6 +19,7 @@ import { fileFailure, openConnection, openReader, patiently, type Synchronous, s
 import { type DataDir, lockDataDir, prepareDataDir } from './data-dir.ts'
 import { createDevices } from './devices.ts'
 import { createCallRows, type EraseWrites } from './erasure.ts'
+import { createErasures } from './erasures.ts'
 import { type CommitCounts, GroupCommit } from './group-commit.ts'
 import { createLiveCalls } from './live-calls.ts'
 import { migrate } from './migrations.ts'
@@ -55,6 +57,7 @@ export interface SqliteStores {
   readonly webhooks: WebhookStore
   readonly timeline: TimelineStore
   readonly online: OnlineStore
+  readonly erasures: Erasures
   /** Commits of calls so far; zeros where calls are only read. */
   counts(): CommitCounts
   /** Removes the calls that ended before an instant. */
@@ -117,10 +120,11 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       await devices.close()
       throw error
     })
-    const webhooks = createWebhookStore(beside, writes, subscribers, staged, options.clock ?? { now: Date.now })
+    const clock = options.clock ?? { now: Date.now }
+    const webhooks = createWebhookStore(beside, writes, subscribers, staged, clock)
     const timeline = createTimelineStore(reader, writes)
     const online = createOnlineStore(reader, writes, subscribers)
-    const clock = options.clock ?? { now: Date.now }
+    const erasures = createErasures(reader, writes, clock.now)
     const retention = createRetention({ ...options, clock, remove, most: mostPruned })
     retention.start()
     const close = async () => {
@@ -130,7 +134,19 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStores> 
       await devices.close()
       lock?.release()
     }
-    return { calls, outbox, products, devices, webhooks, timeline, online, counts, prune: retention.prune, close }
+    return {
+      calls,
+      outbox,
+      products,
+      devices,
+      webhooks,
+      timeline,
+      online,
+      erasures,
+      counts,
+      prune: retention.prune,
+      close,
+    }
   } catch (error) {
     lock?.release()
     throw error

@@ -16,6 +16,7 @@ import {
   dropSize,
   dropSteps,
   ofStatuses,
+  oldestLookedAt,
   removalKeptMs,
 } from '../sql/kept-deliveries.ts'
 import { createKnownEndpoints, type EndpointCounts } from '../sql/known-endpoints.ts'
@@ -132,8 +133,10 @@ export const pruneSql = `
  */
 export const pruneLeftSql = `
   DELETE FROM webhook_deliveries WHERE rowid IN (
-    SELECT rowid FROM webhook_deliveries WHERE id < ?1 AND status = 'pending' AND iif(ended_at IS NULL, created_at, due_at) < ?2
-    LIMIT ?3
+    SELECT row FROM (
+      SELECT rowid AS row, status, ended_at, created_at, due_at FROM webhook_deliveries WHERE id < ?1
+      ORDER BY id LIMIT ${oldestLookedAt}
+    ) WHERE status = 'pending' AND iif(ended_at IS NULL, created_at, due_at) < ?2 LIMIT ?3
   )`
 export const dropSql = `
   DELETE FROM webhook_deliveries WHERE rowid IN (

@@ -88,6 +88,8 @@ function errand(data: Exclude<ToWriter, readonly SqlValue[]>): FromWriter {
       return counted(({ writeTimeline }) => writeTimeline(data))
     case 'eraseCalls':
     case 'eraseHooks':
+    case 'countErased':
+    case 'forgetErased':
       return counted(({ erase }) => erase(data))
     case 'online':
     case 'eraseOnline':
