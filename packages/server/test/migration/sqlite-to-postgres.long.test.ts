@@ -130,7 +130,7 @@ describe('ringwire migrate', () => {
       ...plainTables,
     }
     // What nobody was told is told again by the first start [WS4], and what was not spread is a delivery when it is copied.
-    const all = new Set([...Object.keys(tables), 'schema_migrations', 'outbox', 'webhook_revision'])
+    const all = new Set([...Object.keys(tables), 'schema_migrations', 'outbox', 'webhook_revision', 'webhook_removals'])
     const inSqlite = new Set([...all, 'webhook_steps'])
     expect(names(sqlite("SELECT name FROM sqlite_schema WHERE type = 'table'"))).toEqual(inSqlite)
     const ofPostgres = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
