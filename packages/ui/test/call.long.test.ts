@@ -85,11 +85,11 @@ describe('on React', () => {
     await ben.click(at('mute'))
     await ben.waitForSelector(`${at('mute')}[aria-pressed=true][aria-label="Mute microphone"]`)
     await ben.click(at('camera'))
-    await ann.waitForSelector(at('no-picture'))
+    await ann.waitForSelector(at('nothing-sent'))
     await picture(ann, 'no-picture')
     expect(await serious(ann)).toEqual([])
     await ben.click(at('camera'))
-    await ann.waitForSelector(at('no-picture'), { state: 'detached' })
+    await ann.waitForSelector(at('nothing-sent'), { state: 'detached' })
 
     await ben.click(at('screen'))
     await ben.waitForSelector(`${at('screen')}[aria-pressed=true]`)
