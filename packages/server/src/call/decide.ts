@@ -53,9 +53,15 @@ export type CallCommand =
   | { readonly type: 'arrive'; readonly actor: Actor; readonly resumes?: string }
   /**
    * The close of a session's socket was observed, or its node is dead [END3]: it may have one on another by now. `closed`: its
-   * client closed it.
+   * client closed it; `hungUp`: for good, and said so [END6].
    */
-  | { readonly type: 'lose'; readonly sessionId: string; readonly node: string; readonly closed?: boolean }
+  | {
+      readonly type: 'lose'
+      readonly sessionId: string
+      readonly node: string
+      readonly closed?: boolean
+      readonly hungUp?: boolean
+    }
   /** Time passed. */
   | { readonly type: 'time' }
   /** The application backend ends the call; `note` is kept with the event [SRV2]. */
@@ -333,8 +339,13 @@ function arrive(call: LiveCall, side: Side, command: ArriveCommand, now: number)
   return changed({ ...next, version: call.version + 1 }, { type: 'place_taken', at: now, by: byOf(actor), notices })
 }
 
-function lose(call: LiveCall, { sessionId, node, closed = false }: LoseCommand, now: number): Decision {
+function lose(call: LiveCall, command: LoseCommand, now: number): Decision {
+  const { sessionId, node, closed = false, hungUp = false } = command
   const isLost = (place: Place) => place.state === 'held' && place.sessionId === sessionId && place.node === node
+  if (hungUp && call.status === 'ringing' && isLost(call.callerPlace)) {
+    const { userId, role } = call.caller
+    return over(call, 'cancelled', 'caller_cancelled', { userId, role, sessionId }, now)
+  }
   const vacated = mapPlaces(call, (place) =>
     isLost(place) ? { ...place, state: 'vacant', since: now, ...(closed && { closed }) } : place,
   )

@@ -165,6 +165,8 @@ export interface SessionLookup {
   seen(participant: Participant): MaybePromise<readonly SeenSession[]>
   /** Whether the client of a session that has no socket closed its last one, which was of this node [END5]. */
   wasClosed(sessionId: string, node: string): MaybePromise<boolean>
+  /** Whether the client of an extended session of this process closed its last socket for good [END6]. */
+  hasHungUp(sessionId: string): boolean
   /** Whether a session of this process was told how a call ended, or ended it itself: of the last ones it is known. */
   knowsEnd(sessionId: string, call: string): boolean
   holdsAny(sessionId: string): MaybePromise<boolean>

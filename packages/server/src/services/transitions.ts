@@ -13,9 +13,11 @@ import type { WithQuality } from './end-quality.ts'
 import { isUnheld } from './holders.ts'
 import type { ClientSession, Waiter } from './request.ts'
 
+type LoseCommand = Extract<CallCommand, { type: 'lose' }>
+
 export interface TransitionsOptions {
   readonly store: CallSteps
-  readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed'>
+  readonly sessions: Pick<Sessions, 'heldHere' | 'sinkOf' | 'wasClosed' | 'hasHungUp'>
   readonly nodes: Nodes
   readonly delivery: Delivery
   readonly uptime: Uptime
@@ -53,7 +55,7 @@ export function createTransitions(options: TransitionsOptions): Transitions {
 
   async function decided(ref: CallRef, command: CallCommand): Promise<Decision> {
     const wasGone = isGone(command)
-    const known = command.type === 'lose' ? { ...command, closed: await wasClosed(command) } : command
+    const known = command.type === 'lose' ? { ...command, ...(await closeOf(command)) } : command
     return withQuality((seen) =>
       commit(
         store.transition(ref, (call) =>
@@ -76,12 +78,13 @@ export function createTransitions(options: TransitionsOptions): Transitions {
     return decision
   }
 
-  /** However a loss was found, the sessions' store knows whether the client closed. While it is away, nobody did [END5]. */
-  async function wasClosed({ sessionId, node }: Extract<CallCommand, { type: 'lose' }>): Promise<boolean> {
+  /** However a loss was found, the sessions' store knows how the client left. While it is away, no client closed [END5]. */
+  async function closeOf({ sessionId, node }: LoseCommand): Promise<Pick<LoseCommand, 'closed' | 'hungUp'>> {
+    const hungUp = sessions.hasHungUp(sessionId)
     try {
-      return await sessions.wasClosed(sessionId, node)
+      return { closed: await sessions.wasClosed(sessionId, node), hungUp }
     } catch (error) {
-      if (error instanceof StoreError) return false
+      if (error instanceof StoreError) return { closed: false, hungUp }
       throw error
     }
   }

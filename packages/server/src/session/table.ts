@@ -224,6 +224,10 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       disconnect(session, clean, at, closed)
       return true
     },
+    hasHungUp(sessionId) {
+      const session = sessions.get(sessionId)
+      return session?.identity.extended === true && session.sink === undefined && session.closedByClient
+    },
     wasClosed: (sessionId) => sessions.get(sessionId)?.closed ?? false,
     heldHere(sessionId) {
       const session = sessions.get(sessionId)

@@ -95,6 +95,7 @@ function acrossNodes([one, two]: readonly Sessions[], settled: () => Promise<voi
       }
       return false
     },
+    hasHungUp: (id) => home(id).hasHungUp(id),
     wasClosed: (id, node) => away(id).wasClosed(id, node),
     sinkOf: (id) => home(id).sinkOf(id),
     findAt: (id, node) => home(id).findAt(id, node),

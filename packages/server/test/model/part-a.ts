@@ -23,7 +23,7 @@ export const partA: readonly { readonly name: string; readonly check: (machine: 
   { name: '[WS5] a session whose token is over enters no call that began later', check: checkExpiry },
   { name: '[END2] busy rejects of several sessions', check: checkBusy },
   { name: '[PLACE2] [RES2] arrivals take what they, who they name, or their device left', check: checkArrivals },
-  { name: '[END3] a loss counts on the node where its session has the place', check: checkLosses },
+  { name: '[END3] [END6] a loss counts on the node where its session has the place', check: checkLosses },
   { name: '[END3] restarts and absences start the lost clocks of who is nowhere', check: checkRestarts },
   { name: '[END3] a jump of the wall clock changes no time that remains', check: checkShifts },
   { name: '[RING1] [END3] time limits fire at their instant', check: checkTime },

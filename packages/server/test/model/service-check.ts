@@ -2,7 +2,7 @@ import { isAnswered, type LiveCall, type Place, type Side } from '../../src/call
 import type { Actor } from '../../src/call/decide.ts'
 import type { Step } from '../../src/call/effects.ts'
 import { compare, fromEverywhere, liveCases, overCases, sessionsOf } from './command-check.ts'
-import { parseOutcome, stopRows, timeRows } from './command-table.ts'
+import { type Outcome, parseOutcome, stopRows, timeRows } from './command-table.ts'
 import { byActor, seatedStep, transitionOf, withPlaces } from './expected.ts'
 import { type Machine, strict, violated } from './machine.ts'
 import { actorOf, alice, answeredCall, bob, durations, heldBy, leftBy, ringingCall, start } from './people.ts'
@@ -66,10 +66,16 @@ export function checkLosses(machine: Machine): number {
     for (const sessionId of ['a-1', 'b-1', 'a-2', 'b-2', 'x-1']) {
       // Seen by its own node, by those of the two holders, and by one where nobody is.
       for (const node of new Set([sessionId, 'a-1', 'b-1', 'x-2'].map((each) => `node-of-${each}`))) {
-        for (const closed of [undefined, false, true]) {
-          const step = lossOf(call, sessionId, node, closed === true)
-          const title = `${name}: ${sessionId} is lost on ${node}, closed: ${closed}`
-          const command = { type: 'lose', sessionId, node, ...(closed !== undefined && { closed }) } as const
+        for (const how of [
+          {},
+          { closed: false },
+          { closed: true },
+          { hungUp: false },
+          { closed: true, hungUp: true },
+        ]) {
+          const step = how.hungUp ? hangUpOf(call, sessionId, node) : lossOf(call, sessionId, node, how.closed === true)
+          const title = `${name}: ${sessionId} is lost on ${node}, ${JSON.stringify(how)}`
+          const command = { type: 'lose', sessionId, node, ...how } as const
           compare(title, decide(call, command, now, durations), same, call, step)
           cases++
         }
@@ -78,6 +84,15 @@ export function checkLosses(machine: Machine): number {
   }
   return cases
 }
+
+/** A caller that closes for good while its call rings has hung up; anybody else has only left [END6]. */
+function hangUpOf(call: LiveCall, sessionId: string, node: string): Step | undefined {
+  const { callerPlace } = call
+  const isCaller = callerPlace.state === 'held' && callerPlace.sessionId === sessionId && callerPlace.node === node
+  if (call.status !== 'ringing' || !isCaller) return lossOf(call, sessionId, node, true)
+  return transitionOf(call, hungUp, { actor: actorOf(alice, sessionId, null), side: null }, null, now)
+}
+const hungUp = parseOutcome('cancelled caller_cancelled > rung') as Extract<Outcome, { kind: 'to' }>
 
 function lossOf(call: LiveCall, sessionId: string, node: string, closed: boolean): Step | undefined {
   for (const side of ['caller', 'callee'] as const) {

@@ -308,6 +308,7 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
       if (isGone) await saves.settle()?.catch(onSaveFailed)
       return isGone
     },
+    hasHungUp: table.hasHungUp,
     wasClosed: (id) => run('wasClosed', id),
     async hasMoved(id, sink) {
       const here = table.get(id)

@@ -13,6 +13,7 @@ export function registerPeers(name: string, start: Start): void {
     registerNames(service)
     registerMedia(service)
     registerAbsence(service)
+    registerHangUps(service)
   })
 }
 
@@ -48,6 +49,47 @@ async function seenAway(service: Service, wish: TokenWish): Promise<void> {
     isAway = tab.hello?.data.active_calls[0].peer.away !== undefined
     await tab.leave()
   }
+}
+
+function registerHangUps(service: () => Service): void {
+  test('[END6] an extended caller that closes with 1000 while its call rings has hung up', async () => {
+    const pair = await pairOf(service())
+    const call = await ringingCall(pair)
+    await pair.caller.leave(1000)
+    const { data } = await pair.callee.next('call.cancelled', about(call))
+    expect(data).toMatchObject({
+      status: 'cancelled',
+      reason: 'caller_cancelled',
+      by: { user_id: pair.callerId, role: 'customer' },
+      ended_at: expect.any(String),
+    })
+  })
+
+  test('[END6] who reloads, or loses its socket, or has another one, has not; nor has a callee, nor in an answered call', async () => {
+    const rings = async (pair: ExtendedPair, call: string) => {
+      await pair.callee.settle()
+      expect(heard(pair.callee, call, 'call.cancelled')).toEqual([])
+      await pair.callee.request('call.accept', { call_uuid: call })
+    }
+    const reloads = await pairOf(service())
+    const reloaded = await ringingCall(reloads)
+    await reloads.caller.leave(1001)
+    await rings(reloads, reloaded)
+
+    const dies = await pairOf(service())
+    const lost = await ringingCall(dies)
+    await dies.caller.die()
+    await rings(dies, lost)
+
+    const other = await pairOf(service())
+    const left = await ringingCall(other)
+    const tab = await connectExtended(service(), { user_id: other.calleeId, role: 'agent', device_id: 'tablet' })
+    await tab.leave(1000)
+    await rings(other, left)
+    // Both are in the call: who closes is away.
+    await other.caller.leave(1000)
+    await other.callee.next('call.peer_away', about(left))
+  })
 }
 
 function registerNames(service: () => Service): void {
