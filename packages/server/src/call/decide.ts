@@ -141,7 +141,7 @@ function movesOf(before: Call, after: Call): PlaceMove[] {
     const was = placeOf(before, side)
     const is = placeOf(after, side)
     if (was === null || was.sessionId === is?.sessionId) continue
-    const move = { side, from: was.sessionId }
+    const move = { side, from: was.sessionId, ...(was.state === 'vacant' && { lost: true as const }) }
     moves.push(was.deviceId === is?.deviceId ? move : { ...move, leftDevice: was.deviceId })
   }
   return moves

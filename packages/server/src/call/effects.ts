@@ -70,6 +70,8 @@ export interface PlaceMove {
   readonly side: Side
   /** The session that had it. */
   readonly from: string
+  /** The place was vacant: nobody takes it from a session that may still be there. */
+  readonly lost?: true
   /** Its device, where another one took the place: who comes back on it is told. */
   readonly leftDevice?: string | null
 }

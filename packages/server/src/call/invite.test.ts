@@ -102,7 +102,7 @@ test('[INV3] [PLACE2] a repeated invite takes the place that its session lost, a
     const decision = invite([call], { actor: tablet, callUuid: call.callUuid }, call)
     expect(steps(decision)).toEqual(['01 place_taken'])
     expect(decision.ok && decision.call).toMatchObject({ status: call.status, callerPlace: heldBy(tablet) })
-    expect(decision.steps[0]?.event.moved).toEqual([{ side: 'caller', from: 'a-1', leftDevice: 'phone' }])
+    expect(decision.steps[0]?.event.moved).toEqual([{ side: 'caller', from: 'a-1', lost: true, leftDevice: 'phone' }])
   }
 })
 

@@ -128,7 +128,7 @@ test('[PLACE2] a place taken by connecting passes on until its holder has spoken
 test('[PLACE2] what waited for a place passes on with it, in every step that gives it to another session', () => {
   const left = answeredCall({ callerPlace: leftBy(aliceOne, start + 5_000) })
   const phone = actorOf(alice, 'a-3', 'phone')
-  const fromOne = { side: 'caller', from: 'a-1' } as const
+  const fromOne = { side: 'caller', from: 'a-1', lost: true } as const
   // Another device: the one that left will be told.
   const fromPhone = { ...fromOne, leftDevice: 'phone' } as const
   for (const command of [verb('relay', phone), verb('arrive', phone), end(phone)]) {

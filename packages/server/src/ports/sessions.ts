@@ -218,6 +218,7 @@ export interface SessionPlaces {
    * The place of one session passes on to another of the same participant: what waits about the call goes along, in
    * order [PLACE2], and the one of before has it no more. All of it at once: nothing that comes meanwhile is in front of
    * what waits. False where there is no session to move it to. `gate` as in `hold`, where the one of before had none.
+   * `isLost`: the place was found lost before: then a silent owner of that session keeps nobody waiting.
    */
   move(
     call: string,
@@ -226,6 +227,7 @@ export interface SessionPlaces {
     settled: boolean,
     version?: number,
     gate?: boolean,
+    isLost?: boolean,
   ): MaybePromise<boolean>
   /** The call is over: nobody has a place in it any more, and the session knows. */
   release(sessionId: string, call: string): MaybePromise<void>

@@ -190,7 +190,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function makeMoves(key: string, { call, event }: Step, gate: boolean): MaybePromise<void> {
-    return allDone((event.moved ?? []).map(({ side, from }) => move(key, call, side, from, gate)))
+    return allDone((event.moved ?? []).map((each) => move(key, call, each, gate)))
   }
 
   /** Each session's own are in this order; the order between sessions is nobody's concern. `later`: takes what is to be waited for at last. */
@@ -234,10 +234,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** A place that changed hands takes its queue along [PLACE2]. */
-  function move(key: string, call: Call, side: Side, from: string, gate: boolean): MaybePromise<unknown> {
+  function move(key: string, call: Call, { side, from, lost }: PlaceMove, gate: boolean): MaybePromise<unknown> {
     const place = placeOf(call, side)
     if (place === null) return undefined
-    const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate)
+    const passOn = () => sessions.move(key, from, place.sessionId, place.settled, call.version, gate, lost)
     return andThen(passOn(), (isThere) =>
       isThere ? undefined : andThen(remember(key, call, side, place, gate), () => passOn()),
     )

@@ -41,6 +41,8 @@ export interface Session {
   closed: boolean
   /** Its client closed it for good. */
   closedByClient: boolean
+  /** Its owner was silent, and may go on: until its time is over the store says that the session is another node's. */
+  isTaken: boolean
   /** Something of its log went to another session: it cannot be resumed any more [RES2]. */
   broken: boolean
   /** Calls that ring here. */
@@ -113,6 +115,7 @@ export function createSession(
     idleSince: at,
     closed: false,
     closedByClient: false,
+    isTaken: false,
     broken: false,
     ringing: undefined,
     unsure: undefined,
@@ -147,7 +150,7 @@ export function mayResume({ identity, closedByClient, broken }: Session): boolea
 
 /** Nothing waits in it, nothing can come to it, and nobody can resume it. */
 export function isForgettable(session: Session): boolean {
-  if (mayResume(session) || (session.parcels?.size ?? 0) > 0) return false
+  if (mayResume(session) || session.isTaken || (session.parcels?.size ?? 0) > 0) return false
   const { places, ringing, log } = session
   return (places?.size ?? 0) === 0 && (ringing?.size ?? 0) === 0 && (log === undefined || log.size === 0)
 }

@@ -18,7 +18,8 @@ export function byActor(actor: Actor): By {
 function movedTo(side: Side, was: Place | null, is: Place | null): Pick<Step['event'], 'moved'> {
   if (was === null || was.sessionId === is?.sessionId) return {}
   const isOtherDevice = was.deviceId !== is?.deviceId
-  return { moved: [{ side, from: was.sessionId, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
+  const lost = was.state === 'vacant' && { lost: true as const }
+  return { moved: [{ side, from: was.sessionId, ...lost, ...(isOtherDevice && { leftDevice: was.deviceId }) }] }
 }
 
 /** When an answered call ends for the absence of one side, where nobody has had an outage [END3, END5]. */

@@ -144,7 +144,9 @@ function checkPlace(before: TrackedCall, call: Call, side: Side, cause: Cause) {
 function checkQueues(was: Call, { call, event }: Step) {
   const waits = { caller: seatIn(was, 'caller')?.sessionId, callee: seatIn(was, 'callee')?.sessionId }
   if (event.moved?.length === 0) violated('PLACE2', 'something passed on, and that is nothing')
-  for (const { side, from, leftDevice } of event.moved ?? []) {
+  for (const { side, from, leftDevice, lost } of event.moved ?? []) {
+    if ((lost === true) !== (seatIn(was, side)?.state === 'vacant'))
+      violated('PLACE2', `whether the place of the ${side} was lost before it passed on`)
     const to = seatIn(call, side)?.sessionId
     const [left, device] = [seatIn(was, side)?.deviceId, seatIn(call, side)?.deviceId]
     if (leftDevice !== (left === device ? undefined : left))

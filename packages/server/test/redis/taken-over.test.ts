@@ -509,3 +509,35 @@ test('[RES2] a copy without its log is not taken for whole', async () => {
   expect(await comeBack(two.sessions, seen, 3)).toBeUndefined()
   client.disconnect()
 })
+
+test('[PLACE2] a silent node keeps nobody waiting for a place that was lost, and loses no session whose place was not', async () => {
+  const url = await server.database()
+  const one = await nodes.start(url)
+  // The other store says that it lives.
+  const two = await nodes.start(url, () => false)
+  const [lost, kept] = [await openReady(one.sessions, { deviceId: 'phone' }), await openReady(one.sessions)]
+  for (const { id } of [lost, kept]) {
+    await one.sessions.hold(id, 'c', true)
+    await relays(one.sessions, id, 'c', [1, 2])
+  }
+  await one.settled()
+  const { participant } = lost.identity
+  const back = await openReady(two.sessions, { participant, deviceId: 'phone' })
+  const other = await openReady(two.sessions, { participant: kept.identity.participant })
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>()
+  one.onScript = (_name, _args, send) => goesOn.then(send)
+  // As long as it may answer, it is asked.
+  expect(await two.sessions.move('c', lost.id, back.id, false, 5, false, true)).toBe(true)
+  expect(numbersOf(back.socket)).toEqual([1, 2])
+  expect(await two.sessions.append(back.id, pushes.relay('c', 3))).toBe('sent')
+  expect(await outcomeOf(() => two.sessions.move('c', kept.id, other.id, false, 5))).toBeString()
+  // It only stood still.
+  one.onScript = sendAll
+  goOn()
+  const isTold = () => two.sessions.append(kept.id, pushes.relay('c', 4))
+  await until('it says again that it lives', async () => (await outcomeOf(isTold)) === 'sent')
+  // The next save of what it lost is refused.
+  await outcomeOf(() => one.sessions.append(lost.id, pushes.relay('c', 5)))
+  await until('it knows what it lost', () => one.sessions.heldHere(lost.id) === undefined)
+  expect(one.sessions.heldHere(kept.id)?.sessionId).toBe(kept.id)
+}, 60_000)

@@ -49,6 +49,8 @@ export interface Owner {
   acquire(sessionId: string, comesBack?: ComesBack): Promise<boolean>
   /** The same of one that is free by the row that was just read; false where another one was faster, or its owner lives after all. */
   claim(row: Row): Promise<boolean>
+  /** Makes a session this node's own whose place was found lost, and whose owner is silent. False where that is not so. */
+  takeFromSilent(sessionId: string): Promise<boolean>
   /** Another node wants it, as it found it in the directory: with this stamp. */
   yieldTo(
     to: string,
@@ -212,6 +214,16 @@ export function createOwner(options: OwnerOptions): Owner {
     throw changing()
   }
 
+  async function takeFromSilent(id: string): Promise<boolean> {
+    const row = await directory.row(id)
+    if (row === undefined || isFree(row) || !living.isSilent(row.owner)) return false
+    routes.delete(id)
+    const isMine = await take(row)
+    const session = isMine ? table.get(id) : undefined
+    if (session !== undefined) session.isTaken = true
+    return isMine
+  }
+
   /** The client says itself that nothing comes of its old socket: a node that is silent keeps nothing from it. */
   async function askFor(row: Row, comesBack?: ComesBack): Promise<Yielded | 'silent'> {
     const { owner, sessionId } = row
@@ -299,7 +311,19 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const forgetRoute = (id: string) => void routes.delete(id)
-  return { isHere, routeOf, ownerOf, forgetRoute, noteRoute, acquire, claim, yieldTo, isFree, isStillFree }
+  return {
+    isHere,
+    routeOf,
+    ownerOf,
+    forgetRoute,
+    noteRoute,
+    acquire,
+    claim,
+    takeFromSilent,
+    yieldTo,
+    isFree,
+    isStillFree,
+  }
 }
 
 /** Who came back is gone again. */

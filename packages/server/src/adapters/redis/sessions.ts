@@ -359,11 +359,11 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     knowsEnd: table.knowsEnd,
     holdsAny: (id) => run('holdsAny', id),
     inCall: (id) => run('inCall', id),
-    move(call, from, to, settled, version = newestVersion, gate = false) {
+    move(call, from, to, settled, version = newestVersion, gate = false, isLost = false) {
       if (from === to) return true
       if (owner.isHere(from) && owner.isHere(to)) return table.move(call, from, to, settled, version, gate)
       if (tagOfSessionId(from) !== tagOfSessionId(to)) return false
-      return moveAway(call, from, to, settled, version, gate)
+      return moveAway([call, from, to, settled, version, gate], isLost)
     },
     owing: around.owing,
     collectFinals: around.collectFinals,
@@ -376,14 +376,26 @@ export function createRedisSessions(options: RedisSessionsOptions): RedisSession
     sweep: (at) => table.sweep(at),
   }
 
-  async function moveAway(...move: Parameters<typeof table.move>): Promise<boolean> {
+  /** `taken`: the owner is silent, and the session is this node's own now. */
+  async function parcelOf(from: string, call: string, version: number, isLost: boolean) {
+    try {
+      return await run('give', from, call, version)
+    } catch (error) {
+      // The node may only stand still. It loses no session that anybody is in: the place was lost before.
+      if (error instanceof StoreError && isLost && (await owner.takeFromSilent(from))) return 'taken'
+      throw error
+    }
+  }
+
+  async function moveAway(move: Parameters<typeof table.move>, isLost: boolean): Promise<boolean> {
     const [call, from, to, settled, version = newestVersion, gate = false] = move
     for (let tries = 0; tries < mostTries; tries++) {
       const [source, target] = [await owner.ownerOf(from), await owner.ownerOf(to)]
       if (target === undefined) return false
       if (source === undefined) return true
       if (source !== target) {
-        const parcel = await run('give', from, call, version)
+        const parcel = await parcelOf(from, call, version, isLost)
+        if (parcel === 'taken') continue
         if (parcel === undefined) return true
         // Until it is in the other session's log, it has to be in this one's.
         await saves.save()
