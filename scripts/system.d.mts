@@ -12,6 +12,7 @@ export type SystemPackage =
   | 'busybox'
   | 'python3'
   | 'zsh'
+  | 'pgbouncer'
   | 'fish'
 export function findSystemProgram(name: SystemPackage): string | undefined
 export function requireSystem<Name extends SystemPackage>(names: readonly Name[]): Record<Name, string>

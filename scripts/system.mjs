@@ -62,6 +62,7 @@ const systemPackages = {
     dnf: 'postgresql-server',
     brew: 'postgresql@17',
   },
+  pgbouncer: { programs: ['pgbouncer', '/usr/sbin/pgbouncer'], apt: 'pgbouncer', dnf: 'pgbouncer', brew: 'pgbouncer' },
   redis: {
     programs: ['redis-server'],
     apt: 'redis-server',

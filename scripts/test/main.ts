@@ -34,6 +34,7 @@ else {
     'nginx',
     'haproxy',
     'postgresql',
+    'pgbouncer',
     'redis',
     'prometheus',
     'promtool',

@@ -6,9 +6,11 @@ export interface ConnectionOptions {
   readonly url: string
   /** So long a statement may wait for a connection and its answer, in ms. */
   readonly limitMs: number
-  /** Server settings of the session. */
-  readonly session: Readonly<Record<string, string>>
+  readonly session: Session
 }
+
+/** Settings of a session in the server, by their names there; none holds a quote. */
+export type Session = Readonly<Record<string, string>>
 
 export type SqlParameter = string | number | boolean | Uint8Array | null
 // biome-ignore lint/suspicious/noExplicitAny: the caller says what its statement gives.
@@ -175,11 +177,11 @@ class Connection {
 
   async open(deadline: number): Promise<void> {
     const { url, session } = this.#options
-    const sql = openClient(url, session, () => {
+    const sql = openClient(url, session.application_name, () => {
       if (this.#sql === sql) this.#sql = undefined
     })
     try {
-      await within(sql.connect(), deadline)
+      await within(connectSession(sql, session), deadline)
       this.#sql = sql
     } catch (error) {
       void sql.close({ timeout: 0 })
@@ -201,14 +203,26 @@ class Connection {
 }
 
 /** One connection that is never closed for being idle or old, and fails rather than connects again by itself. */
-export function openClient(url: string, session: Readonly<Record<string, string>>, onclose: () => void): SQL {
+export function openClient(url: string, name: string | undefined, onclose: () => void): SQL {
   // Else PGDATABASE of the environment would count for more than the URL.
   const database = decodeURIComponent(new URL(url).pathname.slice(1))
-  return new SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection: session, onclose })
+  const connection = name === undefined ? {} : { application_name: name }
+  return new SQL({ url, database, max: 1, idleTimeout: 0, maxLifetime: 0, connection, onclose })
+}
+
+/**
+ * Connects, and sets what the session goes by. As parameters of the connection a pooler would refuse the settings, or take
+ * them and do nothing (PgBouncer: ignore_startup_parameters) [PG1].
+ */
+export async function connectSession(sql: SQL, session: Session): Promise<void> {
+  await sql.connect()
+  const { application_name: _, ...settings } = session
+  const calls = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  if (calls.length > 0) await sql.unsafe(`SELECT ${calls.join(', ')}`).simple()
 }
 
 /** A statement, or an attempt to connect, that is given up at its deadline. */
-async function within<T>(attempt: PromiseLike<T>, deadline: number): Promise<T> {
+export async function within<T>(attempt: PromiseLike<T>, deadline: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(timeout()), Math.max(1, deadline - performance.now()))
   try {

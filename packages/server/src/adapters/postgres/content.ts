@@ -14,7 +14,7 @@ import {
 } from '../sql/content.ts'
 import { callColumns, eventColumns } from '../sql/rows.ts'
 import { endpointColumns } from '../sql/subscribers.ts'
-import { openClient, type Row, type SqlParameter } from './connections.ts'
+import { connectSession, openClient, type Row, type SqlParameter } from './connections.ts'
 import { failureOf, startFailure, unavailable } from './failures.ts'
 import { migrate } from './migrations.ts'
 
@@ -219,7 +219,7 @@ interface Transaction {
 /** One connection, one transaction. A connection that was lost takes all of it along, and no other takes its place. */
 function createTransaction(url: string): Transaction {
   let lost = false
-  const sql = openClient(url, session, () => {
+  const sql = openClient(url, session.application_name, () => {
     lost = true
   })
 
@@ -239,7 +239,7 @@ function createTransaction(url: string): Transaction {
 
   return {
     async begin() {
-      await sql.connect()
+      await connectSession(sql, session)
       await run('BEGIN')
     },
     run,

@@ -3,7 +3,7 @@ import { SQL } from 'bun'
 import { packageRoot } from '../../config/package-root.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import { checkApplied, checksumOf, type Migration, readMigrations } from '../sql/migration-files.ts'
-import { openClient } from './connections.ts'
+import { connectSession, openClient } from './connections.ts'
 import { unavailable } from './failures.ts'
 
 export const migrationFiles = new URL('sql/postgres/', packageRoot)
@@ -29,8 +29,9 @@ const pauseMs = 500
  */
 export async function migrate(url: string, now: number, migrations = readMigrations(migrationFiles)): Promise<void> {
   checkRootCertificate(url)
-  const sql = openClient(url, session, () => {})
+  const sql = openClient(url, session.application_name, () => {})
   try {
+    await connectSession(sql, session)
     if ((await isRecorded(sql)) && checkApplied(await appliedTo(sql), migrations) === migrations.length) return
     await applyPending(sql, now, migrations)
   } catch (error) {

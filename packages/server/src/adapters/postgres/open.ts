@@ -23,6 +23,7 @@ import { type CommitCounts, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrations.ts'
 import { createOnlineStore } from './online.ts'
 import { createOutbox } from './outbox.ts'
+import { requireSessions } from './pooling.ts'
 import { createProductStore } from './product-store.ts'
 import { createRemoval } from './retention.ts'
 import { createTimelineStore } from './timeline.ts'
@@ -81,6 +82,7 @@ export const plannerSettings = {
 export async function openPostgres(options: PostgresOptions): Promise<PostgresStores> {
   const { url, nodeId, limitMs = defaultLimitMs, clock = { now: Date.now }, retentionMs = 0 } = options
   try {
+    await requireSessions(url)
     await migrate(url, clock.now())
   } catch (error) {
     throw startFailure(error, url)
