@@ -1,10 +1,13 @@
 import { createMemoryCounters } from './adapters/memory/limits.ts'
 import { createMemorySessions } from './adapters/memory/sessions.ts'
 import { createMemoryWakes } from './adapters/memory/wakes.ts'
+import { checkPostgres } from './adapters/postgres/check.ts'
 import { openPostgresNodes } from './adapters/postgres/nodes.ts'
 import { openPostgres } from './adapters/postgres/open.ts'
+import { checkRedis } from './adapters/redis/check.ts'
 import { createRedisBackend } from './adapters/redis/open.ts'
 import { type BackedUp, backUpSqlite } from './adapters/sqlite/backup.ts'
+import { checkSqlite } from './adapters/sqlite/check.ts'
 import { openSqlite } from './adapters/sqlite/open.ts'
 import { demoKeyFile } from './auth/bootstrap-keys.ts'
 import { jwtSecretsFile } from './auth/jwt-secrets.ts'
@@ -23,6 +26,7 @@ import type { OnlineStore } from './ports/online.ts'
 import type { Outbox } from './ports/outbox.ts'
 import type { ProductStore } from './ports/product-store.ts'
 import type { Sessions } from './ports/sessions.ts'
+import type { CheckedStore } from './ports/store-check.ts'
 import { StoreError } from './ports/store-error.ts'
 import type { TimelineStore } from './ports/timeline.ts'
 import type { Wakes } from './ports/wakes.ts'
@@ -105,6 +109,25 @@ const outagesKeptMs = ({ maxCallMs }: Config) => Math.max(dayMs, maxCallMs)
 /** A copy of the data directory, made beside a running service. */
 export function backUp({ dataDir }: Pick<Config, 'dataDir'>, target: string): Promise<BackedUp> {
   return backUpSqlite({ dataDir, target, files: [jwtSecretsFile, demoKeyFile] })
+}
+
+/** A store of the configuration, and what was found there. */
+export interface NamedCheck extends CheckedStore {
+  readonly store: 'SQLite' | 'PostgreSQL' | 'Redis'
+}
+
+/** Each store may take so long, in ms [CONF1]. */
+const checkMs = 3_000
+
+/** Looks at every store that the configuration names, and changes nothing. */
+export async function checkStores(config: Config): Promise<readonly NamedCheck[]> {
+  const { databaseUrl, redisUrl, redisPrefix: prefix, dataDir } = config
+  if (databaseUrl === null) return [{ store: 'SQLite', ...checkSqlite(dataDir) }]
+  const { deployment, ...postgres } = await checkPostgres(databaseUrl, checkMs)
+  const checked: NamedCheck[] = [{ store: 'PostgreSQL', ...postgres }]
+  if (redisUrl !== null)
+    checked.push({ store: 'Redis', ...(await checkRedis(redisUrl, { prefix, deployment, ms: checkMs })) })
+  return checked
 }
 
 type StoreConfig = Pick<Config, 'databaseUrl' | 'dataDir' | 'sqliteSynchronous'>
@@ -204,6 +227,8 @@ async function openShared(options: BackendOptions, databaseUrl: string, redisUrl
   const localCounters = createMemoryCounters()
   const redis = createRedisBackend({
     url: redisUrl,
+    prefix: config.redisPrefix,
+    deployment: heartbeats.deployment,
     node: heartbeats.self,
     windowMs: finalsMs,
     resumeWindowMs: config.resumeWindowMs,

@@ -1,6 +1,6 @@
 /** Where the process begins: the only reader of the environment, the arguments and the signals. */
 import description from '../package.json' with { type: 'json' }
-import { backUp, countersOfProcess, openStore } from './backend.ts'
+import { backUp, checkStores, countersOfProcess, openStore } from './backend.ts'
 import { claimPort } from './claim-port.ts'
 import type { StartedBy, Surroundings } from './cli/command.ts'
 import { openLineConsole } from './cli/line-console.ts'
@@ -61,6 +61,7 @@ const surroundings: Surroundings = {
   openConsole,
   stopped: () => new Promise((resolve) => onSignal(resolve)),
   openStore,
+  checkStores,
   backUp,
   migrate: migrateToPostgres,
   serve: runService,

@@ -6,6 +6,7 @@ import { whyClosed, whyUnusable } from '../config/data-dir.ts'
 import type { CallStore } from '../ports/call-store.ts'
 import type { Devices } from '../ports/devices.ts'
 import type { ProductStore } from '../ports/product-store.ts'
+import type { CheckedStore } from '../ports/store-check.ts'
 import type { TimelineStore } from '../ports/timeline.ts'
 import type { WebhookStore } from '../ports/webhooks.ts'
 import type { Migrated, MigrationOptions } from '../services/migration.ts'
@@ -60,6 +61,8 @@ export interface Surroundings {
   stopped(): Promise<unknown>
   /** Opens the store beside a running service. */
   openStore(config: Config): Promise<OpenStore>
+  /** Looks at every configured store, and changes nothing. */
+  checkStores(config: Config): Promise<readonly (CheckedStore & { readonly store: string })[]>
   /** Copies the data directory into the database. */
   migrate(options: MigrationOptions): Promise<Migrated>
   /** Copies the data directory, also while it is served. */

@@ -4,9 +4,11 @@ import type { Command } from 'commander'
 import { demoKeyFile } from '../auth/bootstrap-keys.ts'
 import { hasJwtSecrets, jwtSecretsFile, loadJwtSecrets } from '../auth/jwt-secrets.ts'
 import { type Config, describeConfig, loadConfig, settingRows } from '../config/config.ts'
+import { oddTimes } from '../config/contradictions.ts'
 import { whyUnusable } from '../config/data-dir.ts'
 import { isReadableAgain, openToAll, whyUnreadable } from '../config/secret-files.ts'
 import { tlsProblems } from '../config/tls-files.ts'
+import { descriptorLimit, fewDescriptors } from '../observability/descriptors.ts'
 import { type TriedService, tryPushServices } from '../push/check.ts'
 import {
   CommandFailure,
@@ -23,7 +25,7 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
   config
     .command('check')
     .description(
-      'Say what every setting is, and what is wrong; ask FCM and APNs whether they take the credentials. Secrets are not shown.',
+      'Say what every setting is, and what is wrong; ask the stores whether they can be used, and FCM and APNs whether they take the credentials. Secrets are not shown.',
     )
     .option('--json', 'print JSON instead of text')
     .action((options) => check(surroundings, options))
@@ -37,28 +39,44 @@ export function addConfigCommands(program: Command, surroundings: Surroundings):
 async function check(surroundings: Surroundings, options: { json?: boolean }): Promise<void> {
   const { env, now } = surroundings
   const loaded = loadConfig(env)
-  const push = loaded.ok ? await tryPushServices(loaded.config, now) : []
+  const files = loaded.ok ? problemsOfFiles(loaded.config) : []
+  const [push, stores] = await Promise.all([
+    loaded.ok ? tryPushServices(loaded.config, now) : [],
+    // Where a file is missing nothing can be asked.
+    loaded.ok && files.length === 0 ? surroundings.checkStores(loaded.config) : [],
+  ])
   const problems = [
-    ...(loaded.ok ? problemsOfFiles(loaded.config) : loaded.problems),
+    ...(loaded.ok ? files : loaded.problems),
+    ...stores.flatMap(({ store, problems }) => problems.map((problem) => `${store}: ${problem}`)),
     ...push.flatMap((tried) => (tried.problem === undefined ? [] : said(tried, tried.problem))),
   ]
   const settings = describeConfig(env)
   const warnings = [
     ...loaded.warnings,
-    ...(loaded.ok ? fileWarnings(loaded.config, process.platform) : []),
+    ...(loaded.ok ? [...fileWarnings(loaded.config, process.platform), ...oddTimes(loaded.config)] : []),
+    ...descriptorWarnings(descriptorLimit()),
+    ...stores.flatMap(({ store, warnings }) => warnings.map((warning) => `${store} ${warning}`)),
     ...push.flatMap((tried) => (tried.warning === undefined ? [] : said(tried, tried.warning))),
   ]
   if (options.json) {
-    printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings, push })
+    printJson(surroundings, { ok: problems.length === 0, problems, warnings, settings, stores, push })
   } else {
     const rows = settings.map(({ name, value, source }) => [name, value, source === 'set' ? 'set' : ''])
     printTable(surroundings, ['SETTING', 'VALUE', ''], rows, { set: 'good' })
     for (const warning of warnings) surroundings.err(`warning: ${warning}\n`)
+    // A file of this machine needs no such word.
+    const servers = stores.filter(({ store, problems }) => store !== 'SQLite' && problems.length === 0)
+    for (const { store } of servers) surroundings.err(`${store}: it can be used.\n`)
     const taking = push.filter(({ problem, warning }) => problem === undefined && warning === undefined)
     for (const tried of taking) surroundings.err(`${said(tried, 'it takes the credentials.')}\n`)
   }
   if (problems.length > 0) throw new CommandFailure(exitCodes.failed, problems.join('\n'))
   if (!options.json) surroundings.err('The configuration is good.\n')
+}
+
+export function descriptorWarnings(limit: number | undefined): string[] {
+  if (limit === undefined || limit >= fewDescriptors) return []
+  return [`this process may open ${limit} files, and each socket is one: raise ulimit -n to ${fewDescriptors} or more`]
 }
 
 const platformNames = { fcm: 'FCM', apns: 'APNs' } as const

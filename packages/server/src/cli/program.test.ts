@@ -319,9 +319,10 @@ test('a data directory that cannot be used: 1, and one line', async () => {
 test('a data directory that nothing is kept in does not count', async () => {
   const file = join(dataDir, 'file')
   writeFileSync(file, '')
-  const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1/calls', RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}` }
-  const { code } = await run('config check', { env: { ...elsewhere, RINGWIRE_DATA_DIR: file } })
-  expect(code).toBe(0)
+  const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1:1/calls', RINGWIRE_JWT_SECRETS: `k:${'A'.repeat(43)}` }
+  const { code, err } = await run('config check', { env: { ...elsewhere, RINGWIRE_DATA_DIR: file } })
+  // Nothing listens there, and nothing else is wrong.
+  expect([code, err.split('\n').filter((line) => !line.startsWith('PostgreSQL: '))]).toEqual([1, ['']])
 })
 
 test('[SRV2] participant disconnect takes tokens back and forgets devices, of nobody else', async () => {

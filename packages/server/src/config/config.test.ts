@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { availableParallelism } from 'node:os'
 import { describeConfig, isLoopbackHost, loadConfig, settingRows } from './config.ts'
+import { oddTimes } from './contradictions.ts'
 
 function load(env: Record<string, string>) {
   const loaded = loadConfig(env)
@@ -78,7 +79,9 @@ describe('defaults', () => {
 
 describe('values', () => {
   test('every duration can be one millisecond, for tests', () => {
-    for (const { name, unit } of settingRows().filter((row) => row.unit !== '')) {
+    // A connection that is kept for less than a second is no use to anybody [HTTP2].
+    const all = settingRows().filter(({ name, unit }) => unit !== '' && name !== 'RINGWIRE_HTTP_IDLE_MS')
+    for (const { name, unit } of all) {
       expect(problems({ [name]: '1' })).toEqual([])
       // A node that stops may also close everything at once.
       const none =
@@ -241,10 +244,52 @@ describe('values', () => {
     }
   })
 
+  test('[CONF1] origins are compared as browsers send them; one that no browser sends is refused', () => {
+    const same: [string, string][] = [
+      ['https://app.example.com:443', 'https://app.example.com'],
+      ['http://app.example.com:80/', 'http://app.example.com'],
+      ['HTTPS://APP.example.com:8443', 'https://app.example.com:8443'],
+      ['https://müller.example', 'https://xn--mller-kva.example'],
+      ['https://[2001:DB8:0::1]', 'https://[2001:db8::1]'],
+      ['capacitor://localhost', 'capacitor://localhost'],
+    ]
+    for (const [written, sent] of same) {
+      expect(load({ RINGWIRE_ALLOWED_ORIGINS: `${written}, ${sent}` }).allowedOrigins).toEqual([sent])
+    }
+    const never = [
+      'https://*.example.com',
+      '*',
+      'wss://app.example.com',
+      'file://x',
+      'https://a.example:0',
+      'https://a:99999',
+    ]
+    for (const origin of [...never, 'null', 'app.example.com', 'https://a.example/path', 'https://u@a.example']) {
+      expect(problems({ RINGWIRE_ALLOWED_ORIGINS: origin })).toEqual([expect.stringContaining(JSON.stringify(origin))])
+    }
+  })
+
+  test('[CONF1] ports of ICE servers are from 1 to 65535', () => {
+    for (const port of ['0', '65536', '99999']) {
+      expect(problems({ RINGWIRE_STUN_URLS: `stun:a.test:${port}` })).toEqual([
+        expect.stringContaining('from 1 to 65535'),
+      ])
+      const turn = { RINGWIRE_TURN_URLS: `turn:a.test:${port}?transport=tcp`, RINGWIRE_TURN_SECRET: 'x' }
+      expect(problems(turn)).toEqual([expect.stringContaining('from 1 to 65535')])
+    }
+    expect(problems({ RINGWIRE_STUN_URLS: 'stun:a.test:1,stun:[2001:db8::1]:65535,stun:b.test' })).toEqual([])
+  })
+
+  test('[CONF1] times that make no sense are told', () => {
+    expect(oddTimes(load({}))).toEqual([])
+    const odd = { RINGWIRE_DRAIN_MS: '0', RINGWIRE_PONG_TIMEOUT_MS: '26000', RINGWIRE_PROBE_TIMEOUT_MS: '27000' }
+    expect(oddTimes(load(odd)).map((warning) => warning.split(' ')[0])).toEqual(Object.keys(odd))
+  })
+
   test('[WS8] origins are compared in lower case', () => {
     const { allowedOrigins } = load({ RINGWIRE_ALLOWED_ORIGINS: 'https://App.example.com,capacitor://localhost' })
     expect(allowedOrigins).toEqual(['https://app.example.com', 'capacitor://localhost'])
-    for (const value of ['app.example.com', 'https://x/', 'https://x/path', '*']) {
+    for (const value of ['app.example.com', 'https://x//', 'https://x/path', '*']) {
       expect(problems({ RINGWIRE_ALLOWED_ORIGINS: value })).toHaveLength(1)
     }
   })

@@ -59,6 +59,21 @@ export function withoutEffect({ turnUrls, turnSecrets, turnUsername }: Partial<C
   return name === undefined ? [] : [`${name} has no effect without RINGWIRE_TURN_URLS`]
 }
 
+/** Times that are allowed, and make no sense together [CONF1]. */
+export function oddTimes({ drainMs, pingIntervalMs, pongTimeoutMs, probeTimeoutMs }: Config): string[] {
+  const warnings: string[] = []
+  if (drainMs === 0) warnings.push('RINGWIRE_DRAIN_MS is 0: a node that stops closes all of its sockets at once')
+  if (pongTimeoutMs > pingIntervalMs) {
+    warnings.push('RINGWIRE_PONG_TIMEOUT_MS is longer than RINGWIRE_PING_INTERVAL_MS: a dead socket is found late')
+  }
+  if (probeTimeoutMs > pongTimeoutMs) {
+    warnings.push(
+      'RINGWIRE_PROBE_TIMEOUT_MS is longer than RINGWIRE_PONG_TIMEOUT_MS: a probe would find nothing earlier',
+    )
+  }
+  return warnings
+}
+
 /** Credentials of push services come as a whole. */
 function pushProblems(config: Partial<Config>): string[] {
   const { vapidPrivateKey, vapidPublicKey, vapidSubject, apnsKey, apnsKeyId, apnsTeamId, apnsTopic } = config

@@ -199,7 +199,7 @@ export const items = (value: string) =>
 
 /** STUN and TURN URLs [RFC 7064, RFC 7065]. */
 export function iceUrls(schemes: 'stun' | 'turn'): ValueType<readonly string[]> {
-  const address = '(?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?'
+  const address = '(?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::(\\d{1,5}))?'
   const query = schemes === 'turn' ? '(?:\\?transport=(?:udp|tcp))?' : ''
   const pattern = new RegExp(`^${schemes}s?:${address}${query}$`)
   return {
@@ -207,6 +207,10 @@ export function iceUrls(schemes: 'stun' | 'turn'): ValueType<readonly string[]> 
     parse(value) {
       const urls = items(value)
       const wrong = urls.find((url) => !pattern.test(url))
+      const badPort = urls.find((url) => !isPort(pattern.exec(url)?.[1] ?? '1'))
+      if (wrong === undefined && badPort !== undefined) {
+        return bad(`${JSON.stringify(badPort)} has a port that is not from 1 to 65535`)
+      }
       if (wrong === undefined) return ok(urls)
       const example = schemes === 'turn' ? 'turn:turn.example.com:3478?transport=udp' : 'stun:stun.example.com:3478'
       return bad(`${JSON.stringify(wrong)} is not a ${schemes} URL; write it as ${example}`)
@@ -214,18 +218,39 @@ export function iceUrls(schemes: 'stun' | 'turn'): ValueType<readonly string[]> 
   }
 }
 
-/** Origins as a browser sends them, in lower case. */
+const isPort = (digits: string) => Number(digits) >= 1 && Number(digits) <= 65_535
+
+/** Origins as a browser sends them: in lower case and ASCII, without the port that the scheme implies [CONF1]. */
 export function origins(): ValueType<readonly string[] | null> {
   return {
     label: 'origins, comma-separated',
     parse(value) {
-      const list = items(value).map((origin) => origin.toLowerCase())
-      const wrong = list.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/.test(origin))
-      if (wrong !== undefined)
-        return bad(`${JSON.stringify(wrong)} is not an origin; write it as https://app.example.com`)
+      const list: string[] = []
+      for (const item of items(value)) {
+        const origin = parseOrigin(item)
+        if (!origin.ok) return bad(`${JSON.stringify(item)} ${origin.problem}`)
+        if (!list.includes(origin.value)) list.push(origin.value)
+      }
       return ok(list)
     },
   }
+}
+
+/** Of pages with these schemes a browser sends another origin, or `null`. */
+const neverSent = new Set(['ws:', 'wss:', 'ftp:', 'file:', 'data:', 'blob:', 'about:', 'javascript:'])
+
+function parseOrigin(text: string): Parsed<string> {
+  const lower = text.toLowerCase().replace(/\/$/, '')
+  if (lower.includes('*')) return bad('has a *, which no browser sends: list each origin, or unset it to let all in')
+  const url = URL.canParse(lower) ? new URL(lower) : undefined
+  if (url === undefined || !/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s@]+$/.test(lower)) {
+    return bad('is not an origin; write it as https://app.example.com')
+  }
+  if (neverSent.has(url.protocol) || url.port === '0') {
+    return bad('is an origin that no browser sends; write that of the page, as https://app.example.com')
+  }
+  // Schemes of apps, as capacitor://localhost, have no origin to the URL standard: they are sent as they are.
+  return ok(url.origin === 'null' ? lower : url.origin)
 }
 
 export function trustProxy(): ValueType<TrustProxy | null> {
@@ -329,6 +354,14 @@ export function redisUrl(): ValueType<string> {
       if (tls || hosts.every(({ host }) => isLoopbackHost(host))) return ok(value)
       return ok(value, ['has no TLS (rediss://): the connection to Redis is not encrypted'])
     },
+  }
+}
+
+/** Braces would move keys to other slots of a cluster. */
+export function keyPrefix(): ValueType<string> {
+  return {
+    label: 'text',
+    parse: (value) => (/^[\w.:-]{1,64}$/.test(value) ? ok(value) : bad('must be 1 to 64 letters, digits and _ . : -')),
   }
 }
 

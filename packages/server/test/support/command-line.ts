@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/adapters/sqlite/open.ts'
+import { checkStores } from '../../src/backend.ts'
 import { runCommandLine } from '../../src/cli/program.ts'
 import type { Config } from '../../src/config/config.ts'
 import { migrateToPostgres } from '../../src/services/migration.ts'
@@ -53,6 +54,7 @@ export async function run(
     readInput: async () => options.input ?? '',
     openStore: (config) =>
       openSqlite({ dataDir: config.dataDir, synchronous: config.sqliteSynchronous, exclusive: false }),
+    checkStores,
     backUp: () => Promise.reject(new Error('not asked for')),
     migrate: migrateToPostgres,
     serve: async (config, warnings) => {

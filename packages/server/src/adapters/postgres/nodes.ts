@@ -28,6 +28,8 @@ export interface PostgresNodesOptions {
 export interface PostgresNodes extends Pick<Nodes, 'isDead' | 'others'> {
   /** This run of this node. */
   readonly self: string
+  /** The id of the deployment that the database belongs to [REDIS1]. */
+  readonly deployment: string
   /** Those of the others that have sessions in their memory: nodes of the version before do not. */
   owners(): readonly string[]
   readonly uptime: Uptime
@@ -104,6 +106,7 @@ export const beatSql = `
       )) FROM nodes WHERE name <> $1
     ), '[]')::text AS others`
 
+const deploymentSql = 'SELECT id FROM deployment'
 const nowSql = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now'
 
 interface Seen {
@@ -120,6 +123,18 @@ interface Seen {
 
 type OtherRow = readonly [name: string, beats: number, hasLeft: boolean, ageMs: number, ownsSessions: boolean]
 
+async function lookFirst(connections: Connections): Promise<{ now: number; deployment: string }> {
+  const options = { repeatable: true, deadline: performance.now() + startLimitMs }
+  try {
+    const [{ now }] = await connections.run(nowSql, [], options)
+    const [{ id }] = await connections.run(deploymentSql, [], options)
+    return { now, deployment: id }
+  } catch (error) {
+    await connections.close()
+    throw error
+  }
+}
+
 /** The nodes that serve on one database, by their heartbeats there; the schema is up to date. */
 export async function openPostgresNodes(options: PostgresNodesOptions): Promise<PostgresNodes> {
   const {
@@ -135,7 +150,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
   } = options
   const session = { application_name: connectionName(nodeId), statement_timeout: String(beatLimitMs) }
   const connections = new Connections({ url, limitMs: beatLimitMs, session }, 1)
-  const [{ now }] = await connections.run(nowSql, [], { repeatable: true, deadline: performance.now() + startLimitMs })
+  const { now, deployment } = await lookFirst(connections)
   const self = newNodeName(nodeId, Math.round(now))
   const seen = new Map<string, Seen>()
   const dead = new Set<string>()
@@ -268,6 +283,7 @@ export async function openPostgresNodes(options: PostgresNodesOptions): Promise<
 
   return {
     self,
+    deployment,
     clock: { now: () => Math.round(monotonic() + offset), monotonic },
     uptime: {
       outages() {

@@ -5,6 +5,7 @@ import { packageRoot } from '../../config/package-root.ts'
 import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.ts'
 import { connectionName } from '../../ports/node-name.ts'
 import { StoreError } from '../../ports/store-error.ts'
+import { foreignProblems } from './deployment.ts'
 import { problemsOf } from './requirements.ts'
 import { keysOnEach, slotOf } from './slots.ts'
 
@@ -27,12 +28,12 @@ const refusals = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|OOM|MISCO
 
 /**
  * Connects to what a URL names (`redis-url.ts`); throws where it is not one, or a file that it names cannot be read.
- * `name` is how CLIENT LIST calls it.
+ * `name` is how CLIENT LIST calls it. `prefix` stands before each key.
  */
-export function connect(url: string, name = connectionName()): Client {
+export function connect(url: string, name = connectionName(), prefix = ''): Client {
   const address = addressOf(url)
   const { kind, hosts, group = '', database } = address
-  const options = optionsOf(address, name)
+  const options = { ...optionsOf(address, name), keyPrefix: prefix }
   const { tls } = options
   if (kind === 'single') return keptToDatabase(new Redis({ ...options, ...sentAtOnce, ...hosts[0], db: database }))
   if (kind === 'sentinel')
@@ -117,6 +118,8 @@ function tlsOf({ tls, ca, cert, key }: RedisAddress): ConnectionOptions | undefi
 
 export interface Store {
   readonly client: Client
+  /** Stands before each key. The client adds it; where a key is only an argument, it has to be written. */
+  readonly prefix: string
   /** Runs a script over keys of one slot. */
   run(name: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply>
   /** A field of a hash; null where there is none. */
@@ -175,15 +178,26 @@ export interface StoreOptions {
   readonly watchMs?: number
   /** Of the connection. */
   readonly name?: string
+  /** Stands before each key; none where it is not given. */
+  readonly prefix?: string | undefined
+  /** Whose database it has to be; where it is not given, nobody is asked [REDIS1]. */
+  readonly deployment?: string | undefined
 }
 
 export function createStore(url: string, onError: (error: unknown) => void, options: StoreOptions = {}): Store {
-  const client = connect(url, options.name)
-  const look = () => within(() => problemsOf(mastersOf(client), client instanceof Cluster))
+  const { prefix = '', deployment } = options
+  const client = connect(url, options.name, prefix)
+  async function problems(): Promise<string[]> {
+    const found = await problemsOf(mastersOf(client), client instanceof Cluster)
+    return found.length > 0 ? found : foreignProblems(client, prefix, deployment)
+  }
+  const look = () => within(problems)
   const watch = createWatch(look, onError, options.watchMs ?? watchMs)
   const scripts = readScripts()
   const pending = new Set<Pending>()
   tellErrors(client, onError)
+  // A server that was empty may have been taken by another deployment meanwhile.
+  client.on('ready', () => watch.again())
   client.on(
     'ready',
     () =>
@@ -243,6 +257,7 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
 
   return {
     client,
+    prefix,
     async run(name, keys, args) {
       const script = scripts.get(name)
       if (script === undefined) throw new Error(`no script ${name}`)
@@ -256,7 +271,7 @@ export function createStore(url: string, onError: (error: unknown) => void, opti
     },
     field: (key, field) => within(() => client.hget(key, field)),
     exists: (keys) => within(() => client.exists(...keys)),
-    masters: () => within(() => Promise.all(markersOf(client).map(asMaster))),
+    masters: () => within(() => Promise.all(markersOf(client, prefix).map(asMaster))),
     masterOf: (tag) => (client instanceof Cluster ? (client.slots[slotOf(tag)]?.[0] ?? '') : ''),
     async ready() {
       await connected(client, options.startMs ?? startMs, url.startsWith('rediss'))
@@ -310,14 +325,14 @@ function mastersOf(client: Client): Redis[] {
 const markerBegin = 'rw:w:'
 
 /** The servers that take writes, each with its name and a key that it has. */
-function markersOf(client: Client): (readonly [server: Redis, name: string, marker: string])[] {
+function markersOf(client: Client, prefix: string): (readonly [server: Redis, name: string, marker: string])[] {
   if (!(client instanceof Cluster)) return [[client, '', `${markerBegin}0`]]
-  const markers = keysOnEach(markerBegin, (slot) => client.slots[slot]?.[0])
+  const markers = keysOnEach(prefix + markerBegin, (slot) => client.slots[slot]?.[0])
   return client.nodes('master').flatMap((server) => {
     const name = `${server.options.host}:${server.options.port}`
     const marker = markers.get(name)
     // One that has no slots has nothing.
-    return marker === undefined ? [] : [[server, name, marker] as const]
+    return marker === undefined ? [] : [[server, name, marker.slice(prefix.length)] as const]
   })
 }
 
@@ -369,6 +384,10 @@ function createWatch(look: () => Promise<string[]>, onError: (error: unknown) =>
     told = found
   }
   return {
+    /** Looks at once, where it has begun to. */
+    again() {
+      if (timer !== undefined) void again().catch(() => {})
+    },
     async start() {
       const problems = await look()
       if (problems.length > 0) throw new Error(problems.join('; '))

@@ -69,7 +69,7 @@ export function createDirectory(store: Store, node: string, isWhole: Completenes
   }
 
   async function rowsOf(hash: string): Promise<Row[]> {
-    const all = (await store.run('rows', [indexKey(hash)], [`rw:{${tagOfHash(hash)}}:o:`])) as string[]
+    const all = (await store.run('rows', [indexKey(hash)], [`${store.prefix}rw:{${tagOfHash(hash)}}:o:`])) as string[]
     const rows: Row[] = []
     for (let i = 0; i < all.length; i += 14) rows.push(rowOf(all[i] ?? '', all.slice(i + 1, i + 14)))
     return rows

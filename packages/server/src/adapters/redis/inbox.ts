@@ -284,7 +284,7 @@ export function createInbox(options: InboxOptions): Inbox {
 
   return {
     async start() {
-      const connection = connect(url, connectionName(idOf(node)))
+      const connection = connect(url, connectionName(idOf(node)), store.prefix)
       reader = connection
       tellErrors(connection, onError)
       void read()

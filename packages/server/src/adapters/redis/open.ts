@@ -10,6 +10,10 @@ import { createRedisSessions, type RedisSessionsOptions } from './sessions.ts'
 import { createRedisWakes } from './wakes.ts'
 
 export interface RedisOptions extends Omit<RedisSessionsOptions, 'store'> {
+  /** RINGWIRE_REDIS_PREFIX. */
+  readonly prefix: string
+  /** Whose database it has to be [REDIS1]. */
+  readonly deployment: string
   /** What counts while Redis is away. */
   readonly fallback: Counters
   readonly ownWakes: OwnWakes
@@ -48,8 +52,9 @@ export interface RedisBackend {
 
 /** What nodes share through Redis: sessions, each in the memory of one of them, and what is counted over all of them. */
 export function createRedisBackend(options: RedisOptions): RedisBackend {
-  const { url, node, fallback, onLimitsAway, onLimitsBack, onError } = options
-  const store = timedStore(createStore(url, onError, { name: connectionName(idOf(node)) }), options.timed)
+  const { url, node, prefix, deployment, fallback, onLimitsAway, onLimitsBack, onError } = options
+  const name = connectionName(idOf(node))
+  const store = timedStore(createStore(url, onError, { name, prefix, deployment }), options.timed)
   const { sessions, save, tell, told, isGone, saysItLives, lookForNodes, isReady, canSave, start, close } =
     createRedisSessions({
       ...options,

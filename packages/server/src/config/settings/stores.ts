@@ -1,5 +1,5 @@
 import { setting, unset } from '../setting.ts'
-import { integer, oneOf, orOff, postgresUrl, redisUrl, text } from '../values.ts'
+import { integer, keyPrefix, oneOf, orOff, postgresUrl, redisUrl, text } from '../values.ts'
 
 /** Where calls, keys and sessions are kept, and for how long. */
 export const stores = {
@@ -19,6 +19,13 @@ export const stores = {
     'unset: in process',
     'Redis with the sessions of all nodes that use the database; needs DATABASE_URL and RINGWIRE_JWT_SECRETS.',
     { secret: true },
+  ),
+  redisPrefix: unset(
+    'RINGWIRE_REDIS_PREFIX',
+    keyPrefix(),
+    '',
+    'unset: none',
+    'Stands before each key in Redis, so that several deployments can share one database, or one cluster. The same on all nodes.',
   ),
   sqliteSynchronous: setting(
     'RINGWIRE_SQLITE_SYNCHRONOUS',
