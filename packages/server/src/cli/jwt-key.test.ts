@@ -32,7 +32,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
       openConsole: none,
       readInput: none,
       openStore: none,
-      checkStores: none,
+      checkStores: async () => [],
       backUp: none,
       migrate: none,
       serve: none,
